@@ -16,7 +16,12 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** Our packages are their sources: no build is needed between an edit and a test. */
+const CONDITIONS = ["openenv-source", "module", "node", "development|production"];
+
 export default defineConfig({
+  resolve: { conditions: CONDITIONS },
+  ssr: { resolve: { conditions: CONDITIONS, externalConditions: ["openenv-source"] } },
   test: {
     pool: "forks",
     // Much of the time is waiting, for processes and containers, so one more than the two cores of CI; four are no faster.
@@ -26,9 +31,12 @@ export default defineConfig({
     hookTimeout: 60_000,
     // What is polled for comes in milliseconds, and in seconds on a machine with other work.
     expect: { poll: { timeout: 10_000 } },
+    // What was built is loaded as its users load it.
+    server: { deps: { external: [/\/dist\//] } },
     reporters: [fileURLToPath(new URL("scripts/notes-reporter.mjs", import.meta.url)), "default"],
     projects: [
-      { extends: true, test: { name: "core", include: [TESTS], exclude: [...GENERATED, SYSTEM] } },
+      // The files share processes: to start one for each and load everything again is a quarter of the work.
+      { extends: true, test: { name: "core", isolate: false, include: [TESTS], exclude: [...GENERATED, SYSTEM] } },
       { extends: true, test: { name: "system", include: [SYSTEM], exclude: GENERATED } },
     ],
   },

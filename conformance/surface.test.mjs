@@ -2,21 +2,18 @@
  * What users of the packages can see: exports, command line, settings, error codes, routes, headers and metrics. A
  * change shows up as a difference of surface.txt; `npx vitest run conformance/surface.test.mjs --update` writes it again.
  */
-import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { ERRORS } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { readEntries } from "../scripts/docs/api.mjs";
+import { API_PACKAGES, readEntries } from "../scripts/docs/api.mjs";
 import { ROOT } from "../scripts/root.mjs";
+import { callCommand } from "../test-support/commands/command-line.js";
 import { ENVIRONMENTS } from "./environments.js";
 
-const run = promisify(execFile);
-const BIN = join(ROOT, "openenv/bin/openenv.js");
 const TOKEN = "surface-test-operator-token-0123456789";
 const ORIGIN = "https://trainer.example";
 const METHODS = ["GET", "POST", "DELETE"];
@@ -25,7 +22,7 @@ const CONNECTION_HEADERS = ["connection", "date", "keep-alive", "transfer-encodi
 
 test("surface.txt has what users can see", { timeout: 120_000 }, async () => {
   const sections = {
-    exports: readEntries(join(ROOT, "openenv")).flatMap(({ entry, exports }) =>
+    exports: API_PACKAGES.flatMap((name) => readEntries(join(ROOT, "packages", name))).flatMap(({ entry, exports }) =>
       exports.map(({ name, kind }) => `${entry} ${kind} ${name}`),
     ),
     "error codes": Object.entries(ERRORS).map(([code, { boundary }]) => `${boundary} ${code}`),
@@ -42,8 +39,12 @@ test("surface.txt has what users can see", { timeout: 120_000 }, async () => {
 /** Environment variables that the guide or its page of settings names and the code reads. */
 function readSettings() {
   const guide = readAll(join(ROOT, "docs/guide"), /\.md$/) + readAll(join(ROOT, "docs/reference"), /^settings\.md$/);
-  const code = readAll(join(ROOT, "openenv/src"), /(?<!\.test)\.ts$/);
-  const reads = /(?:(?:variables|env)(?:, "|\["|\.)|Token: ")([A-Z][A-Z0-9_]+)\b/g;
+  const code = readdirSync(join(ROOT, "packages"))
+    .map((name) => join(ROOT, "packages", name, "src"))
+    .filter((src) => existsSync(src))
+    .map((src) => readAll(src, /(?<!\.test)\.ts$/))
+    .join("\n");
+  const reads = /(?:(?:variables|env)(?:, "|\["|\.)|variable: ")([A-Z][A-Z0-9_]+)\b/g;
   const read = [...code.matchAll(reads)].map(([, name]) => name);
   return [...new Set(read)].filter((name) => new RegExp(`\\b${name}\\b`).test(guide)).sort();
 }
@@ -82,7 +83,7 @@ function readRoutes(name, options) {
 
 /** Everything in the code that looks like a path, with an example of each part that varies. */
 function readPaths(environmentName) {
-  const code = readAll(join(ROOT, "openenv/src"), /(?<!\.test)\.ts$/);
+  const code = readAll(join(ROOT, "packages/openenv/src"), /(?<!\.test)\.ts$/);
   const literals = [...code.matchAll(/"(\/[\w.{}/-]*)"/g)].map(([, path]) => path);
   const tasks = ["splits", "tasks", "task", "task_range", "num_tasks"].map((task) => `/${environmentName}/${task}`);
   const paths = [...literals.filter((path) => !path.includes("{")), ...tasks, "/sessions/none"];
@@ -123,12 +124,11 @@ async function readMetrics() {
 
 /** The help of a command and of those in it. */
 async function readHelp(command) {
-  const { stdout } = await run(process.execPath, [BIN, ...command, "--help"], {
-    env: { ...process.env, COLUMNS: "120" },
-  });
+  const { stdout } = await callCommand([...command, "--help"], { cwd: ROOT });
   const commands = /\nCommands:\n((?: {2}.*\n)*)/.exec(stdout)?.[1] ?? "";
   const names = [...commands.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name).filter((name) => name !== "help");
-  const inner = await Promise.all(names.map((name) => readHelp([...command, name])));
+  const inner = [];
+  for (const name of names) inner.push(await readHelp([...command, name]));
   return [`## openenv ${command.join(" ")}`.trimEnd(), "", stdout.trimEnd(), "", ...inner.flat()];
 }
 

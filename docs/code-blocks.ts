@@ -3,11 +3,11 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { startCommand } from "../openenv/test-support/commands/command-line.js";
+import { type Running, startCommand } from "../test-support/commands/command-line.js";
 
 export const ROOT = dirname(import.meta.dirname);
 const SHOWN_ADDRESS = /(?:localhost|127\.0\.0\.1):8000/g;
-/** What keeps programs apart is not what a page shows. */
+/** The pages do not show what keeps programs apart. */
 const WEAK_SANDBOX = { ALLOW_WEAK_SANDBOX: "1" };
 /** The Python package alone takes seconds to load. */
 export const TIME_LIMIT = { timeout: 180_000 };
@@ -21,7 +21,7 @@ interface Block {
 }
 
 const guide = join(ROOT, "docs/guide");
-/** The shipped environments, each with a README of its own. */
+/** The shipped environments, each with a README. */
 export const ENVIRONMENTS = readdirSync(join(ROOT, "envs"));
 const pages = [
   ["README", join(ROOT, "README.md")],
@@ -32,30 +32,47 @@ const pages = [
   ...ENVIRONMENTS.map((name) => [`envs-${name}`, join(ROOT, "envs", name, "README.md")]),
 ].map(([name = "", path = ""]) => ({ name, blocks: parseBlocks(readFileSync(path, "utf8")) }));
 
-/** The blocks of this language that are run, each with the title of its test. */
-export const runnable = (language: Block["language"]) =>
-  pages.flatMap(({ name, blocks }) =>
-    blocks
-      .filter((block) => block.run && block.language === language)
-      .map((block) => ({ title: `${name}: ${block.file} runs`, page: name, block })),
-  );
-
 /** Writes every page's project below `folder`, which is emptied first. */
 export function writeProjects(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
-  for (const { name, blocks } of pages) for (const block of blocks) write(join(folder, name), block, "localhost:8000");
-  const config = { extends: "../../tsconfig.json", compilerOptions: { noEmit: true }, include: ["."] };
+  for (const { name, blocks } of pages) {
+    for (const { file, code } of blocks) {
+      const path = join(folder, name, file);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, code);
+    }
+  }
+  const config = { extends: "../../tsconfig.json", compilerOptions: { declaration: false }, include: ["."] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
 }
 
-/** Runs a block of a page's project with a command, while what it names with `serve` is served. */
-export async function runBlock(project: string, block: Block, command: string[]): Promise<void> {
-  const served = block.serve && [join(project, block.serve), join(ROOT, block.serve)].find(existsSync);
-  await using server = served
-    ? startCommand(["serve", served, "--port", "0"], { cwd: project, env: WEAK_SANDBOX })
-    : undefined;
-  const [, address = "localhost:8000"] = (await server?.printed(/at http:\/\/([\w.:]+)/)) ?? [];
-  await attempt([...command, write(project, block, address)], project);
+/**
+ * Runs the blocks of a language in one process, while what they name with `serve` is served. `command` takes the files
+ * as arguments, and ends by itself only when none of them leaves anything open.
+ */
+export async function runBlocks(projects: string, language: Block["language"], command: string[]): Promise<void> {
+  const servers = new Map<string, Running>();
+  try {
+    const blocks = pages.flatMap(({ name, blocks }) =>
+      blocks.map((block) => ({ block, project: join(projects, name) })),
+    );
+    const files = blocks
+      .filter(({ block }) => block.run && block.language === language)
+      .map(async ({ block, project }) => {
+        const file = join(project, block.file.replace(/\.ts$/, ".js"));
+        const served = block.serve && [join(project, block.serve), join(ROOT, block.serve)].find(existsSync);
+        if (served === undefined) return file;
+        const server =
+          servers.get(served) ?? startCommand(["serve", served, "--port", "0"], { cwd: project, env: WEAK_SANDBOX });
+        servers.set(served, server);
+        const [, address = ""] = await server.printed(/at http:\/\/([\w.:]+)/);
+        writeFileSync(file, readFileSync(file, "utf8").replace(SHOWN_ADDRESS, address));
+        return file;
+      });
+    await attempt([...command, ...(await Promise.all(files))], ROOT);
+  } finally {
+    for (const server of servers.values()) await server[Symbol.asyncDispose]();
+  }
 }
 
 export async function attempt([command = "", ...args]: string[], cwd: string): Promise<void> {
@@ -77,11 +94,4 @@ function parseBlocks(page: string): Block[] {
       code,
     }),
   );
-}
-
-function write(project: string, block: Block, address: string): string {
-  const path = join(project, block.file);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, block.code.replace(SHOWN_ADDRESS, address));
-  return path;
 }

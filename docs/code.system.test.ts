@@ -2,28 +2,25 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, test } from "vitest";
-import { createVenv, type Venv } from "../openenv/test-support/commands/python-package.js";
-import { requirePython } from "../openenv/test-support/requirement.js";
-import { ENVIRONMENTS, ROOT, runBlock, runnable, TIME_LIMIT, writeProjects } from "./code-blocks.js";
+import { test } from "vitest";
+import { createVenv, type Venv } from "../test-support/commands/python-package.js";
+import { requirePython } from "../test-support/requirement.js";
+import { ENVIRONMENTS, ROOT, runBlocks, TIME_LIMIT, writeProjects } from "./code-blocks.js";
 
 const python = await requirePython();
 const PROJECTS = join(ROOT, ".cache/docs-python");
+const RUN_EACH = `
+import runpy, sys
+for file in sys.argv[1:]:
+    print(file, flush=True)
+    runpy.run_path(file, run_name="__main__")
+`;
 
-describe.skipIf(!python.available)("the Python of every page", () => {
-  let venv: Venv;
-
-  beforeAll(async () => {
-    writeProjects(PROJECTS);
-    venv = await createVenv(python.path);
-    await installClients(venv);
-  }, TIME_LIMIT.timeout);
-
-  afterAll(() => venv[Symbol.asyncDispose]());
-
-  for (const { title, page, block } of runnable("python")) {
-    test(title, TIME_LIMIT, () => runBlock(join(PROJECTS, page), block, [venv.python]));
-  }
+test.skipIf(!python.available)("the Python of every page runs", TIME_LIMIT, async () => {
+  writeProjects(PROJECTS);
+  await using venv = await createVenv(python.path);
+  await installClients(venv);
+  await runBlocks(PROJECTS, "python", [venv.python, "-c", RUN_EACH]);
 });
 
 /** From copies: pip builds in the folder that it installs. */

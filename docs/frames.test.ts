@@ -7,11 +7,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BATCH_METHODS, MAX_BATCH_ITEMS } from "../openenv/src/protocol/batch.js";
-import { CLOSE_CODES, EXTENSIONS } from "../openenv/src/protocol/messages.js";
-import { STATUS } from "../openenv/src/server/http/respond.js";
-import { startCommand } from "../openenv/test-support/commands/command-line.js";
-import { openTestSocket, type TestSocket } from "../openenv/test-support/sockets/socket.js";
+import { BATCH_METHODS, MAX_BATCH_ITEMS } from "../packages/openenv/src/protocol/batch.js";
+import { CLOSE_CODES, EXTENSIONS } from "../packages/openenv/src/protocol/messages.js";
+import { STATUS } from "../packages/openenv/src/server/http/respond.js";
+import { startCommand } from "../test-support/commands/command-line.js";
+import { openTestSocket, type TestSocket } from "../test-support/sockets/socket.js";
 import { ROOT } from "./code-blocks.js";
 
 const page = readFileSync(join(ROOT, "docs/reference/frames.md"), "utf8");

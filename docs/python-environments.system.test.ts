@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createProject, runCommand, startCommand } from "../openenv/test-support/commands/command-line.js";
-import { requireTextarena } from "../openenv/test-support/requirement.js";
+import { createProject, runCommand, startCommand } from "../test-support/commands/command-line.js";
+import { requireTextarena } from "../test-support/requirement.js";
 
 const ROOT = join(import.meta.dirname, "..");
 const page = readFileSync(join(import.meta.dirname, "guide/python-environments.md"), "utf8");

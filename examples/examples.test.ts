@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const bin = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
+const bin = fileURLToPath(new URL("../packages/cli/bin/openenv.js", import.meta.url));
 
 // A story is a folder with a main.ts that exits with 0 when what it tells is true.
 describe("every example verifies itself", { timeout: 120_000 }, () => {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../openenv/bin/openenv.js", import.meta.url));
+const BIN = fileURLToPath(new URL("../packages/cli/bin/openenv.js", import.meta.url));
 
 /** What the tests of agents give as the key of their model. */
 export const KEY = "key-of-the-test";

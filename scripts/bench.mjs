@@ -1,5 +1,5 @@
-/** `npm run bench`: set-up, then bench/main.mjs; see there for the options. */
+/** `npm run bench`: set-up, then experiments/main.mjs; see there for the options. */
 import { setup } from "./setup.mjs";
 
 await setup();
-await import("../bench/main.mjs");
+await import("../experiments/main.mjs");

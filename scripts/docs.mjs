@@ -2,24 +2,35 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { renderApi } from "./docs/api.mjs";
+import { API_PACKAGES, renderApi } from "./docs/api.mjs";
 import { renderErrors } from "./docs/errors.mjs";
 import { renderManifest } from "./docs/manifest.mjs";
+import { renderSettings } from "./docs/settings.mjs";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
 await setup();
-const { ERRORS } = await import(pathToFileURL(join(ROOT, "openenv/dist/errors.js")).href);
-const { manifestSchema } = await import(pathToFileURL(join(ROOT, "openenv/dist/manifest/schema.js")).href);
+const { ERRORS } = await import(pathToFileURL(join(ROOT, "packages/openenv/dist/errors.js")).href);
+const { manifestSchema } = await import(pathToFileURL(join(ROOT, "packages/providers/dist/manifest/schema.js")).href);
+const config = await Promise.all(
+  ["settings", "setting"].map(
+    (name) => import(pathToFileURL(join(ROOT, `packages/openenv/dist/server/config/${name}.js`)).href),
+  ),
+);
+const SETTINGS_PAGE = "docs/reference/settings.md";
 const guides = [
   ...readdirSync(join(ROOT, "docs/guide")).map((name) => `docs/guide/${name}`),
   "docs/reference/snippets.md",
 ].map((page) => ({ page, text: readFileSync(join(ROOT, page), "utf8") }));
-const api = renderApi(join(ROOT, "openenv"), guides);
+const api = renderApi(
+  API_PACKAGES.map((name) => join(ROOT, "packages", name)),
+  guides,
+);
 const pages = {
   "docs/reference/errors.md": renderErrors(ERRORS),
   "docs/reference/api.md": api.page,
   "docs/reference/manifest.md": renderManifest(manifestSchema),
+  [SETTINGS_PAGE]: renderSettings(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8"), Object.assign({}, ...config)),
 };
 const problems = [...api.problems];
 

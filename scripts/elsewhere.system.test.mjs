@@ -39,7 +39,7 @@ test("npm start and a test run below a path with a space and é, without root, w
   server.kill("SIGTERM");
   if (server.exitCode === null) await once(server, "exit");
 
-  const one = spawn("npx", ["vitest", "run", "openenv/src/cli/project/bundle.test.ts"], options);
+  const one = spawn("npx", ["vitest", "run", "packages/cli/src/project/bundle.test.ts"], options);
   expect(await printed(one, /Tests +(.*)\n/)).toMatch(/^\d+ passed/);
 });
 

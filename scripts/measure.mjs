@@ -12,18 +12,17 @@ import { readEntries } from "./docs/api.mjs";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
-const PACKAGE = join(ROOT, "openenv");
-/** Rooms that are needed to serve or to use an environment. */
-const CORE =
-  /^openenv\/src\/(?:[^/]+\.ts$|(?:protocol|contract|validation|environment|session|server|compat|cluster|client|mcp|util|testing)\/)/;
-const PACKAGES = /^(?:openenv|web)\/src\//;
+const PACKAGE = join(ROOT, "packages/openenv");
+/** What is needed to serve or to use an environment. */
+const CORE = /^packages\/openenv\/src\//;
+const PACKAGES = /^packages\/[\w-]+\/(?:src|bin)\//;
 const SOURCE = /\.(?:ts|tsx|mjs|css)$/;
 const TEST = /\.test(?:-d)?\.(?:ts|tsx|mjs)$|\/fixtures\//;
 const CROWDED = 14;
 
 const { values: options } = parseArgs({ options: { install: { type: "boolean" }, start: { type: "boolean" } } });
 await setup();
-const { measurePaths } = await import("../bench/call-paths.mjs");
+const { measurePaths } = await import("../experiments/call-paths.mjs");
 const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
 const sources = files.filter((file) => PACKAGES.test(file) && SOURCE.test(file) && !TEST.test(file));
 const { step, reset } = await measurePaths();

@@ -40,11 +40,12 @@ export function findMissing(lock) {
   );
 }
 
-/** The rows of packages of a registry that have no hash. The template's openenv-ts gets its own when it is packed. */
+/** The rows of packages of a registry that have no hash. Those of ours in the template get theirs when they are packed. */
 export function findUnverified({ packages }) {
   return Object.keys(packages).filter((path) => {
     const { link, inBundle, integrity } = packages[path];
-    const fromRegistry = path.includes("node_modules/") && !link && !inBundle && path !== "node_modules/openenv-ts";
+    const fromRegistry =
+      path.includes("node_modules/") && !link && !inBundle && !/^node_modules\/@?openenv-ts\b/.test(path);
     return fromRegistry && !/^sha512-[\w+/]{86}==$/.test(integrity);
   });
 }

@@ -10,36 +10,51 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { withLock } from "./lock.mjs";
 import { ROOT } from "./root.mjs";
 
-/** The page is made of these; it uses the package's sources and not its build. */
-const WEB_SOURCES = ["web", "openenv/src/client", "openenv/src/protocol", "openenv/src/util"];
+/** What compiles, each after what it uses. */
+const LIBRARIES = ["openenv", "deploy", "providers", "bench", "cli"].map((name) => `packages/${name}`);
+const WEB = "packages/web";
+/** The page is made of these; it uses the sources of the library and not its build. */
+const WEB_SOURCES = [WEB, ...["client", "contract", "protocol", "util"].map((room) => `packages/openenv/src/${room}`)];
 
 if (process.argv[1] === import.meta.filename) await setup();
 
-/** Installs and builds what is stale; ends the process with the exit code of a step that fails. */
-export async function setup() {
-  if (isInstalled() && projects().every(isBuilt) && isBuilt("web")) return;
+/**
+ * Installs and builds what is stale; ends the process with the exit code of a step that fails. With `environment` only what
+ * serving that folder of `envs` needs.
+ */
+export async function setup(environment) {
+  const wanted = environment ? [...LIBRARIES, environment] : projects();
+  const workspaces = environment ? [...wanted, WEB] : [];
+  if (isInstalled(workspaces) && wanted.every(isBuilt) && isBuilt(WEB)) return;
   await withLock(join(ROOT, ".cache/setup.lock"), () => {
-    if (!isInstalled()) step("install packages", "npm", ["ci", "--include=dev", "--no-progress"]);
-    for (const project of projects()) if (!isBuilt(project)) build(project);
-    if (!isBuilt("web")) buildWeb();
+    const only = workspaces.flatMap((folder) => ["--workspace", folder]);
+    if (!isInstalled(workspaces)) step("install packages", "npm", ["ci", "--include=dev", "--no-progress", ...only]);
+    for (const project of wanted) if (!isBuilt(project)) build(project);
+    if (!isBuilt(WEB)) buildWeb();
   });
 }
 
-/** The folders that compile to a `dist`: the package first, then the environments that use it. */
+/** The folders that compile to a `dist`: the packages first, then the environments that use them. */
 function projects() {
   const envs = existsSync(join(ROOT, "envs")) ? readdirSync(join(ROOT, "envs")).sort() : [];
-  return ["openenv", ...envs.map((name) => `envs/${name}`)].filter((dir) =>
+  return [...LIBRARIES, ...envs.map((name) => `envs/${name}`)].filter((dir) =>
     existsSync(join(ROOT, dir, "tsconfig.json")),
   );
 }
 
-/** npm keeps a copy of the lock file it installed from; what it lacks or has in another version is stale. */
-function isInstalled() {
+/**
+ * npm keeps a copy of the lock file it installed from; what it lacks or has in another version is stale. Where only some
+ * workspaces are needed, what is there must be right, and they must be linked.
+ */
+function isInstalled(workspaces) {
   const installed = readJson("node_modules/.package-lock.json")?.packages;
   if (!installed) return false;
+  const isPart = workspaces.length > 0;
+  const linked = Object.values(installed).map(({ resolved }) => resolved);
+  if (isPart && !workspaces.every((folder) => linked.includes(folder))) return false;
   return Object.entries(readJson("package-lock.json").packages).every(([path, wanted]) => {
     const found = installed[path];
-    if (!path.startsWith("node_modules/") || (!found && wanted.optional)) return true;
+    if (!path.startsWith("node_modules/") || (!found && (wanted.optional || isPart))) return true;
     return found !== undefined && found.version === wanted.version && found.link === wanted.link;
   });
 }
@@ -54,40 +69,44 @@ function isBuilt(project) {
 function build(project) {
   const stamp = fingerprint(project);
   const fresh = join(ROOT, ".cache/build/fresh");
-  const old = join(ROOT, ".cache/build/old");
   rmSync(join(ROOT, ".cache/build"), { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
   const own = `${project}/tsconfig.build.json`;
   const config = existsSync(join(ROOT, own)) ? own : project;
-  step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, "--outDir", fresh]);
+  const out = [
+    "--outDir",
+    fresh,
+    ...(LIBRARIES.includes(project) ? ["--tsBuildInfoFile", `${fresh}.tsbuildinfo`] : []),
+  ];
+  step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, ...out]);
   const data = join(ROOT, project, "data");
   // The build of an environment copies it, too.
   if (existsSync(data)) cpSync(data, join(fresh, "data"), { recursive: true });
-  if (project === "openenv") {
-    rmSync(stampOf("web"), { force: true });
-  }
+  swap(fresh, project, stamp);
+}
+
+/** Builds the page with its compressed copies, and swaps it in like every build. */
+function buildWeb() {
+  const stamp = fingerprint(WEB);
+  const fresh = join(ROOT, ".cache/build/web");
+  rmSync(stampOf(WEB), { force: true });
+  rmSync(fresh, { recursive: true, force: true });
+  step(`build ${WEB}`, process.execPath, ["node_modules/vite/bin/vite.js", "build", WEB, "--outDir", fresh]);
+  for (const file of readdirSync(fresh, { recursive: true })) compress(join(fresh, file));
+  swap(fresh, WEB, stamp);
+}
+
+/** Puts a build where the old one is; the stamp says what it was made of. */
+function swap(fresh, project, stamp) {
   const dist = join(ROOT, project, "dist");
+  const old = join(ROOT, ".cache/build/old");
+  rmSync(old, { recursive: true, force: true });
   rmSync(stampOf(project), { force: true });
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(fresh, dist);
   rmSync(old, { recursive: true, force: true });
   mkdirSync(join(ROOT, ".cache/built"), { recursive: true });
   writeFileSync(stampOf(project), stamp);
-}
-
-/** Builds the page and puts it into the package. */
-function buildWeb() {
-  const stamp = fingerprint("web");
-  const target = join(ROOT, "openenv/dist/web-assets");
-  rmSync(stampOf("web"), { force: true });
-  step("build web", process.execPath, ["node_modules/vite/bin/vite.js", "build", "web"]);
-  const fresh = join(ROOT, ".cache/build/web");
-  rmSync(fresh, { recursive: true, force: true });
-  cpSync(join(ROOT, "web/dist"), fresh, { recursive: true });
-  for (const file of readdirSync(fresh, { recursive: true })) compress(join(fresh, file));
-  rmSync(target, { recursive: true, force: true });
-  renameSync(fresh, target);
-  writeFileSync(stampOf("web"), stamp);
 }
 
 /** Once here instead of in every server for every visitor. */
@@ -99,13 +118,13 @@ function compress(file) {
 }
 
 function stampOf(project) {
-  return join(ROOT, ".cache/built", project.replace("/", "-"));
+  return join(ROOT, ".cache/built", project.replaceAll("/", "-"));
 }
 
 /** Everything that decides what a build contains. */
 function fingerprint(project) {
   const hash = createHash("sha256");
-  const folders = project === "web" ? WEB_SOURCES : [project];
+  const folders = project === WEB ? WEB_SOURCES : [project];
   for (const file of [...folders.flatMap(sources), "tsconfig.json", "package.json", "scripts/setup.mjs"]) {
     hash
       .update(`${file}\n`)

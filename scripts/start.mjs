@@ -1,5 +1,5 @@
 /**
- * `npm start`: set-up, then the echo environment is served. The command line runs in this process, so that signals
+ * `npm start`: set-up of what that needs, then the echo environment is served. The command line runs in this process, so that signals
  * reach the server itself and its exit code is ours.
  */
 import { join, relative } from "node:path";
@@ -7,8 +7,8 @@ import { pathToFileURL } from "node:url";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
-await setup();
-const bin = join(ROOT, "openenv/bin/openenv.js");
+await setup("envs/echo");
+const bin = join(ROOT, "packages/cli/bin/openenv.js");
 const environment = relative(process.cwd(), join(ROOT, "envs/echo"));
 process.argv = [process.execPath, bin, "serve", environment, ...process.argv.slice(2)];
 await import(pathToFileURL(bin).href);

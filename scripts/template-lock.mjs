@@ -6,14 +6,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./root.mjs";
 
-const FILE = join(ROOT, "openenv/templates/env/package-lock.json");
+const FILE = join(ROOT, "packages/cli/templates/env/package-lock.json");
 const KINDS = ["dependencies", "optionalDependencies", "peerDependencies"];
 
 if (process.argv[1] === import.meta.filename) {
-  const text = renderTemplateLock(read("package-lock.json"), read("openenv/templates/env/package.json"));
+  const text = renderTemplateLock(read("package-lock.json"), read("packages/cli/templates/env/package.json"));
   if (!process.argv.includes("--check")) writeFileSync(FILE, text);
   else if (readFileSync(FILE, "utf8") !== text) {
-    process.stdout.write("openenv/templates/env/package-lock.json is stale: npm run platforms\n");
+    process.stdout.write("packages/cli/templates/env/package-lock.json is stale: npm run platforms\n");
     process.exitCode = 1;
   }
 }
@@ -24,7 +24,10 @@ export function renderTemplateLock(lock, manifest) {
   const found = new Map();
   walk(lock.packages, { dependencies }, "", found, { dev: false, optional: false });
   walk(lock.packages, { dependencies: devDependencies }, "", found, { dev: true, optional: false });
-  const rows = [...found].map(([path, { row, dev, optional }]) => [place(path), flagged(row, dev, optional)]);
+  const rows = [...found].map(([path, { row, dev, optional }]) => [
+    place(path, lock.packages),
+    flagged(row, dev, optional),
+  ]);
   const packages = Object.fromEntries(rows.sort(([a], [b]) => a.localeCompare(b, "en")));
   const root = { name, version, dependencies, devDependencies, engines };
   const whole = { name, version, lockfileVersion: 3, requires: true, packages: { "": root, ...packages } };
@@ -59,9 +62,10 @@ function lookUp(packages, from, name) {
   }
 }
 
-/** A package of this repository is one like any other there. */
-function place(path) {
-  return path.replace(/^openenv\//, "node_modules/openenv-ts/");
+/** A package of this repository is one like any other there, and so are those inside of it. */
+function place(path, packages) {
+  const [, folder, rest] = /^(?!node_modules\/)(.+?)(\/node_modules\/.+)$/.exec(path) ?? [];
+  return folder ? `node_modules/${packages[folder].name}${rest}` : path;
 }
 
 function flagged({ link: _link, devDependencies: _dev, resolved: _resolved, name: _name, ...row }, dev, optional) {

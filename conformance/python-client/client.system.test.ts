@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { loadClientRecordings } from "../replay/load.js";
 import { playScenarios, type ScenarioResults } from "./play.js";
 

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { buildImage, SERVERS } from "../../openenv/test-support/commands/images.js";
-import { requireDocker, requirePython } from "../../openenv/test-support/requirement.js";
+import { buildImage, SERVERS } from "../../test-support/commands/images.js";
+import { requireDocker, requirePython } from "../../test-support/requirement.js";
 
 const docker = await requireDocker();
 const python = await requirePython();

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { useMcp } from "../../openenv/test-support/environments/mcp.js";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { useMcp } from "../../test-support/environments/mcp.js";
+import { requirePython } from "../../test-support/requirement.js";
 
 const python = await requirePython();
 const { start } = useMcp();

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { type Running, startCommand } from "../../openenv/test-support/commands/command-line.js";
+import { type Running, startCommand } from "../../test-support/commands/command-line.js";
 
 /** What each call of a scenario returned or raised. */
 export type ScenarioResults = ReadonlyMap<string, unknown[]>;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { startCommand } from "../../openenv/test-support/commands/command-line.js";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { startCommand } from "../../test-support/commands/command-line.js";
+import { requirePython } from "../../test-support/requirement.js";
 
 const python = await requirePython();
 

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../openenv/src/connect.js";
-import { serve } from "../../openenv/src/serve.js";
-import { startCommand } from "../../openenv/test-support/commands/command-line.js";
-import { DESK_TOOLS, defineDesk } from "../../openenv/test-support/environments/tool-environment.js";
-import { requireVerifiers } from "../../openenv/test-support/requirement.js";
+import { connect } from "../../packages/openenv/src/connect.js";
+import { serve } from "../../packages/openenv/src/serve.js";
+import { startCommand } from "../../test-support/commands/command-line.js";
+import { DESK_TOOLS, defineDesk } from "../../test-support/environments/tool-environment.js";
+import { requireVerifiers } from "../../test-support/requirement.js";
 
 const verifiers = await requireVerifiers();
 const here = import.meta.dirname;

@@ -11,7 +11,7 @@ import {
 import { serve } from "openenv-ts/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const counter = defineContract({

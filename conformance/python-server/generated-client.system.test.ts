@@ -4,9 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "../../openenv/test-support/commands/command-line.js";
-import { runPython } from "../../openenv/test-support/commands/python-package.js";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { callCommand } from "../../test-support/commands/command-line.js";
+import { runPython } from "../../test-support/commands/python-package.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();
@@ -29,7 +29,7 @@ describe.skipIf(!python.available)("a client made of a Python server", TIME_LIMI
 
   it("plays a typed episode in Python", async () => {
     const args = ["client", "python", "--url", server.url, "-o", "python", "--name", "my-env"];
-    expect(await runCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
+    expect(await callCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
     const script = `
 import json
 from my_env import MyAction, MyEnv, MyObservation, RemoteError
@@ -55,7 +55,7 @@ with client.sync() as env:
 
   it("plays a typed episode in TypeScript, and compares the schemas", async () => {
     const args = ["client", "typescript", "--url", server.url, "-o", "typescript"];
-    expect(await runCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
+    expect(await callCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
     const declared = await readFile(join(dir, "typescript/dist/index.d.ts"), "utf8");
     expect(declared).toContain("export declare const CounterEnv:");
     expect(declared).toContain("  /** How much to add */\n  amount: number;\n  wait_seconds?: number;\n");

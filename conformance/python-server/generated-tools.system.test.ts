@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { connectVector } from "openenv-ts/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "../../openenv/test-support/commands/command-line.js";
-import { runPython } from "../../openenv/test-support/commands/python-package.js";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { callCommand } from "../../test-support/commands/command-line.js";
+import { runPython } from "../../test-support/commands/python-package.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();
@@ -31,7 +31,7 @@ describe.skipIf(!python.available)("a client made of a Python server with tools"
   });
 
   it("has them as typed methods in TypeScript", async () => {
-    const made = await runCommand(["client", "typescript", "--url", server.url, "-o", "typescript"], { cwd: dir });
+    const made = await callCommand(["client", "typescript", "--url", server.url, "-o", "typescript"], { cwd: dir });
     expect(made).toMatchObject({ code: 0, stderr: "" });
     await writeFile(
       join(dir, "play.mts"),
@@ -57,7 +57,7 @@ describe.skipIf(!python.available)("a client made of a Python server with tools"
   });
 
   it("has them as typed methods in Python", async () => {
-    const made = await runCommand(["client", "python", "--url", server.url, "-o", "python"], { cwd: dir });
+    const made = await callCommand(["client", "python", "--url", server.url, "-o", "python"], { cwd: dir });
     expect(made).toMatchObject({ code: 0, stderr: "" });
     const script = `
 import json

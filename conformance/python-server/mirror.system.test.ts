@@ -1,7 +1,7 @@
 /** The same calls to an environment of the Python package and to ours that mirrors it, answer by answer. */
 import { serve } from "openenv-ts/server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { findDifferences } from "../replay/compare.js";
 import { loadDivergences } from "../replay/divergences.js";
 import type { RecordedAnswer } from "../replay/load.js";

@@ -1,7 +1,7 @@
 /** Our client of tools against the released Python server. */
 import { connectTools, type ToolCallError } from "openenv-ts/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();

@@ -1,7 +1,7 @@
 /** Our validator against servers of the released Python package. */
 import { checkServer, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test } from "vitest";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { requirePython } from "../../test-support/requirement.js";
 import { startPythonServer } from "./start-server.js";
 
 const python = await requirePython();

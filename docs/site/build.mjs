@@ -11,8 +11,8 @@ const HERE = import.meta.dirname;
 const PAGES = join(HERE, ".cache/pages");
 const DIST = join(HERE, "dist");
 const TEXTS =
-  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|bench(?!\/experiments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
-const PICTURES = /^(docs|bench)\/.*\.(png|svg)$/;
+  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|experiments(?!\/cases)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
+const PICTURES = /^(docs|experiments)\/.*\.(png|svg)$/;
 const GROUPS = { "": "Start", "docs/guide": "Guide", "docs/reference": "Reference", "docs/design": "Design" };
 
 const { repository } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));

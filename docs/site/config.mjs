@@ -13,7 +13,7 @@ export default defineConfig({
     nav: [
       { text: "Documentation", link: "/docs/" },
       { text: "API", link: "/docs/reference/api" },
-      { text: "Benchmarks", link: "/bench/" },
+      { text: "Benchmarks", link: "/experiments/" },
     ],
     sidebar: JSON.parse(SITE_PAGES),
     outline: [2, 3],

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { requireBubblewrap } from "../../test-support/requirement.js";
 import { findCgroups } from "./sandbox/cgroup.js";
 import { readConfig } from "./server/config.js";
 import { COUNT_OTHERS, useAttacker } from "./test-support/attack.js";

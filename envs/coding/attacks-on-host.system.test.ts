@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { requireBubblewrap } from "../../test-support/requirement.js";
 import { useAttacker } from "./test-support/attack.js";
 
 const bubblewrap = await requireBubblewrap();

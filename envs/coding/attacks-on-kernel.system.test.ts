@@ -1,7 +1,7 @@
 /** Programs that go for the kernel: sockets, memory that no process has, namespaces, mounts. */
 import { createServer } from "node:net";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { requireBubblewrap } from "../../test-support/requirement.js";
 import { ARCHITECTURES, type Architecture, JUDGED, REFUSED } from "./sandbox/syscalls.js";
 import { type Coding, openSession, prepareCoding, type SandboxSession } from "./test-support/sessions.js";
 

@@ -1,8 +1,8 @@
 /** Programs that take all there is of the machine: time, memory, processes, files, output. */
 import { connect } from "openenv-ts/client";
 import { beforeEach, describe, expect, test } from "vitest";
-import { startCommand } from "../../openenv/test-support/commands/command-line.js";
-import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { startCommand } from "../../test-support/commands/command-line.js";
+import { requireBubblewrap } from "../../test-support/requirement.js";
 import { coding } from "./models.js";
 import { findCgroups } from "./sandbox/cgroup.js";
 import { FILES } from "./sandbox/limits.js";

@@ -6,7 +6,7 @@ import { connect } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import { checkEnvironment, checkServer, renderCheckReport } from "openenv-ts/testing";
 import { beforeAll, describe, expect, test } from "vitest";
-import { requireBubblewrap, requirePython } from "../../openenv/test-support/requirement.js";
+import { requireBubblewrap, requirePython } from "../../test-support/requirement.js";
 import { codeMetadata, coding } from "./models.js";
 import { readConfig } from "./server/config.js";
 import { type Coding, prepareCoding, sandboxMarks } from "./test-support/sessions.js";

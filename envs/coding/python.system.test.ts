@@ -1,6 +1,6 @@
 /** What a Python program finds and what it may do to its interpreter, in the sandbox and without one. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { requireBubblewrap } from "../../test-support/requirement.js";
 import { type Coding, openSession, prepareCoding, type SandboxSession } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "openenv-ts/client";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { requireBubblewrap } from "../../openenv/test-support/requirement.js";
+import { requireBubblewrap } from "../../test-support/requirement.js";
 import { coding } from "./models.js";
 import {
   type Coding,

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { rng } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
-import { requirePython } from "../../openenv/test-support/requirement.js";
+import { requirePython } from "../../test-support/requirement.js";
 import environment from "./server/environment.js";
 import { secrets } from "./words.js";
 

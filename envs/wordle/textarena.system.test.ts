@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { type Rng, rng } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { describe, expect, test } from "vitest";
-import { requireTextarena } from "../../openenv/test-support/requirement.js";
+import { requireTextarena } from "../../test-support/requirement.js";
 import environment from "./server/environment.js";
 import { secrets, words } from "./words.js";
 

@@ -49,7 +49,7 @@ const WORDING = Object.fromEntries(
 );
 
 if (process.argv[1] === import.meta.filename) {
-  for (const file of [...LOCK_FILES, "openenv/templates/env/package-lock.json"]) {
+  for (const file of [...LOCK_FILES, "packages/cli/templates/env/package-lock.json"]) {
     const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
     const missing = findMissing(lock).map(({ name }) => `${file} has no row for ${name}: npm run platforms`);
     const unverified = findUnverified(lock).map((path) => `${file} has no integrity for ${path}: npm run platforms`);

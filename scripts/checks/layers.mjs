@@ -1,5 +1,5 @@
 /**
- * Holds openenv/src against the layer picture of CONTRIBUTING.md: who may import whom, no cycle, one place that prints.
+ * Holds the packages against the pictures of CONTRIBUTING.md: who may import whom, no cycle, one place that prints.
  * A test may import anything; nothing imports a test.
  */
 import { existsSync, readdirSync } from "node:fs";
@@ -10,7 +10,7 @@ import { readModule } from "./imports.mjs";
 const EVERYONE = ["errors", "util"];
 const ENVIRONMENT_SIDE = ["environment", "validation", "contract", "protocol", ...EVERYONE];
 const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE];
-const ALL_PARTS = ["cluster", "deploy", "providers", "client", ...SERVER_SIDE];
+const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
 /**
  * What a layer may import beside itself. An edge is a root file that puts both sides together: below the layers that
  * stand on both sides, and passed on by entries (index.ts).
@@ -26,64 +26,80 @@ const MAY_IMPORT = {
   server: SERVER_SIDE,
   compat: SERVER_SIDE,
   cluster: SERVER_SIDE,
-  deploy: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
-  manifest: ["protocol", ...EVERYONE],
-  providers: ["deploy", "client", "manifest", "protocol", ...EVERYONE],
   mcp: ["client", ...ENVIRONMENT_SIDE],
   edge: ALL_PARTS,
-  bench: ["edge", ...ALL_PARTS],
-  testing: ["manifest", "edge", ...ALL_PARTS],
-  cli: ["bench", "testing", "mcp", "manifest", "edge", ...ALL_PARTS],
+  testing: ["edge", ...ALL_PARTS],
+  internal: ["testing", "edge", ...ALL_PARTS],
 };
 /** Layers that one file below them mounts. */
 const MOUNTED_BY = { compat: "server/serve.ts" };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "serve.ts"];
+/** Which packages a package may import, by their entries. */
+const PACKAGES = {
+  openenv: [],
+  deploy: ["openenv-ts"],
+  providers: ["openenv-ts", "@openenv-ts/deploy"],
+  bench: ["openenv-ts"],
+  cli: ["openenv-ts", "@openenv-ts/deploy", "@openenv-ts/providers", "@openenv-ts/bench"],
+  web: ["openenv-ts"],
+};
+const OURS = /^(openenv-ts|@openenv-ts\/[\w-]+)(?:\/|$)/;
 /** Where the command line prints and the server writes its log. */
-const PRINTERS = ["cli/terminal/output.ts", "server/logging/logger.ts"];
+const PRINTERS = { cli: ["terminal/output.ts"], openenv: ["server/logging/logger.ts"] };
 
 if (process.argv[1] === import.meta.filename) {
-  const problems = findProblems(join(ROOT, "openenv/src"));
+  const problems = Object.keys(PACKAGES).flatMap((name) =>
+    findProblems(join(ROOT, "packages", name, "src"), name).map((problem) => `${name}: ${problem}`),
+  );
   process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
   process.exitCode = problems.length > 0 ? 1 : 0;
 }
 
-/** The sentences about every file under `src` that breaks a rule; none when all is well. */
-export function findProblems(src) {
+/** The sentences about every file under `src`, the sources of a package, that breaks a rule; none when all is well. */
+export function findProblems(src, name) {
   const problems = [];
   const graph = new Map();
   for (const file of list(src)) {
     const { imports, prints } = readModule(join(src, file));
-    for (const line of PRINTERS.includes(file) ? [] : prints)
-      problems.push(`${file}:${line} prints; only ${PRINTERS[0]} does.`);
+    for (const line of PRINTERS[name]?.includes(file) ? [] : prints)
+      problems.push(`${file}:${line} prints; only ${PRINTERS.cli[0]} of the command line does.`);
     graph.set(file, new Set());
-    for (const { specifier, kind, line } of imports.filter((found) => found.specifier.startsWith("."))) {
+    for (const { specifier, kind, line } of imports) {
+      const [, ours] = OURS.exec(specifier) ?? [];
+      if (ours && !PACKAGES[name].includes(ours))
+        problems.push(`${file}:${line} "${specifier}" is not a package of ${name}.`);
+      if (!specifier.startsWith(".")) continue;
       const target = resolve(src, file, specifier);
-      const problem = target ? judge(file, target) : "names no file";
+      const problem = target ? judge(file, target, name) : "names no file";
       if (problem) problems.push(`${file}:${line} "${specifier}" ${problem}`);
       if (target && kind !== "dynamic") graph.get(file).add(target);
     }
   }
+  // Components of the page contain each other: a value shows values.
+  if (name === "web") return problems;
   return [...problems, ...findCycles(graph).map((cycle) => `import cycle: ${cycle.join(" -> ")}`)];
 }
 
 function list(src) {
   return readdirSync(src, { recursive: true })
     .map((file) => file.split(sep).join("/"))
-    .filter((file) => file.endsWith(".ts") && !/\.test(-d)?\.ts$/.test(file))
+    .filter((file) => /\.tsx?$/.test(file) && !/\.test(-d)?\.ts$/.test(file))
     .sort();
 }
 
 function resolve(src, from, specifier) {
   const path = posix.join(posix.dirname(from), specifier);
   const file = path.replace(/\.js$/, ".ts");
-  if (existsSync(join(src, file))) return file;
+  const found = [file, `${file}x`].find((one) => existsSync(join(src, one)));
+  if (found) return found;
   return existsSync(join(src, path)) ? path : undefined;
 }
 
-function judge(from, to) {
+function judge(from, to, name) {
   if (to.startsWith("..")) return to === "../package.json" ? "" : "leaves the package's source.";
   if (/\.test(-d)?\.ts$/.test(to)) return "is a test.";
+  if (name !== "openenv") return "";
   const layers = [layerOf(from), layerOf(to)];
   const unknown = layers.find((layer) => !(layer in MAY_IMPORT));
   if (unknown) return `touches "${unknown}", which has no place in the layer picture.`;

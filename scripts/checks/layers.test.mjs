@@ -16,7 +16,7 @@ test("imports along the arrows are fine, over any number of steps", () => {
       "errors.ts": "export const E = 1;",
       "protocol/http.ts": 'import { E } from "../errors.js"; export const H = E;',
       "server/serve.ts": 'import { H } from "../protocol/http.js"; export const S = H;',
-      "cli/main.ts": 'import { S } from "../server/serve.js"; export const M = S;',
+      "cluster/supervise.ts": 'import { S } from "../server/serve.js"; export const M = S;',
     }),
   ).toEqual([]);
 });
@@ -33,17 +33,17 @@ test.each([
   ]);
 });
 
-test("a composition edge is for entries and for what stands on both sides, and knows no command line", () => {
+test("a composition edge is for entries and for what stands on both sides, and knows no suite", () => {
   const found = problemsOf({
-    "cli/main.ts": "export const M = 1;",
-    "connect.ts": 'import { M } from "./cli/main.js"; export const connect = M;',
+    "testing/main.ts": "export const M = 1;",
+    "connect.ts": 'import { M } from "./testing/main.js"; export const connect = M;',
     "client/index.ts": 'export { connect } from "../connect.js";',
     "client/other.ts": 'export { connect } from "../connect.js";',
     "testing/check.ts": 'export { connect } from "../connect.js";',
   });
   expect(found).toEqual([
     'client/other.ts:1 "../connect.js" is an arrow against the picture: client -> edge.',
-    'connect.ts:1 "./cli/main.js" is an arrow against the picture: edge -> cli.',
+    'connect.ts:1 "./testing/main.js" is an arrow against the picture: edge -> testing.',
   ]);
 });
 
@@ -53,10 +53,10 @@ test("compat stands on the server, and one file of the server mounts it", () => 
     "compat/routes.ts": 'import { D } from "../server/dispatch.js"; export const R = D;',
     "server/serve.ts": 'import { R } from "../compat/routes.js"; export const S = R;',
     "server/session.ts": 'import type { R } from "../compat/routes.js"; export type T = R;',
-    "cli/main.ts": 'import { R } from "../compat/routes.js"; export const M = R;',
+    "cluster/main.ts": 'import { R } from "../compat/routes.js"; export const M = R;',
   });
   expect(found).toEqual([
-    'cli/main.ts:1 "../compat/routes.js" is an arrow against the picture: cli -> compat.',
+    'cluster/main.ts:1 "../compat/routes.js" is an arrow against the picture: cluster -> compat.',
     'server/session.ts:1 "../compat/routes.js" is an arrow against the picture: server -> compat.',
   ]);
 });
@@ -75,22 +75,37 @@ test("cycles are found, of types too", () => {
 });
 
 test("printing is left to the output file of the command line, and to tests", () => {
-  const found = problemsOf({
-    "cli/terminal/output.ts": 'process.stdout.write("x");',
-    "cli/main.ts": '\nconsole.log("x");',
+  const files = {
+    "terminal/output.ts": 'process.stdout.write("x");',
+    "main.ts": '\nconsole.log("x");',
     "server/x.ts": "const { stderr } = process; process.stderr.write(String(stderr));",
     "server/x.test.ts": 'console.log("x");',
-  });
-  expect(found).toEqual([
-    "cli/main.ts:2 prints; only cli/terminal/output.ts does.",
-    "server/x.ts:1 prints; only cli/terminal/output.ts does.",
+  };
+  expect(problemsOf(files, "cli")).toEqual([
+    "main.ts:2 prints; only terminal/output.ts of the command line does.",
+    "server/x.ts:1 prints; only terminal/output.ts of the command line does.",
   ]);
 });
 
-function problemsOf(files) {
+test("a package imports others by their entries, and only those below it", () => {
+  const found = problemsOf(
+    {
+      "index.ts":
+        'import { serve } from "openenv-ts/server"; import { run } from "@openenv-ts/cli/main"; export { run, serve };',
+      "start.ts": 'export { serve } from "../../openenv/src/serve.js";',
+    },
+    "providers",
+  );
+  expect(found).toEqual([
+    'index.ts:1 "@openenv-ts/cli/main" is not a package of providers.',
+    'start.ts:1 "../../openenv/src/serve.js" names no file',
+  ]);
+});
+
+function problemsOf(files, name = "openenv") {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(src, file)), { recursive: true });
     writeFileSync(join(src, file), text);
   }
-  return findProblems(src);
+  return findProblems(src, name);
 }

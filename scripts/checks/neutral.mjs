@@ -1,6 +1,7 @@
 /**
- * What loads with an entry, through every package on the way: no builtin of Node with the root and the client, for the
- * client none of zod, ws and ajv, for the server no MCP SDK, and nowhere msgpackr. Dynamic imports load later.
+ * What loads with an entry, through every package on the way. The root, the client and the page load no builtin of Node;
+ * the client loads no zod, ws and ajv, and the page no zod: both use the types of the HTTP bodies, not their schemas.
+ * The server loads no MCP SDK, and nothing loads msgpackr. Dynamic imports load later.
  */
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
@@ -8,15 +9,15 @@ import { build } from "esbuild";
 import { ROOT } from "../root.mjs";
 
 const ENTRIES = {
-  "index.js": { builtins: false, forbidden: ["msgpackr"] },
-  "client/index.js": { builtins: false, forbidden: ["zod", "ws", "ajv", "msgpackr"] },
-  "server/index.js": { builtins: true, forbidden: ["msgpackr", "@modelcontextprotocol"] },
+  "packages/openenv/dist/index.js": { builtins: false, forbidden: ["msgpackr"] },
+  "packages/openenv/dist/client/index.js": { builtins: false, forbidden: ["zod", "ws", "ajv", "msgpackr"] },
+  "packages/openenv/dist/server/index.js": { builtins: true, forbidden: ["msgpackr", "@modelcontextprotocol"] },
+  "packages/web/src/main.tsx": { builtins: false, forbidden: ["zod", "msgpackr"] },
 };
 
 for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
-  const entryPoint = join(ROOT, "openenv/dist", entry);
   const { metafile } = await build({
-    entryPoints: [entryPoint],
+    entryPoints: [join(ROOT, entry)],
     absWorkingDir: ROOT,
     bundle: true,
     write: false,
@@ -24,12 +25,15 @@ for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
     format: "esm",
     platform: "neutral",
     mainFields: ["module", "main"],
+    outdir: "unused",
+    loader: { ".svg": "file", ".woff2": "file" },
+    jsx: "automatic",
     plugins: [{ name: "builtins-stay-names", setup: keepBuiltins }],
     logLevel: "error",
   });
   const isForbidden = (name) =>
     (!builtins && isBuiltin(name)) || forbidden.some((bare) => name.includes(`node_modules/${bare}/`));
-  const found = reach(metafile.inputs, `openenv/dist/${entry}`).find(({ name }) => isForbidden(name));
+  const found = reach(metafile.inputs, entry).find(({ name }) => isForbidden(name));
   if (!found) continue;
   process.stdout.write(`${[...found.path, found.name].join("\n  -> ")}\n`);
   process.exitCode = 1;

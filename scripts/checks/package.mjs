@@ -1,6 +1,6 @@
 /**
- * The packed tarball in the hands of an outside consumer: every subpath type-checks under both module resolutions and
- * loads in Node, the command line starts, the page is there, and nothing is in it that nobody can use.
+ * The packed tarballs in the hands of an outside consumer: every subpath type-checks under both module resolutions and
+ * loads in Node, the commands start, the page is there, and nothing is in them that nobody can use.
  */
 import { execFile } from "node:child_process";
 import {
@@ -16,28 +16,38 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { published } from "../release-check.mjs";
 import { ROOT } from "../root.mjs";
 
 const USELESS = /\.test(-d)?\.|\.tsbuildinfo$|\.map$|test-support|(^|\/)\./;
 /** A template has tests and dotfiles of its own, but nothing that working on it leaves behind. */
 const USELESS_IN_TEMPLATE = /\/(node_modules|dist|build|\.openenv|__pycache__)\/|\.tsbuildinfo$/;
-/** The web interface, which npm run build makes after the library. */
-const PAGE = "dist/web-assets";
+/** The package of the page, and where it lies in it. */
+const PAGE = { name: "@openenv-ts/web", folder: "dist" };
 const RESOLUTIONS = { nodenext: "nodenext", bundler: "preserve" };
 
 const consumer = realpathSync(mkdtempSync(join(tmpdir(), "openenv-consumer-")));
 const problems = [];
 try {
-  const manifest = await install();
-  const subpaths = Object.entries(manifest.exports).filter(([, target]) => typeof target === "object");
-  const names = subpaths.map(([subpath]) => join(manifest.name, subpath));
+  const manifests = await Promise.all(published(ROOT).map(install));
+  for (const manifest of manifests) linkDependencies(manifest, manifests);
+  for (const name of ["typescript", "@types/node"]) link(name);
+  checkPage(join(consumer, "node_modules", PAGE.name, PAGE.folder));
+  const names = manifests.flatMap(({ name, exports }) =>
+    Object.keys(exports)
+      .filter((subpath) => typeof exports[subpath] === "object")
+      .map((subpath) => join(name, subpath)),
+  );
+  const bins = manifests.flatMap(({ name, bin = {} }) =>
+    Object.values(bin).map((file) => join("node_modules", name, file)),
+  );
   writeConsumer(names);
   await Promise.all([
     ...Object.keys(RESOLUTIONS).map((name) =>
       attempt(["node_modules/typescript/bin/tsc", "-p", `tsconfig.${name}.json`]),
     ),
     ...names.map((name) => attempt(["--input-type=module", "-e", `await import(${JSON.stringify(name)})`])),
-    ...Object.values(manifest.bin).map((bin) => attempt([join("node_modules", manifest.name, bin), "--help"])),
+    ...bins.map((bin) => attempt([bin, "--help"])),
   ]);
 } finally {
   rmSync(consumer, { recursive: true, force: true });
@@ -45,27 +55,29 @@ try {
 process.stdout.write(problems.map((problem) => `${problem.trim()}\n`).join(""));
 process.exitCode = problems.length > 0 ? 1 : 0;
 
-/** Unpacks the tarball and links what it declares to depend on; what it does not declare will not be found. */
-async function install() {
+/** Unpacks the tarball of a workspace; the result is its package.json. */
+async function install(folder) {
   const pack = ["pack", "--json", "--silent", "--pack-destination", consumer];
-  const { stdout } = await promisify(execFile)("npm", pack, { cwd: join(ROOT, "openenv") });
+  const { stdout } = await promisify(execFile)("npm", pack, { cwd: join(ROOT, folder) });
   const [{ name, filename, files }] = JSON.parse(stdout);
   for (const { path } of files) {
     const useless = path.startsWith("templates/") ? USELESS_IN_TEMPLATE : USELESS;
-    if (useless.test(path)) problems.push(`the tarball contains ${path}`);
+    if (useless.test(path)) problems.push(`the tarball of ${name} contains ${path}`);
   }
   for (const file of ["README.md", "LICENSE"]) {
-    if (!files.some(({ path }) => path === file)) problems.push(`the tarball lacks ${file}`);
+    if (!files.some(({ path }) => path === file)) problems.push(`the tarball of ${name} lacks ${file}`);
   }
   const home = join(consumer, "node_modules", name);
   mkdirSync(home, { recursive: true });
   await promisify(execFile)("tar", ["-xzf", join(consumer, filename), "-C", home, "--strip-components=1"]);
-  checkPage(join(home, PAGE));
-  const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
-  const { dependencies, peerDependencies, peerDependenciesMeta } = manifest;
+  return JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+}
+
+/** Links what a package declares to depend on; what it does not declare will not be found. */
+function linkDependencies({ dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} }, manifests) {
   const peers = Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true);
-  for (const dependency of [...Object.keys(dependencies), ...peers, "typescript", "@types/node"]) link(dependency);
-  return manifest;
+  const ours = manifests.map(({ name }) => name);
+  for (const name of [...Object.keys(dependencies), ...peers]) if (!ours.includes(name)) link(name);
 }
 
 /** What the page loads at its start came with it. */
@@ -74,14 +86,15 @@ function checkPage(folder) {
   const page = existsSync(index) ? readFileSync(index, "utf8") : "";
   const scripts = [...page.matchAll(/<script [^>]*src="([^"]+)"/g)].map(([, path]) => path);
   const others = [...page.matchAll(/<link [^>]*href="([^"]+)"/g)].map(([, path]) => path);
-  if (scripts.length === 0) problems.push(`the tarball lacks ${PAGE}/index.html with the script of the page`);
+  if (scripts.length === 0) problems.push(`${PAGE.name} lacks index.html with the script of the page`);
   for (const path of [...scripts, ...others]) {
-    if (!existsSync(join(folder, path))) problems.push(`the tarball lacks ${join(PAGE, path)}`);
+    if (!existsSync(join(folder, path))) problems.push(`${PAGE.name} lacks ${path}`);
   }
 }
 
 function link(dependency) {
   const target = join(consumer, "node_modules", dependency);
+  if (existsSync(target)) return;
   mkdirSync(dirname(target), { recursive: true });
   symlinkSync(join(ROOT, "node_modules", dependency), target);
 }

@@ -6,7 +6,7 @@ import { ROOT } from "../root.mjs";
 
 /** kB (1,000 bytes) after gzip. */
 const BUDGET = 20;
-const ENTRY = join(ROOT, "openenv/dist/client/index.js");
+const ENTRY = join(ROOT, "packages/openenv/dist/client/index.js");
 
 const { outputFiles, metafile } = await build({
   stdin: { contents: `import { connect } from ${JSON.stringify(ENTRY)}; console.log(connect);`, resolveDir: ROOT },

@@ -21,11 +21,11 @@ const LONGEST_EXAMPLE = 40;
  * shortest code block of the `guides` (`{ page, text }`) that imports the name. `problems` has a sentence for each function,
  * class and const without a docstring.
  */
-export function renderApi(packageDir, guides = []) {
+export function renderApi(packageDirs, guides = []) {
   const problems = [];
   const shown = new Map();
   const blocks = guides.flatMap(readBlocks).sort((a, b) => a.code.length - b.code.length);
-  const sections = readEntries(packageDir).map(({ entry, exports }) => {
+  const sections = packageDirs.flatMap(readEntries).map(({ entry, exports }) => {
     for (const { name, kind, summary } of exports) {
       const silent = !summary && VALUES.includes(kind);
       if (silent) problems.push(`${entry}: ${kind} ${name} has no docstring`);
@@ -37,11 +37,16 @@ export function renderApi(packageDir, guides = []) {
   return { page: `# API\n\n${intro}\n${sections.join("")}`, problems };
 }
 
+/** The folders of `packages` that are used in programs. */
+export const API_PACKAGES = ["openenv", "providers", "bench"];
+/** Entries that are only for the other packages of this repository. */
+const OWN = /^\.\/(internal|manifest|main)$/;
+
 /** The entries of a package, each with its exports, read from the declarations that the export map names. */
 export function readEntries(packageDir) {
   const { name, exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
   return Object.entries(exports)
-    .filter(([, target]) => target.types)
+    .filter(([subpath, target]) => target.types && !OWN.test(subpath))
     .map(([subpath, { types }]) => ({
       entry: join(name, subpath),
       exports: readExports(join(packageDir, types)).sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -88,7 +93,7 @@ function renderExample({ name, example }, { title, blocks, shown }) {
 
 /** The names that a block imports from an entry, or from any of this package. */
 function importsOf(code, entry) {
-  return [...code.matchAll(/import (?:type )?\{([^}]*)\} from "(openenv-ts[^"]*)"/g)]
+  return [...code.matchAll(/import (?:type )?\{([^}]*)\} from "(@?openenv-ts[^"]*)"/g)]
     .filter(([, , from]) => entry === undefined || from === entry)
     .flatMap(([, names]) => names.split(",").map((one) => one.trim().replace(/^type /, "")));
 }
@@ -126,7 +131,8 @@ function lookUp(from, [specifier, name]) {
   return found;
 }
 
-function describe({ program, comments, text }, name) {
+function describe(file, name) {
+  const { program, comments, text } = file;
   const statements = program.body.filter((candidate) => namesOf(candidate.declaration ?? candidate).includes(name));
   const [statement] = statements;
   const before = program.body.findLast(({ end }) => end <= statement.start)?.end ?? 0;
@@ -136,8 +142,14 @@ function describe({ program, comments, text }, name) {
     kind: KINDS[(statement.declaration ?? statement).type],
     summary: firstSentence(doc),
     example: readExample(doc),
-    signature: statements.map((one) => renderSignature(text, one.declaration ?? one)).join("\n"),
+    signature: statements.map((one) => withSchema(file, renderSignature(text, one.declaration ?? one))).join("\n"),
   };
+}
+
+/** A type that is inferred from a schema shows the schema, which has its members. */
+function withSchema(file, signature) {
+  const schema = /= z\.infer<typeof (\w+)>;$/.exec(signature)?.[1];
+  return schema ? `${describe(file, schema).signature}\n${signature}` : signature;
 }
 
 /** The declaration without private members and what says that it is a declaration; docstrings are those of members. */

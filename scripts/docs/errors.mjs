@@ -14,7 +14,7 @@ export function renderErrors(errors) {
   if (unknown) throw new Error(`scripts/docs/errors.mjs has no title for the boundary ${unknown.boundary}`);
   return `# Errors
 
-Every error of this package is an \`OpenEnvError\` with one of these codes. Generated from \`openenv/src/errors.ts\` by
+Every error of this package is an \`OpenEnvError\` with one of these codes. Generated from \`packages/openenv/src/errors.ts\` by
 \`npm run docs\`.
 ${used.map((boundary) => renderBoundary(BOUNDARIES[boundary], rowsOf(errors, boundary))).join("")}`;
 }

@@ -2,7 +2,7 @@
 export function renderManifest(schema) {
   return `# openenv.yaml
 
-The manifest of an environment. Generated from \`openenv/src/manifest\` by \`npm run docs\`. Other fields at the top level and
+The manifest of an environment. Generated from \`packages/providers/src/manifest\` by \`npm run docs\`. Other fields at the top level and
 directly in \`validation\` are let through, as the Python package does.
 
 | field | is | default |

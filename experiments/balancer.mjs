@@ -1,0 +1,66 @@
+/**
+ * `npm run bench:balancer`: what a balancer of `openenv deploy render` costs, and whether what is said of large
+ * deployments (docs/design/scale.md) follows from it. Options: see suite.mjs; OPENENV_ENVOY names an Envoy.
+ */
+import { interleave } from "@openenv-ts/bench";
+import * as checks from "./cases/balancer/checks.mjs";
+import * as drain from "./cases/balancer/drain.mjs";
+import * as held from "./cases/balancer/held.mjs";
+import * as model from "./cases/balancer/model.mjs";
+import * as rates from "./cases/balancer/rates.mjs";
+import { startCluster } from "./clusters.mjs";
+import { hasBalancer, startBalancer } from "./deployments/balancer.mjs";
+import { runSuite } from "./suite.mjs";
+
+const CAPACITY = 9_000;
+
+class BalancerBench {
+  quick;
+  subjects = ["haproxy", "envoy"].filter(hasBalancer);
+
+  constructor({ quick }) {
+    this.quick = quick;
+  }
+
+  /** Runs `work(balancer)` with a balancer of the kind before `servers` servers of one worker each. */
+  async withBalancer(kind, work, { servers = 1, addresses = 1 } = {}) {
+    const running = [];
+    try {
+      for (let number = 0; number < servers; number++) {
+        running.push(await startCluster("node", { env: { MAX_CONCURRENT_ENVS: String(CAPACITY) } }));
+      }
+      // A balancer does not know that several of its servers are one.
+      const named = Array.from({ length: servers * addresses }, (_, index) => running[index % servers]);
+      const balancer = await startBalancer(named, { kind, capacity: Math.ceil(CAPACITY / addresses) });
+      running.push(balancer);
+      return await work(balancer);
+    } finally {
+      await Promise.all(running.toReversed().map((one) => one.close()));
+    }
+  }
+
+  interleave(rounds, measure, kinds = this.subjects) {
+    const measured = kinds.filter((kind) => this.subjects.includes(kind)).map((kind) => [kind, () => measure(kind)]);
+    return interleave(rounds, Object.fromEntries(measured));
+  }
+
+  close() {}
+}
+
+await runSuite({
+  title: "What a balancer costs",
+  command: "npm run bench:balancer",
+  report: "BALANCER.md",
+  csv: "balancer.csv",
+  experiments: { rates, held, checks, model, drain },
+  createBench: (options) => new BalancerBench(options),
+  notes: () => [
+    "The configurations are those of `openenv deploy render`; the servers serve `envs/benchmark` with one worker each.",
+    "CPU-seconds, memory and descriptors are the balancer's, as the operating system counts them.",
+    "A thousand servers are a thousand lines that name one: it is asked for its health a thousand times a second.",
+    "Replaced: each of two servers gets SIGTERM, with fifteen seconds to drain, when its replacement answers; players step a " +
+      "session every 100 ms for two seconds and open the next.",
+    "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; of a step, what it took with " +
+      "1,000; docs/design/scale.md goes on from there.",
+  ],
+});

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createLoad, readServerUse, runSessions } from "@openenv-ts/bench";
+
+const FEW = 2_000;
+const MANY = 10_000;
+const SETTLE_MS = 1_000;
+const WARM_UP_SECONDS = 5;
+const workload = { actions: () => [{}], check: () => undefined };
+/** Lets a signal collect the garbage in every process of the server. */
+const COLLECT = {
+  NODE_OPTIONS: `--expose-gc --import ${new URL("../../controls/collect-on-signal.mjs", import.meta.url)}`,
+};
+
+export const title = "memory of idle sessions";
+
+export async function run(bench) {
+  const samples = await bench.interleave(bench.quick ? { ours: 1 } : { ours: 3, control: 3 }, (subject) =>
+    bench.withFleet(subject, measure, { env: COLLECT }),
+  );
+  const measure10k = `memory of an idle session, ${MANY.toLocaleString("en")} sessions`;
+  return [{ id: "memory", measure: measure10k, unit: "kB", samples, targets: [{ limit: "at most", value: 8 }] }];
+}
+
+/** The growth from few to many, after a collection at both: what the first sessions warm up is no one's. */
+async function measure(server) {
+  const loads = [];
+  const hold = async (connections) => {
+    loads.push(await createLoad({ url: server.url, connections, workload }));
+    await sleep(SETTLE_MS);
+    for (const pid of server.processes()) process.kill(pid, "SIGUSR2");
+    await sleep(SETTLE_MS);
+    return readServerUse(server.port).bytes;
+  };
+  // What compiles the code of two processes leaves behind is not a session's.
+  await runSessions({ url: server.url, connections: 64, workload }, WARM_UP_SECONDS);
+  try {
+    const before = await hold(FEW);
+    return ((await hold(MANY - FEW)) - before) / (MANY - FEW) / 1000;
+  } finally {
+    await Promise.all(loads.map((load) => load.close()));
+  }
+}

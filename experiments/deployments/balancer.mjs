@@ -1,0 +1,86 @@
+/** Balancers as `openenv deploy render` writes them, before servers on this machine. */
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { descriptorLimit } from "@openenv-ts/bench";
+import { spawnChild } from "../children.mjs";
+import { findFreePort, waitUntilHealthy } from "./loopback.mjs";
+import { render } from "./render.mjs";
+
+/** Where systems put HAProxy. */
+const env = { PATH: `${process.env.PATH}:/usr/sbin` };
+
+const FILES = { haproxy: "haproxy.cfg", envoy: "envoy.yaml" };
+
+const COMMANDS = {
+  haproxy: (dir) => ["haproxy", "-db", "-f", join(dir, FILES.haproxy)],
+  envoy: (dir) => [
+    process.env.OPENENV_ENVOY,
+    "-c",
+    join(dir, FILES.envoy),
+    "--log-level",
+    "error",
+    "--use-dynamic-base-id",
+  ],
+};
+
+/** Whether a kind of balancer can be started here. */
+export function hasBalancer(kind) {
+  const [command] = COMMANDS[kind]("");
+  return command !== undefined && spawnSync(command, kind === "envoy" ? ["--version"] : ["-v"], { env }).status === 0;
+}
+
+/**
+ * Starts one that takes `capacity` sessions for each server. Its `processes` share one port, over which the kernel spreads
+ * connections: each connection takes two descriptors, and what one process may open is limited.
+ */
+export async function startBalancer(servers, { kind = "haproxy", processes = 1, capacity }) {
+  const dir = await mkdtemp(join(tmpdir(), "openenv-balancer-"));
+  const running = [];
+  const close = async () => {
+    await Promise.all(running.map((one) => one.close()));
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const port = await findFreePort();
+    await render(kind, dir, [
+      ...["--balancer-host", "127.0.0.1", "--balancer-port", port, "--nodes", servers.length],
+      ...["--capacity", Math.ceil(capacity / processes)],
+      ...servers.flatMap((server, index) => ["--backend", `${nameOf(index)}:${server.port}`]),
+    ]);
+    await replace(join(dir, FILES[kind]), NAMES, () => "127.0.0.1");
+    await ADAPT[kind](dir);
+    for (let number = 0; number < processes; number++) running.push(spawnChild(COMMANDS[kind](dir), { env }));
+    await waitUntilHealthy(port);
+    const ended = running.find(({ child }) => child.exitCode !== null);
+    if (ended) throw new Error(`a balancer has ended: ${ended.child.stderr.read()}`);
+    return { port, url: `http://127.0.0.1:${port}`, pid: running[0].pid, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** What a file cannot know of the machine. */
+const ADAPT = {
+  // It does not start with a limit that its descriptors do not allow.
+  haproxy: (dir) =>
+    replace(join(dir, FILES.haproxy), /^ {4}maxconn (\d+)$/m, (line, connections) => {
+      const possible = Math.floor(descriptorLimit() / 2) - OTHER_DESCRIPTORS;
+      return Number(connections) > possible ? `    maxconn ${possible}` : line;
+    }),
+  // Several on one machine cannot have the same.
+  envoy: (dir) => replace(join(dir, FILES.envoy), /port_value: 9901/, () => "port_value: 0"),
+};
+const OTHER_DESCRIPTORS = 600;
+
+/** Each server has a name of its own while the file is rendered, as one of them may be named a thousand times. */
+function nameOf(index) {
+  return `127.1.${index >> 8}.${index & 255}`;
+}
+const NAMES = /127\.1\.\d+\.\d+/g;
+
+async function replace(file, pattern, by) {
+  await writeFile(file, (await readFile(file, "utf8")).replace(pattern, by));
+}

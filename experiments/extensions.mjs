@@ -1,0 +1,39 @@
+/** `npm run bench:extensions`: what the extensions of `/ws` give, each beside the plain protocol, on one server. */
+import { interleave } from "@openenv-ts/bench";
+import { Bench } from "./bench.mjs";
+import * as batch from "./cases/batch.mjs";
+import * as binary from "./cases/binary.mjs";
+import { runSuite } from "./suite.mjs";
+
+/** Variants on the same kind of server take turns. */
+class Comparison extends Bench {
+  subjects = ["extension", "plain"];
+  python = undefined;
+
+  compare(variants, rounds, measure) {
+    const measured = Object.entries(variants).map(([name, variant]) => [
+      name,
+      async () => {
+        const value = await measure(variant);
+        process.stderr.write(`  ${name} ${value.toPrecision(4)}\n`);
+        return value;
+      },
+    ]);
+    return interleave(rounds, Object.fromEntries(measured));
+  }
+}
+
+await runSuite({
+  title: "What the extensions give",
+  command: "npm run bench:extensions",
+  report: "EXTENSIONS.md",
+  csv: "extensions.csv",
+  experiments: { batch, binary },
+  createBench: (options) => new Comparison(options),
+  notes: () => [
+    "One server of this package, the variants in turn, each round; values are medians (in brackets the smallest and the largest round), ratios medians of the rounds' ratios.",
+    "`batch`: 64 sessions a frame over 4 sockets, beside 64 sessions on sockets of their own. `binary`: the same " +
+      "observation as MessagePack and as JSON, 4 sockets.",
+    "CPU-seconds are the server's, user and system, all threads. What a client saves is not in it.",
+  ],
+});

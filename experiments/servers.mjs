@@ -1,0 +1,50 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startChild } from "./children.mjs";
+
+const PYTHON = process.env.OPENENV_PYTHON;
+/** A built clone of an earlier commit, whose server is the control then: a ratio of 1 is "as fast as before". */
+export const BEFORE = process.env.OPENENV_BENCH_BEFORE;
+const PACKAGES = ["openenv", "uvicorn", "uvloop", "httptools", "websockets"];
+
+/** What of the Python reference is there: `{ versions }`, or `{ missing }` with the reason. */
+export function findPython() {
+  if (!PYTHON) return { missing: "OPENENV_PYTHON names no Python that has the package openenv" };
+  const script = `
+import importlib.metadata as m, json, sys
+def version(name):
+    try: return m.version(name)
+    except m.PackageNotFoundError: return None
+print(json.dumps({"python": sys.version.split()[0], **{name: version(name) for name in sys.argv[1:]}}))`;
+  try {
+    const versions = JSON.parse(execFileSync(PYTHON, ["-c", script, ...PACKAGES], { encoding: "utf8" }));
+    return versions.openenv ? { versions } : { missing: `${PYTHON} has no package openenv` };
+  } catch (error) {
+    return { missing: `OPENENV_PYTHON does not run: ${error.message.split("\n")[0]}` };
+  }
+}
+
+const SCRIPTS = {
+  ours: (environment, flags) => [process.execPath, ...flags, pathOf("ours.mjs"), environment],
+  sized: (kind, flags) => [process.execPath, ...flags, pathOf("sized.mjs"), kind],
+  wordle: (_environment, flags) => [process.execPath, ...flags, pathOf("wordle.mjs")],
+  control: (environment, flags) => [
+    process.execPath,
+    ...flags,
+    BEFORE ? join(BEFORE, "experiments/controls/ours.mjs") : pathOf("control.mjs"),
+    environment,
+  ],
+  python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],
+  "python async": (environment) => [PYTHON, pathOf("python_reference.py"), `${environment}-async`],
+};
+
+/** Starts one of the servers of `controls/` and resolves when it listens. */
+export function startServer(subject, environment, nodeFlags = []) {
+  const findPort = (text) => /^READY (\d+)$/m.exec(text)?.[1];
+  return startChild(SCRIPTS[subject](environment, nodeFlags), { findPort });
+}
+
+function pathOf(script) {
+  return fileURLToPath(new URL(`controls/${script}`, import.meta.url));
+}

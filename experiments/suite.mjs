@@ -1,0 +1,81 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+import { renderCsv, renderReport } from "@openenv-ts/bench";
+
+/**
+ * One report: experiments that run one after the other, the table of their rows, and with --write its files.
+ * Options of all: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some,
+ * and `said` has words for those whose value is one machine's own.
+ */
+export async function runSuite({ title, command, report, csv, experiments, options: more, said, createBench, notes }) {
+  const { only, options, typed } = readArguments(experiments, more, { json: "<file>", ...said });
+  const bench = createBench(options);
+  const rows = [];
+  try {
+    for (const name of only) {
+      process.stderr.write(`${name}: ${experiments[name].title}\n`);
+      rows.push(...(await experiments[name].run(bench)));
+    }
+  } finally {
+    await bench.close();
+  }
+  const content = {
+    title,
+    facts: facts(`${command} -- ${typed}`, bench),
+    subjects: bench.subjects,
+    rows,
+    notes: notes(bench, rows),
+  };
+  const text = renderReport(content);
+  process.stdout.write(text);
+  if (options.json) writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
+  if (!options.write) return;
+  mkdirSync(new URL("results/", import.meta.url), { recursive: true });
+  writeFileSync(new URL(report, import.meta.url), text);
+  writeFileSync(new URL(`results/${csv}`, import.meta.url), renderCsv(rows));
+}
+
+function readArguments(experiments, more, said) {
+  try {
+    const { values, tokens } = parseArgs({
+      tokens: true,
+      options: {
+        quick: { type: "boolean", default: false },
+        only: { type: "string", default: Object.keys(experiments).join() },
+        json: { type: "string" },
+        write: { type: "boolean", default: false },
+        ...more,
+      },
+    });
+    const only = values.only.split(",");
+    const unknown = only.find((name) => !(name in experiments));
+    if (unknown !== undefined) throw new Error(`no experiment "${unknown}": ${Object.keys(experiments).join(", ")}`);
+    if (values.write && (values.quick || only.length < Object.keys(experiments).length)) {
+      throw new Error("--write takes the whole run: leave out --quick and --only");
+    }
+    return { only, options: values, typed: tokens.map((token) => renderToken(token, said)).join(" ") };
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+}
+
+function renderToken({ rawName, name, value }, said) {
+  return value === undefined ? rawName : `${rawName} ${said[name] ?? value}`;
+}
+
+function facts(command, { python }) {
+  const versions = python?.versions && Object.entries(python.versions);
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    command: `\`${versions ? "OPENENV_PYTHON=python " : ""}${command}\``,
+    node: process.version,
+    machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
+    ...(python && {
+      python:
+        versions?.map(([name, version]) => `${name} ${version ?? "not installed"}`).join(", ") ??
+        `not measured: ${python.missing}`,
+    }),
+  };
+}

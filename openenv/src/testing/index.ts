@@ -1,4 +1,0 @@
-export { type CheckEnvironmentOptions, checkEnvironment } from "./check-environment.js";
-export { type CheckProviderOptions, checkProvider } from "./check-provider.js";
-export { type CheckServerOptions, checkServer, type ServerReport } from "./check-server.js";
-export { type Check, type CheckReport, renderCheckReport } from "./report.js";

@@ -1,0 +1,16 @@
+export type { LoadGenerator } from "./burst/generator/generator.js";
+export { createGenerators } from "./burst/generator/generators.js";
+export { planProcesses, portsOfAddress } from "./burst/limits.js";
+export { serverDescriptors } from "./burst/local-server.js";
+export { openResultFiles, type ResultFiles } from "./burst/results/result-files.js";
+export type { SummaryRow } from "./burst/results/summary.js";
+export { measureThroughput, type ThroughputRow } from "./burst/results/throughput.js";
+export { runSweep, waitAction } from "./burst/sweep.js";
+export type { BurstMode, BurstResult } from "./burst/types.js";
+export { describeFailure, isUnreachable, toLoadFailure } from "./failure.js";
+export { locateServer, type ServerLocation } from "./locate.js";
+export { createFigures } from "./report/figures.js";
+export { renderMaxBatches } from "./report/largest.js";
+export { drawFigure } from "./report/plot.js";
+export { renderScalingReport } from "./report/render-report.js";
+export { renderThroughput, seconds } from "./report/tables.js";

@@ -1,0 +1,181 @@
+import type { JsonObject } from "openenv-ts/protocol";
+import { LoadFailure } from "./failure.js";
+import { openRawSession, type RawSession, readTarget } from "./raw-session.js";
+import { RequestTemplate } from "./request-template.js";
+
+/** How many connections are being opened at a time. */
+const OPENING = 32;
+/** Milliseconds in which the first answers, and after the end of a run the last ones, must come. */
+const PATIENCE_MS = 30_000;
+
+/** What the sessions of a load do. */
+export interface Workload {
+  /** Data of the reset; default `{}`. */
+  reset?: JsonObject;
+  /** The actions of one connection, sent in turn; at least one. */
+  actions(connection: number): JsonObject[];
+  /** Says what is wrong with the data of the answer to an action; undefined when it is right. */
+  check(data: JsonObject, action: JsonObject): string | undefined;
+}
+
+export interface LoadOptions {
+  /** The server, as `connect` takes it; without TLS. */
+  url: string;
+  /** How many sessions at a time, each waiting for its answer before it goes on. */
+  connections: number;
+  workload: Workload;
+  /** The IP address of the URL's host, so that it is not looked up for every connection. */
+  address?: string;
+  /** Sent with the upgrade, for a server with a client's token. */
+  token?: string | undefined;
+  /** Called with the milliseconds that each right answer to a step took. */
+  onStep?: (milliseconds: number) => void;
+}
+
+/** Steps or sessions that were done, and the wall time they took. */
+export interface LoadResult {
+  done: number;
+  seconds: number;
+}
+
+export interface SessionLoad extends AsyncDisposable {
+  /**
+   * Steps all sessions for this many seconds and waits for the last answers.
+   * @throws Error with the first answer that was wrong or missing.
+   */
+  step(seconds: number): Promise<LoadResult>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens sessions and resets each.
+ * @throws Error when one is refused or its reset fails; none stays open then.
+ */
+export async function createLoad(options: LoadOptions): Promise<SessionLoad> {
+  const sessions: RawSession[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(sessions.splice(0).map((session) => session.close()));
+  };
+  let next = 0;
+  const reset = resetOf(options.workload);
+  const open = async (): Promise<void> => {
+    while (next < options.connections) {
+      next++;
+      sessions.push(await openSession(options, reset));
+    }
+  };
+  const opened = await Promise.allSettled(Array.from({ length: OPENING }, open));
+  const refused = opened.find((result) => result.status === "rejected");
+  if (refused !== undefined) {
+    for (const session of sessions) session.destroy();
+    throw refused.reason;
+  }
+  const connections = sessions.map((session, index) => ({
+    session,
+    exchanges: stepsOf(options.workload, index),
+    turn: 0,
+  }));
+
+  const { onStep } = options;
+  return {
+    step: (seconds) =>
+      runConnections(connections, seconds, (connection, done) => {
+        const exchange = connection.exchanges[connection.turn++ % connection.exchanges.length] as RequestTemplate;
+        connection.session.ask(exchange, onStep === undefined ? done : timed(done, onStep));
+      }),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/**
+ * Plays whole sessions for this many seconds, `connections` at a time: connect, reset, one step, close.
+ * @throws Error with the first thing that went wrong.
+ */
+export function runSessions(options: LoadOptions, seconds: number): Promise<LoadResult> {
+  const reset = resetOf(options.workload);
+  const connections = Array.from({ length: options.connections }, (_, index) => stepsOf(options.workload, index));
+  const play = async (exchanges: RequestTemplate[]): Promise<void> => {
+    const session = await openSession(options, reset);
+    try {
+      await ask(session, exchanges[0] as RequestTemplate);
+    } finally {
+      await session.close();
+    }
+  };
+  return runConnections(connections, seconds, (connection, done) => {
+    play(connection).then(() => done(undefined), done);
+  });
+}
+
+type Act<L> = (connection: L, done: (failure: Error | undefined) => void) => void;
+
+/** Every connection acts again as soon as its last act is done, until the time is up. */
+function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Promise<LoadResult> {
+  return new Promise((resolve, reject) => {
+    const started = performance.now();
+    let done = 0;
+    let busy = connections.length;
+    let stopping = false;
+    const stop = setTimeout(() => (stopping = true), seconds * 1000);
+    const late = setTimeout(
+      () => finish(new LoadFailure("TIMEOUT", "an answer did not come")),
+      seconds * 1000 + PATIENCE_MS,
+    );
+    const finish = (failure: Error | undefined): void => {
+      clearTimeout(stop);
+      clearTimeout(late);
+      stopping = true;
+      if (failure !== undefined) reject(failure);
+      else resolve({ done, seconds: (performance.now() - started) / 1000 });
+    };
+    for (const connection of connections) {
+      const next = (failure: Error | undefined): void => {
+        if (failure === undefined) done++;
+        if (failure === undefined && !stopping) act(connection, next);
+        else if (failure !== undefined || --busy === 0) finish(failure);
+      };
+      act(connection, next);
+    }
+  });
+}
+
+function timed(done: (failure: Error | undefined) => void, onStep: (milliseconds: number) => void): typeof done {
+  const asked = performance.now();
+  return (failure) => {
+    if (failure === undefined) onStep(performance.now() - asked);
+    done(failure);
+  };
+}
+
+async function openSession({ url, address, token }: LoadOptions, reset: RequestTemplate): Promise<RawSession> {
+  const session = await openRawSession(readTarget(url, address, token));
+  try {
+    await ask(session, reset);
+    return session;
+  } catch (error) {
+    session.destroy();
+    throw error;
+  }
+}
+
+function ask(session: RawSession, exchange: RequestTemplate): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new LoadFailure("TIMEOUT", "an answer did not come")), PATIENCE_MS);
+    session.ask(exchange, (failure) => {
+      clearTimeout(late);
+      if (failure === undefined) resolve();
+      else reject(failure);
+    });
+  });
+}
+
+function resetOf({ reset = {} }: Workload): RequestTemplate {
+  return new RequestTemplate({ type: "reset", data: reset }, () => undefined);
+}
+
+function stepsOf(workload: Workload, connection: number): RequestTemplate[] {
+  return workload
+    .actions(connection)
+    .map((action) => new RequestTemplate({ type: "step", data: action }, (data) => workload.check(data, action)));
+}

@@ -1,0 +1,87 @@
+import type { Policy, PolicyInput } from "openenv-ts";
+import type { EnvClient, StepResult } from "openenv-ts/client";
+import { rng } from "openenv-ts/internal";
+import { EPISODE_FORMAT, type EpisodeRecord, type JsonObject, type RecordedStep } from "openenv-ts/protocol";
+
+export interface PlayEpisodeOptions {
+  episode: number;
+  environment: string;
+  /** Data of the reset. */
+  reset: JsonObject;
+  policy: Policy;
+  actionSchema: JsonObject;
+  maxSteps: number;
+  /** Told of each reset option that the server dropped. */
+  onWarning(text: string): void;
+}
+
+/** Plays one episode. @throws what reset, step or the policy throws: an episode that failed is no record. */
+export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Promise<EpisodeRecord> {
+  const { episode, environment, reset, policy, actionSchema, maxSteps, onWarning } = plan;
+  const started_at = new Date().toISOString();
+  const begun = await timed(() => env.reset(reset));
+  const start = answerOf(begun);
+  for (const text of begun.result.warnings) onWarning(text);
+  const turn: Omit<PolicyInput, "step" | "observation" | "reward" | "metadata"> = {
+    episode,
+    actionSchema,
+    random: rng(typeof reset["seed"] === "number" ? reset["seed"] : undefined),
+    memory: {},
+  };
+  const steps: RecordedStep[] = [];
+  let { result } = begun;
+  let end: EpisodeRecord["end"] = "done";
+  while (!result.done) {
+    if (steps.length >= maxSteps) {
+      end = "max_steps";
+      break;
+    }
+    const { observation, metadata } = result;
+    const action = await policy({
+      ...turn,
+      step: steps.length,
+      observation,
+      reward: numberOf(result.reward),
+      metadata,
+    });
+    if (action === null) {
+      end = "policy";
+      break;
+    }
+    const stepped = await timed(() => env.step(action));
+    result = stepped.result;
+    steps.push({ action, ...answerOf(stepped) });
+  }
+  return {
+    format: EPISODE_FORMAT,
+    episode,
+    environment,
+    url: env.url,
+    started_at,
+    reset,
+    start,
+    steps,
+    total_reward: steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0),
+    end,
+  };
+}
+
+interface Timed {
+  result: StepResult;
+  ms: number;
+}
+
+async function timed(call: () => Promise<StepResult>): Promise<Timed> {
+  const asked = performance.now();
+  const result = await call();
+  return { result, ms: Math.round((performance.now() - asked) * 1000) / 1000 };
+}
+
+function answerOf({ result: { observation, reward, done, metadata }, ms }: Timed): Omit<RecordedStep, "action"> {
+  const own = Object.keys(metadata).length > 0 ? { metadata } : {};
+  return { observation, reward: numberOf(reward), done, ...own, ms };
+}
+
+function numberOf(reward: number | boolean | null): number | null {
+  return reward === null ? null : Number(reward);
+}

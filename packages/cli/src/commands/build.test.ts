@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
+import { createPublishable } from "../../../../test-support/commands/publishable.js";
+
+test.each([
+  ["no docker command", { PATH: "/nowhere" }, [], 1, "There is no docker command"],
+  ["no Dockerfile of that name", {}, ["-f", "none"], 2, "There is no Dockerfile none"],
+  ["no such folder", {}, ["nowhere"], 2, "nowhere is no folder"],
+  ["no name for an image", {}, ["-t", "Chess Club"], 2, '"Chess Club" is no name for an image'],
+  ["an option for a name", {}, ["-t", "--push"], 2, '"--push" is no name for an image'],
+])("%s is one clear error", async (_case, env, args, code, text) => {
+  await using project = await createPublishable();
+  const done = await callCommand(["build", ...args], { cwd: project.dir, env });
+  expect(done).toMatchObject({ code, stdout: "" });
+  expect(done.stderr).toMatch(/^error: [^\n]*\n$/);
+  expect(done.stderr).toContain(text);
+});
+
+test("a folder without a Dockerfile is told where one is looked for", async () => {
+  await using project = await createProject({ "environment.js": "" });
+  const { code, stderr } = await callCommand(["build"], { cwd: project.dir });
+  expect(code).toBe(2);
+  expect(stderr).toContain("No server/Dockerfile and no Dockerfile");
+});

@@ -1,0 +1,157 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { Policy } from "openenv-ts";
+import { connect } from "openenv-ts/client";
+import { ConfigError, RemoteError, sampleValue } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
+import { collect } from "../collect/collect.js";
+import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
+import { importModule } from "../project/load-environment.js";
+import { offeredActions } from "../project/offered-actions.js";
+import { readSchemas } from "../project/read-schemas.js";
+import { serverToken } from "../server-token.js";
+import { jsonObject, wholeNumber } from "../terminal/option-values.js";
+import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
+
+const INTERRUPTED = 130;
+
+const EXAMPLES = `
+Each line of the output is one whole episode (docs/guide/collect.md has the schema). Running the command again goes on
+where it stopped. Without a policy the actions are random ones that fit the schema.
+
+Exit codes: 0 all episodes are there, 1 some failed, 2 wrong usage, 130 interrupted.
+
+Examples:
+  openenv collect http://localhost:8000 -n 100 -o episodes.jsonl
+  openenv collect http://localhost:8000 --policy policy.ts --parallel 32
+  openenv collect http://localhost:8000 --endpoint http://localhost:11434/v1 --model qwen3
+  openenv collect http://localhost:8000 --split train -n 500`;
+
+interface CollectFlags {
+  episodes: number;
+  output: string;
+  parallel: number;
+  seed: number;
+  maxSteps: number;
+  retries: number;
+  policy?: string;
+  endpoint?: string;
+  model?: string;
+  systemPrompt?: string;
+  sampling?: JsonObject;
+  split?: string;
+  reset: JsonObject;
+  json?: boolean;
+}
+
+export function configureCollect(command: Command): void {
+  command
+    .argument("<url>", "an OpenEnv server")
+    .option("-n, --episodes <number>", "how many there are in the end", wholeNumber(1), 10)
+    .option("-o, --output <file>", "where the episodes go", "episodes.jsonl")
+    .option("--parallel <number>", "sessions at a time", wholeNumber(1, 4096), 8)
+    .option("--seed <number>", "seed of the first episode; each has one more than the last", wholeNumber(0), 0)
+    .option("--max-steps <number>", "steps after which an episode is broken off", wholeNumber(1), 1000)
+    .option("--retries <number>", "how often a failed episode is played again", wholeNumber(0), 2)
+    .option("--policy <file>", "module whose default export chooses actions: (turn) => action")
+    .option("--endpoint <url>", "have a language model choose: base URL of an OpenAI-compatible API")
+    .option("--model <name>", "its name there; the key is taken from OPENAI_API_KEY")
+    .option("--system-prompt <text>", "instructions for the model, before the description of the environment")
+    .option("--sampling <json>", 'more members of each request: {"temperature":0.7,"max_tokens":512}', jsonObject)
+    .option("--split <name>", "play the tasks of this split in turn")
+    .option("--reset <json>", "more data for every reset", jsonObject, {})
+    .option("--json", "print the summary as JSON")
+    .addHelpText("after", EXAMPLES)
+    .action(run);
+}
+
+async function run(url: string, flags: CollectFlags): Promise<void> {
+  const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
+  const actionSchema = offeredActions(await readSchemas(url));
+  const { environment, description, tasks } = await ask(url, split);
+  const policy = await choosePolicy(flags, { actionSchema, description });
+  const warnings = new Set<string>();
+  const interrupt = new AbortController();
+  process.once("SIGINT", () => interrupt.abort());
+  const { played, failed } = await collect({
+    url,
+    environment,
+    actionSchema,
+    output,
+    episodes,
+    parallel,
+    maxSteps,
+    retries,
+    policy,
+    resetOf: (episode) => ({
+      seed: seed + episode,
+      ...(split !== undefined && { split, index: episode % tasks }),
+      ...reset,
+    }),
+    signal: interrupt.signal,
+    onEpisode: (done) => printProgress(`${done} of ${episodes} episodes`),
+    onFailure: (episode, error) => printError(`episode ${episode}: ${error instanceof Error ? error.message : error}`),
+    onWarning: (text) => {
+      if (!warnings.has(text)) printNote(`warning: ${text}`);
+      warnings.add(text);
+    },
+  });
+  const steps = played.reduce((sum, episode) => sum + episode.steps, 0);
+  const earned = played.reduce((sum, { total_reward }) => sum + total_reward, 0);
+  const mean = played.length === 0 ? null : earned / played.length;
+  const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean };
+  const text = `${played.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
+  print(flags.json ? JSON.stringify(summary) : text);
+  if (failed > 0) printNote(`${failed} failed; run the command again to play them.`);
+  exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
+}
+
+async function choosePolicy(
+  { policy, endpoint, model, systemPrompt, sampling }: CollectFlags,
+  world: Pick<ModelPolicyOptions, "actionSchema" | "description">,
+): Promise<Policy> {
+  if (policy !== undefined && endpoint !== undefined) throw new ConfigError("Give --policy or --endpoint, not both.");
+  const ofModel = { "--model": model, "--system-prompt": systemPrompt, "--sampling": sampling };
+  const lonely = Object.entries(ofModel).find(([, value]) => value !== undefined);
+  if (endpoint === undefined && lonely !== undefined) throw new ConfigError(`${lonely[0]} needs its --endpoint.`);
+  if (policy !== undefined) return loadPolicy(policy);
+  if (endpoint === undefined) return randomPolicy;
+  const apiKey = process.env["OPENAI_API_KEY"];
+  const options = { ...world, url: endpoint, model: model ?? "", systemPrompt };
+  try {
+    return await createModelPolicy({ ...options, ...(sampling && { request: sampling }), ...(apiKey && { apiKey }) });
+  } catch (error) {
+    throw new ConfigError((error as Error).message, { cause: error });
+  }
+}
+
+/** What the environment is called, what it says about itself, and how many tasks a split has. */
+async function ask(
+  url: string,
+  split: string | undefined,
+): Promise<{ environment: string; description: string; tasks: number }> {
+  await using env = await connect(url, { token: serverToken() });
+  const { name, description } = await env.metadata();
+  const tasks = split === undefined ? 0 : await env.tasks.count(split).catch((error: unknown) => noTasks(name, error));
+  if (split !== undefined && tasks < 1)
+    throw new ConfigError(`The split "${split}" is empty: there is nothing to play.`);
+  return { environment: name, description, tasks };
+}
+
+function noTasks(name: string, error: unknown): never {
+  if (!(error instanceof RemoteError) || error.code !== "TASKS_NOT_SUPPORTED") throw error;
+  throw new ConfigError(`${name} has no tasks; leave --split out.`, { cause: error });
+}
+
+/** Actions drawn from the schema. */
+const randomPolicy: Policy = ({ actionSchema, random }) => sampleValue(actionSchema, random) as JsonObject;
+
+/** The default export of a module. @throws ConfigError when it does not load or exports no function. */
+async function loadPolicy(file: string): Promise<Policy> {
+  const { exports } = await importModule(resolve(file));
+  const policy = exports["default"];
+  if (typeof policy !== "function") {
+    throw new ConfigError(`${file} has no policy: export default a function (turn) => action.`);
+  }
+  return policy as Policy;
+}

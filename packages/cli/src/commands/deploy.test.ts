@@ -1,0 +1,99 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
+import { TARGETS } from "../../../deploy/src/targets.js";
+
+const TOPOLOGY = "name: echo\nimage: echo:1\nnodes: 3\nworkers: 2\nbalancer: { kind: envoy }\n";
+
+test("one file goes to standard output as it is", async () => {
+  await using project = await createProject();
+  const args = ["deploy", "render", "--target", "haproxy", "--backend", "10.0.0.5:8000", "--backend", "10.0.0.6:8000"];
+  const { code, stdout } = await callCommand(args, { cwd: project.dir });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^# HAProxy before the servers of openenv: 2 x 1 workers x 100 sessions\./);
+  expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
+    "    server env1 10.0.0.5:8000",
+    "    server env2 10.0.0.6:8000",
+  ]);
+});
+
+test("a topology file is rendered into a folder, and options win over it", async () => {
+  await using project = await createProject({ "topology.yaml": TOPOLOGY });
+  const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "--nodes", "5", "-o", "out"];
+  const { code, stdout } = await callCommand([...args, "--json"], { cwd: project.dir });
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual(["compose.yaml", "envoy.yaml", "envoy.sh"].map((file) => join("out", file)));
+  const text = await readFile(join(project.dir, "out/compose.yaml"), "utf8");
+  expect(text).toContain("scale: 5");
+  expect(text).toContain('WORKERS: "2"');
+});
+
+test("a directory that Compose builds is named as its file sees it", async () => {
+  await using project = await createProject();
+  const render = async (...args: string[]): Promise<string> => {
+    const { stdout } = await callCommand(["deploy", "render", "--target", "compose", ...args], { cwd: project.dir });
+    return stdout;
+  };
+  expect(await render("--directory", "./my-env")).toMatch(/context: \.\/my-env\n\s+dockerfile: server\/Dockerfile\n/);
+  const build = async (folder: string): Promise<string | undefined> =>
+    /context: "?([^"\n]*)/.exec(await readFile(join(project.dir, folder, "compose.yaml"), "utf8"))?.[1];
+  await render("--directory", "./my-env", "-o", "out/compose");
+  expect(await build("out/compose")).toBe("../../my-env");
+  await render("--directory", ".", "-o", ".");
+  expect(await build(".")).toBe(".");
+  await render("--directory", "/srv/my-env", "-o", "out");
+  expect(await build("out")).toBe("/srv/my-env");
+});
+
+test("files that were changed by hand are kept unless told otherwise", async () => {
+  await using project = await createProject({ "topology.yaml": TOPOLOGY, "out/envoy.yaml": "mine" });
+  const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "-o", "out"];
+  const refused = await callCommand(args, { cwd: project.dir });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("is there and different") });
+  expect(await readdir(join(project.dir, "out"))).toEqual(["envoy.yaml"]);
+  expect(await callCommand([...args, "--force"], { cwd: project.dir })).toMatchObject({ code: 0 });
+  expect(await callCommand(args, { cwd: project.dir })).toMatchObject({ code: 0 });
+});
+
+test("several files are printed below their names, or as JSON", async () => {
+  await using project = await createProject();
+  const args = ["deploy", "render", "--target", "swarm", "--image", "echo:1"];
+  const { stdout } = await callCommand(args, { cwd: project.dir });
+  expect(stdout).toMatch(/^# ---- stack\.yaml ----\n[\s\S]*^# ---- haproxy\.cfg ----$/m);
+  const asJson = await callCommand([...args, "--json"], { cwd: project.dir });
+  expect(Object.keys(JSON.parse(asJson.stdout))).toEqual(["stack.yaml", "haproxy.cfg"]);
+});
+
+test.each([
+  [["--target", "compose", "--topology", "none.yaml"], /There is no file none\.yaml: name a topology/],
+  [["--target", "compose", "--topology", "list.yaml"], /list\.yaml is no topology/],
+  [["--target", "compose", "--topology", "broken.yaml"], /broken\.yaml cannot be read as a topology: .*line/],
+  [["--target", "compose", "--topology", "wrong.yaml"], /nodez/],
+  [["--target", "envoy", "--balancer", "haproxy", "--backend", "10.0.0.5:8000"], /leave --balancer out/],
+  [
+    ["--target", "haproxy", "--nodes", "5", "--backend", "10.0.0.5:8000"],
+    /5 servers, --backend names 1: leave --nodes out/,
+  ],
+  [["--target", "moon"], /Allowed choices are compose, swarm, kubernetes, slurm, envoy, haproxy, monitoring/],
+  [["--target", "compose", "--topology", "nginx.yaml"], /balancer\.kind: must be one of envoy, haproxy/],
+  [[], /--target/],
+  [["--target", "kubernetes"], /needs an image/],
+])("%j ends with 2 and one line that says what to do", async (args, message) => {
+  await using project = await createProject({
+    "list.yaml": "- a\n",
+    "broken.yaml": "a: [\n",
+    "wrong.yaml": "nodez: 3\n",
+    "nginx.yaml": "image: a:1\nbalancer: { kind: nginx }\n",
+  });
+  const { code, stderr } = await callCommand(["deploy", "render", ...args], { cwd: project.dir });
+  expect(stderr).toMatch(message);
+  expect(code).toBe(2);
+});
+
+test("the help names every target and has examples", async () => {
+  await using project = await createProject();
+  const { stdout } = await callCommand(["deploy", "render", "--help"], { cwd: project.dir });
+  for (const target of TARGETS) expect(stdout).toContain(`"${target}"`);
+  expect(stdout).toContain("Examples:");
+});

@@ -1,0 +1,97 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { renderDefault, SETTINGS, type Setting } from "openenv-ts/internal";
+import type { ServeOptions } from "openenv-ts/server";
+import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
+import { applyPort, applyVariables } from "../serve/apply-manifest.js";
+import { renderStart } from "../serve/banner.js";
+import { fetchTarget } from "../serve/fetch-target.js";
+import { makeOperatorToken } from "../serve/operator-token.js";
+import { print } from "../terminal/output.js";
+
+const EXAMPLES = `
+A folder's environment is the one that its openenv.yaml names, else the first of
+${ENVIRONMENT_PLACES.join(", ")}
+(.ts, .mts, .js, .mjs). Its default export is what defineEnvironment returns.
+
+A Space (owner/name) or a git repository (https://…, a branch, tag or commit after a #) is
+fetched into the cache folder, its packages are installed, and it is served from there: its
+code runs with your rights.
+
+Examples:
+  openenv serve
+  openenv serve envs/echo --port 9000
+  openenv serve openenv/echo_env
+  openenv serve https://github.com/owner/name.git#v1.2
+  openenv serve server/environment.ts --watch
+  openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn`;
+
+interface ServeFlags extends Omit<ServeOptions, "sessionTimeout"> {
+  sessionTimeout?: number | "none";
+  watch?: boolean;
+  reload?: boolean;
+}
+
+export function configureServe(command: Command): void {
+  for (const [name, setting] of Object.entries<Setting<unknown, unknown>>(SETTINGS)) {
+    if (setting.flag !== undefined) command.addOption(createOption(name, setting));
+  }
+  command
+    .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
+    .option("--watch", "restart when a source or data file changes")
+    .option("--reload", "the same as --watch")
+    .addHelpText("after", EXAMPLES)
+    .action(serveTarget);
+}
+
+async function serveTarget(target: string, { watch, reload, sessionTimeout, ...flags }: ServeFlags): Promise<void> {
+  endWithParent();
+  const timeout = sessionTimeout === "none" ? null : sessionTimeout;
+  const options: ServeOptions = timeout === undefined ? flags : { ...flags, sessionTimeout: timeout };
+  const { file, manifest } = await locateEnvironment(await fetchTarget(target));
+  if (manifest) {
+    applyVariables(manifest);
+    applyPort(manifest);
+  }
+  if (watch || reload) {
+    const { serveAndWatch } = await import("../serve/watch.js");
+    await serveAndWatch(file, options, manifest?.version);
+    return;
+  }
+  const operatorToken = makeOperatorToken();
+  const { superviseModule } = await import("../serve/supervise-module.js");
+  const { url, about } = await superviseModule(file, options, manifest?.version);
+  if (about !== undefined) print(await renderStart(url, about, operatorToken));
+}
+
+/** The flag of a setting: `sessionTimeout` is `--session-timeout`. */
+function createOption(name: string, setting: Setting<unknown, unknown>): Option {
+  const { kind, variable, flag, help } = setting;
+  const shown = renderDefault(setting);
+  const source = shown === undefined ? variable : `${variable}, default ${shown}`;
+  const flags = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ${flag}`;
+  const option = new Option(flags, `${help} (${source})`);
+  if (kind.choices !== undefined) return option.choices(kind.choices);
+  return option.argParser((text) => {
+    const value = kind.parse(text);
+    if (value === undefined) throw new InvalidArgumentError(`Give ${kind.expects}.`);
+    // The parser of the command line would turn null into an empty string.
+    return value ?? text;
+  });
+}
+
+const POLL_MS = 250;
+
+/**
+ * npm and npx hand a signal to their shell, which ends and passes nothing on: what they started notices that it was
+ * left alone, and ends as it would by the signal. Started by anything else, a server outlives whoever started it.
+ */
+function endWithParent(): void {
+  if (process.env["npm_command"] === undefined) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, POLL_MS);
+  timer.unref();
+}

@@ -1,0 +1,267 @@
+import { readdirSync } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  callCommand,
+  counterModule,
+  createProject,
+  type Project,
+  runCommand,
+  startCommand,
+} from "../../../../test-support/commands/command-line.js";
+import { createPackage, MANIFEST, PLAN } from "../../../../test-support/environments/counter-package.js";
+import { until } from "../../../../test-support/servers/cluster.js";
+import { runChecks } from "../../../openenv/src/testing/report.js";
+import { pythonClientCheck } from "../validate/python-client.js";
+import type { PackageReport, Result } from "../validate/report/package-report.js";
+
+const ENVS = join(import.meta.dirname, "../../../../envs");
+const LIMIT = { timeout: 240_000 };
+/** Few sessions come and go: that a hundred do is tested where it costs no process. */
+const FEW = ["--sessions", "5"];
+
+async function validate(project: Project, ...args: string[]) {
+  const { code, stdout, stderr } = await callCommand(["validate", "--json", ...args], { cwd: project.dir });
+  const report = (stdout ? JSON.parse(stdout) : undefined) as PackageReport | undefined;
+  const of = (id: string): Result | undefined => report?.results.find(({ check_id }) => check_id === id);
+  const failed = report?.results.filter(({ status }) => status === "fail" || status === "error");
+  return { code, stderr, report, of, failed };
+}
+
+describe("openenv validate <folder>", () => {
+  test.each(readdirSync(ENVS))("passes the environment %s without a warning", LIMIT, async (name) => {
+    // What keeps programs apart is not what is validated here.
+    const where = { cwd: join(ENVS, name), env: { ALLOW_WEAK_SANDBOX: "1" } };
+    const { code, stdout } = await callCommand(["validate", "--json", ...FEW], where);
+    const { results, verdict, levels_run } = JSON.parse(stdout) as PackageReport;
+    expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
+    expect({ code, verdict, levels_run }).toEqual({ code: 0, verdict: "pass", levels_run: [1, 2, 3] });
+    const made = results.filter(({ status }) => status === "pass").map(({ check_id }) => check_id);
+    const some = ["runtime.startup", "runtime.episode_determinism", "runtime.capacity", "semantic.replayability"];
+    expect(made).toEqual(expect.arrayContaining(some));
+  });
+
+  test("has a report of the known shape, which also goes to a file", LIMIT, async () => {
+    await using project = await createPackage();
+    const { code, report, of } = await validate(project, "--output", "report.json", ...FEW);
+    expect(code).toBe(0);
+    expect(report).toMatchObject({
+      report_schema_version: "2",
+      target: ".",
+      source_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      signature: "openenv.yaml",
+      manifest: { manifest_schema_version: "1", name: "counter_env", version: "1.0", judge: null },
+      policy_version: "v2",
+      lane: "local",
+      levels_run: [1, 2, 3],
+      verdict: "pass",
+    });
+    expect(of("static.manifest")).toMatchObject({ status: "pass", measured: { floor_margin: 0.1 } });
+    const notApplicable = (need: RegExp) => ({
+      status: "skip",
+      not_applicable: true,
+      evidence: [expect.stringMatching(need)],
+    });
+    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/declaring `.*\.oracle` is not enough/));
+    expect(of("runtime.network_policy")).toMatchObject(notApplicable(/needs a block `validation.execution`/));
+    expect(of("semantic.verifier_determinism")).toMatchObject({ status: "pass" });
+    expect(JSON.parse(await readFile(join(project.dir, "report.json"), "utf8"))).toEqual(report);
+  });
+
+  test("warns of what the package declares and this version does not check", LIMIT, async () => {
+    const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: script, location: oracle.json }";
+    const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", oracle);
+    await using project = await createPackage({ "openenv.yaml": manifest, "oracle.json": "[]" });
+    const { report, of } = await validate(project, ...FEW);
+    const leakage = of("semantic.no_solution_leakage");
+    const reason = expect.stringMatching(/declaring `.*\.oracle` is not enough: OpenEnv has to define first how/);
+    expect(leakage).toMatchObject({ status: "skip", evidence: [reason] });
+    expect(leakage).not.toHaveProperty("not_applicable");
+    expect(report?.verdict).toBe("warn");
+  });
+
+  test("stops at the static level when it is told to, and says the verdict in words", async () => {
+    await using project = await createPackage();
+    const { code, stdout } = await callCommand(["validate", "--level", "static"], { cwd: project.dir });
+    expect(stdout).toMatch(
+      /openenv.yaml, policy v1, levels static\)\n {2}PASS {2}static.manifest .*\nVerdict: PASS\n$/,
+    );
+    expect(code).toBe(0);
+  });
+
+  test("plays the plan of the package", LIMIT, async () => {
+    const manifest = `${MANIFEST}  execution: {}\n`;
+    const plan = JSON.stringify(PLAN);
+    await using project = await createPackage({ "openenv.yaml": manifest, "validation/runtime.json": plan });
+    const { report, failed } = await validate(project, "--skip-build", ...FEW);
+    expect(failed).toEqual([]);
+    expect(report).toMatchObject({ report_schema_version: "2", manifest: { manifest_schema_version: "2" } });
+    // An action that the contract refuses shows that it is this one that is played.
+    await writeFile(join(project.dir, "validation/runtime.json"), plan.replace('"amount":2', '"amount":"x"'));
+    expect((await validate(project, "--skip-build", ...FEW)).failed).toMatchObject([
+      { check_id: "runtime.startup", evidence: [expect.stringMatching(/step on \/ws .* VALIDATION_ERROR/)] },
+    ]);
+  });
+});
+
+test("a Python client that is not that of the contract any more is a warning", LIMIT, async () => {
+  await using project = await createPackage();
+  await runCommand(["client", "python"], { cwd: project.dir });
+  expect(await runChecks("", [pythonClientCheck(project.dir)])).toMatchObject({ checks: [{ status: "passed" }] });
+  await project.write("server/environment.ts", counterModule().replaceAll("{ count: ", "{ total: "));
+  const { code, report, failed } = await validate(project, "--skip-build", ...FEW);
+  expect(failed).toMatchObject([
+    {
+      check_id: "runtime.python_client",
+      evidence: [expect.stringMatching(/has changed since .* was written: counter_env\/models\.py$/)],
+      remediation: expect.stringContaining("npm run client"),
+    },
+  ]);
+  expect([code, report?.verdict]).toEqual([0, "warn"]);
+});
+
+test("actions that show nothing of the seed leave open what it decides", LIMIT, async () => {
+  const module = counterModule("0 * amount").replace(/\}\);\s*$/, "}, { seeded: true });\n");
+  await using project = await createPackage({ "server/environment.ts": module });
+  const { code, of } = await validate(project, "--skip-build", ...FEW);
+  const unshown = { status: "skip", evidence: [expect.stringMatching(/do not show what the seed decides.*--actions/)] };
+  expect([of("runtime.seed_control"), of("runtime.episode_determinism")]).toMatchObject([unshown, unshown]);
+  expect(code).toBe(0);
+});
+
+describe("each thing that is wrong with a package fails its own check", () => {
+  const counting = (step: string, more = "") =>
+    counterModule().replace("let count: number = 0;", `let count: number = 0; ${more}`).replace("reward: 1", step);
+
+  test.each([
+    ["rewards that are none", counting("reward: null"), "reward_well_formed", /step 1 gave the reward null/],
+    ["rewards out of range", counting("reward: 7"), "reward_well_formed", /the reward 7, outside 0 to 1/],
+    ["chance", counting("reward: Math.random()"), "seed_control", /differ first in 1\.reward: 0\.\d+ and 0\.\d+/],
+    [
+      "what differs between processes",
+      counting("reward: 1 / process.pid"),
+      "episode_determinism",
+      /two workers differ first in 1\.reward/,
+    ],
+    [
+      "state that sessions share",
+      counterModule()
+        .replace("export default", "let all = 0;\nexport default")
+        .replace("observation: z.object", "state: z.object({ all: z.int() }), observation: z.object")
+        .replace("reset: () =>", "state: () => ({ all }), reset: () =>")
+        .replace("step: ({ amount }) => (", "step: ({ amount }) => (all++, "),
+      "episode_isolation",
+      /another session changed all: \d+ and \d+/,
+    ],
+    [
+      "a reset that does not reset",
+      counterModule().replace("count: (count = 0)", "count"),
+      "reset_resets",
+      /differs in count: 0 and \d+/,
+    ],
+    ["code that does not compile", "export default {", "startup", /environment\.ts:1/],
+    [
+      "an environment that always fails",
+      counterModule("(() => { throw new Error('broken') })()"),
+      "startup",
+      /step on \/ws was answered with the error EXECUTION_ERROR/,
+    ],
+  ])("%s", LIMIT, async (_, module, check, evidence) => {
+    await using project = await createPackage({ "server/environment.ts": module });
+    const { code, failed } = await validate(project, ...FEW);
+    expect(failed).toMatchObject([
+      {
+        check_id: `runtime.${check}`,
+        evidence: expect.arrayContaining([expect.stringMatching(evidence)]),
+        remediation: expect.any(String),
+      },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("tools and tasks that are not those declared", LIMIT, async () => {
+    const declared = `verifier: { kind: reward_channel }
+    declared_tools: [look]
+    declared_task_count: { train: 3 }`;
+    const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", declared);
+    await using project = await createPackage({ "openenv.yaml": manifest });
+    expect((await validate(project, ...FEW)).failed).toMatchObject([
+      { check_id: "runtime.tool_declaration_accuracy", evidence: ['declared are ["look"], there are []'] },
+      { check_id: "runtime.task_declaration_accuracy" },
+    ]);
+  });
+
+  test("a server that writes into its own package", LIMIT, async () => {
+    const writing = counterModule().replace(
+      "export default",
+      'import { writeFileSync } from "node:fs";\nexport default',
+    );
+    const module = writing.replace("reset: () =>", 'reset: () => (writeFileSync("note.txt", "1"), true) &&');
+    await using project = await createPackage({ "server/environment.ts": module });
+    expect((await validate(project, ...FEW)).failed).toMatchObject([
+      {
+        check_id: "runtime.startup",
+        status: "error",
+        evidence: ["the package's files changed while it was validated"],
+      },
+    ]);
+  });
+});
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "openenv validate that is interrupted by %s says so with 130, and what it started has ended",
+  LIMIT,
+  async (signal) => {
+    await using project = await createPackage();
+    await using state = await createProject();
+    const running = startCommand(["validate", "--skip-build"], {
+      cwd: project.dir,
+      env: { OPENENV_STATE_DIR: state.dir },
+    });
+    const started = async () => (await readdir(join(state.dir, "processes")).catch(() => [])).length;
+    await until(async () => (await started()) === 2);
+    running.process.kill(signal);
+    expect(await running.exited).toBe(130);
+    expect(running).toMatchObject({ stdout: "", stderr: "interrupted; what was started has ended\n" });
+    expect(await started()).toBe(0);
+  },
+);
+
+describe("openenv validate has exit codes", () => {
+  test.each([
+    ["2 for a folder that is no package", {}, [], 2, /has no openenv.yaml/],
+    ["2 for one that could be two", { "openenv.yaml": MANIFEST, "task.toml": "" }, [], 2, /openenv.yaml and task.toml/],
+    [
+      "2 for one with tasks in front matter",
+      { "openenv.yaml": MANIFEST, "task.md": "---\na: 1\n---\n" },
+      [],
+      2,
+      /task.md/,
+    ],
+    ["2 for a folder that is not there", {}, ["nowhere"], 2, /There is no folder nowhere/],
+    ["2 for a check that is none", {}, ["--skip", "capacty"], 2, /'capacty'.* can be left out are episode, .*capacity/],
+    ["2 for a level that is none", {}, ["--level", "deep"], 2, /static, runtime, semantic/],
+    ["2 for a folder and a URL", {}, ["here", "--url", "http://127.0.0.1:1"], 2, /not both/],
+    ["2 for two URLs", {}, ["http://127.0.0.1:2", "--url", "http://127.0.0.1:1"], 2, /Two servers/],
+    ["2 for actions that are none", {}, ["--actions", "package.json"], 2, /holds no actions/],
+    ["3 for a policy that is none", { "openenv.yaml": MANIFEST }, ["--policy", "v9"], 3, /There is no policy v9/],
+    ["3 for a policy without the level", { "openenv.yaml": MANIFEST }, ["--policy", "v1"], 3, /only --level static/],
+    ["2 for a report without a folder", { "openenv.yaml": MANIFEST }, ["--output", "no/r"], 2, /in a folder that is/],
+    ["2 for a report that is a folder", { "openenv.yaml": MANIFEST }, ["--output", "."], 2, /cannot be written to \./],
+    ["2 for a level of a URL", {}, ["http://127.0.0.1:9", "--level", "static"], 2, /--level is for a folder/],
+    ["2 for a token of a folder", { "openenv.yaml": MANIFEST }, ["--token", "t"], 2, /--token is for a URL/],
+    [
+      "1 for a URL where nobody is",
+      {},
+      ["--url", "http://127.0.0.1:9"],
+      1,
+      /127.0.0.1:9.*check the URL and that the server runs/,
+    ],
+  ])("%s", async (_, files, args, expected, message) => {
+    await using project = await createProject(files as Record<string, string>);
+    const { code, stdout, stderr } = await callCommand(["validate", ...args], { cwd: project.dir });
+    expect(stderr).toMatch(message);
+    expect({ code, stdout, stacks: /\n\s+at /.test(stderr) }).toEqual({ code: expected, stdout: "", stacks: false });
+  });
+});

@@ -1,0 +1,171 @@
+import { statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { ConfigError, ConnectionError } from "openenv-ts/internal";
+import { type CheckServerOptions, checkServer } from "openenv-ts/testing";
+import { serverToken } from "../server-token.js";
+import { repeatable, secondsAboveZero, wholeNumber } from "../terminal/option-values.js";
+import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
+import { renderPackageReport } from "../validate/report/package-report.js";
+import { LEVELS, type Level, PolicyError } from "../validate/report/policy.js";
+import { renderRunningReport, toRunningReport } from "../validate/report/running-report.js";
+import { readActions } from "../validate/runtime-plan.js";
+import { parseCheckId } from "../validate/runtime-results.js";
+import { validatePackage } from "../validate/validate-package.js";
+
+const INTERNAL = 3;
+const INTERRUPTED = 130;
+
+const EXAMPLES = `
+A folder is validated level by level: its manifest, then its server, which is started with Node. A URL is that of any
+running OpenEnv server, also of one in Python; it is filled up to its capacity, or to --max-held, for a moment.
+
+Exit codes: 0 passed or passed with warnings, 1 failed, 2 wrong usage or no package, 3 failure of the validator or a
+policy that is none, 130 interrupted.
+
+Examples:
+  openenv validate
+  openenv validate envs/echo --level static
+  openenv validate --json --output report.json
+  openenv validate --url http://localhost:8000 --actions actions.json
+  openenv validate http://localhost:8000 --skip capacity --ignore observation.seen_at`;
+
+interface ValidateFlags {
+  url?: string;
+  level: Level;
+  skipBuild?: boolean;
+  policy?: string;
+  actions?: string;
+  ignore: string[];
+  skip: string[];
+  sessions: number;
+  maxHeld: number;
+  timeout: number;
+  token?: string;
+  json?: boolean;
+  output?: string;
+}
+
+export function configureValidate(command: Command): void {
+  command
+    .argument("[target]", "folder of a package, or URL of a running server", ".")
+    .option("--url <url>", "the server to validate instead of a folder")
+    .addOption(new Option("--level <level>", "how far a folder is validated").choices(LEVELS).default("semantic"))
+    .option("--skip-build", "build no image; the server runs as a process only")
+    .option("--policy <version>", "v1 (static only) or v2: how much each check weighs")
+    .option("--actions <file>", "JSON list of the actions to play, where sampled ones reach nothing")
+    .option("--ignore <path>", "what differs by nature, such as observation.seen_at; repeatable", repeatable, [])
+    .option("--skip <id>", "leave a check out, such as capacity; repeatable", repeatableCheck, [])
+    .option("--sessions <number>", "sessions that come and go", wholeNumber(1, 100_000), 100)
+    .option("--max-held <number>", "most sessions at once on a URL", wholeNumber(1, 100_000), 128)
+    .option("--timeout <seconds>", "how long an HTTP route of a URL may take", secondsAboveZero, 5)
+    .option("--token <token>", "bearer token for a URL (OPENENV_TOKEN)")
+    .option("--json", "print the report as JSON")
+    .option("--output <file>", "write the report as JSON to a file")
+    .addHelpText("after", EXAMPLES)
+    .action(validate);
+}
+
+function repeatableCheck(value: string, before: string[]): string[] {
+  return repeatable(parseCheckId(value), before);
+}
+
+/** Of one of the two only; given with the other they would do nothing. */
+const OF_FOLDER: readonly (keyof ValidateFlags)[] = ["level", "skipBuild", "policy"];
+const OF_URL: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token"];
+
+async function validate(target: string, flags: ValidateFlags, command: Command): Promise<void> {
+  const url = findUrl(target, flags.url);
+  rejectOtherOptions(command, url === undefined ? OF_URL : OF_FOLDER, url === undefined ? "URL" : "folder");
+  if (flags.output !== undefined) checkOutput(flags.output);
+  const interrupt = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupt.abort());
+  try {
+    const { report, text, passed } = url
+      ? await validateUrl(url, flags, interrupt.signal)
+      : await validateFolder(target, flags, interrupt.signal);
+    const json = JSON.stringify(report, null, 2);
+    print(flags.json ? json : text);
+    if (flags.output !== undefined) await writeFile(flags.output, `${json}\n`);
+    exit(passed ? 0 : 1);
+  } catch (error) {
+    if (interrupt.signal.aborted) {
+      printNote("interrupted; what was started has ended");
+      return exit(INTERRUPTED);
+    }
+    if (error instanceof ConfigError) throw error;
+    printError((error as Error).message);
+    exit(error instanceof PolicyError || !(error instanceof ConnectionError) ? INTERNAL : 1);
+  }
+}
+
+interface Validated {
+  report: object;
+  text: string;
+  passed: boolean;
+}
+
+async function validateFolder(dir: string, flags: ValidateFlags, signal: AbortSignal): Promise<Validated> {
+  const report = await validatePackage(dir, {
+    level: flags.level,
+    policy: flags.policy,
+    skipBuild: flags.skipBuild === true,
+    actions: flags.actions === undefined ? undefined : await readActions(flags.actions),
+    ignore: flags.ignore,
+    leaveOut: flags.skip,
+    rounds: flags.sessions,
+    signal,
+    onProgress: printProgress,
+  });
+  return { report, text: renderPackageReport(report), passed: report.verdict !== "fail" };
+}
+
+async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSignal): Promise<Validated> {
+  const token = flags.token ?? serverToken();
+  const options: CheckServerOptions = {
+    ignore: flags.ignore,
+    leaveOut: flags.skip,
+    rounds: flags.sessions,
+    maxHeld: flags.maxHeld,
+    httpTimeoutMs: flags.timeout * 1000,
+    signal,
+    ...(token && { token }),
+    ...(flags.actions !== undefined && { actions: await readActions(flags.actions) }),
+  };
+  printNote(warnOfLoad(url, flags));
+  const report = toRunningReport(await checkServer(url, options));
+  return { report, text: renderRunningReport(report), passed: report.passed };
+}
+
+/** Told before the first session is opened: somebody may be training there. */
+function warnOfLoad(url: string, { maxHeld, sessions, skip }: ValidateFlags): string {
+  const full = `fills the server until it refuses a session, with at most ${maxHeld} at once`;
+  const most = skip.includes("capacity") ? "opens up to 32 sessions at once" : full;
+  const advice = skip.includes("capacity") ? "" : " Where somebody uses the server, add --skip capacity.";
+  return `validating ${url} ${most}, and opens ${sessions} more one after the other.${advice}`;
+}
+
+function rejectOtherOptions(command: Command, names: readonly string[], what: string): void {
+  const option = command.options.find((one) => {
+    const name = one.attributeName();
+    return names.includes(name) && command.getOptionValueSource(name) === "cli";
+  });
+  if (option) throw new ConfigError(`${option.long} is for a ${what} that is validated; leave it out.`);
+}
+
+/** Before the work is done that it is to keep. */
+function checkOutput(file: string): void {
+  const isThere = statSync(dirname(resolve(file)), { throwIfNoEntry: false })?.isDirectory();
+  if (isThere && !statSync(file, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new ConfigError(`The report cannot be written to ${file}; name a file in a folder that is there.`);
+}
+
+/** The URL that is asked for in either way. */
+function findUrl(target: string, url: string | undefined): string | undefined {
+  const named = /^https?:\/\//i.test(target) ? target : undefined;
+  if (url === undefined) return named;
+  if (named !== undefined && named !== url) throw new ConfigError("Two servers are named; give one.");
+  if (named === undefined && target !== ".") throw new ConfigError("Give a folder or --url, not both.");
+  return url;
+}

@@ -1,0 +1,131 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { OpenEnvError, ProviderError } from "openenv-ts/internal";
+
+export interface DockerOptions {
+  /** Gets every line of both streams as it comes. */
+  onLine?: (line: string) => void;
+  /** Ends the command when it is aborted. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds; default no limit. */
+  timeoutMs?: number;
+  /** Also returns what comes on the error stream, each line where it came. */
+  withErrors?: boolean;
+}
+
+const SHOWN_LINES = 25;
+/** More is not kept of an endless output. */
+const KEPT_LINES = 200;
+const KEPT_CHARACTERS = 16 * 1024;
+const KILL_AFTER_MS = 5_000;
+/** What a client without buildx says about itself at every build. */
+const CHATTER =
+  /^\s*(?:DEPRECATED: The legacy builder|Install the buildx component|https:\/\/docs\.docker\.com\/go\/buildx)/;
+/** What is often wrong with a build, by what docker says then. */
+const BUILD_ADVICE: readonly { pattern: RegExp; says: string }[] = [
+  {
+    pattern:
+      /pull access denied|manifest unknown|manifest for .* not found|failed to resolve source metadata|Get "https?:[^"]*\/v2\//,
+    says: "A base image of the Dockerfile is not here and cannot be pulled; check its name and the network, or docker login.",
+  },
+  {
+    pattern: /npm: (?:command )?not found|exec: "npm": executable file not found/,
+    says: "An image that the Dockerfile builds with has no npm; name one that has it, with --build-arg BUILD_BASE=<image>.",
+  },
+];
+
+/**
+ * Runs the docker command and resolves with the last lines of its standard output.
+ * @throws ProviderError PROVIDER_UNAVAILABLE when there is no docker command, no engine or no right to use it; with the
+ * last lines OpenEnvError BUILD_FAILED when a build fails, ProviderError START_FAILED when anything else does.
+ */
+export async function runDocker(args: readonly string[], options: DockerOptions = {}): Promise<string> {
+  const { onLine, signal, timeoutMs, withErrors = false } = options;
+  signal?.throwIfAborted();
+  const limit = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  const ended = AbortSignal.any([signal, limit].filter((one) => one !== undefined));
+  // The plain form is the only one of BuildKit that has lines; the older builder does not know the variable.
+  const env = { ...process.env, BUILDKIT_PROGRESS: "plain" };
+  const child = spawn("docker", [...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const output: string[] = [];
+  const lines: string[] = [];
+  const keep = (list: string[], line: string): void => {
+    list.push(line);
+    if (list.length > KEPT_LINES) list.shift();
+  };
+  const read = async (stream: Readable, isOutput: boolean): Promise<void> => {
+    for await (const line of createInterface({ input: stream })) {
+      if (CHATTER.test(line)) continue;
+      const text = withoutColours(line.slice(0, KEPT_CHARACTERS));
+      keep(lines, text);
+      if (isOutput) keep(output, text);
+      onLine?.(text);
+    }
+  };
+  const stop = (): void => {
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS).unref();
+  };
+  ended.addEventListener("abort", stop, { once: true });
+  try {
+    const closed = once(child, "close") as Promise<[number | null]>;
+    const [[code]] = await Promise.all([closed, read(child.stdout, true), read(child.stderr, false)]);
+    signal?.throwIfAborted();
+    if (limit?.aborted) throw failed(args, `took longer than ${timeoutMs} ms`, lines);
+    if (code !== 0) throw describeFailure(args, lines);
+    return (withErrors ? lines : output).join("\n").trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw new ProviderError(
+      "PROVIDER_UNAVAILABLE",
+      "There is no docker command; install Docker (https://docs.docker.com/get-docker/), or put it on the PATH.",
+    );
+  } finally {
+    ended.removeEventListener("abort", stop);
+  }
+}
+
+const LOOK_MS = 5_000;
+
+/** Whether an engine answers the docker command here. */
+export async function hasEngine(signal: AbortSignal): Promise<boolean> {
+  const asked = runDocker(["version", "--format", "{{.Server.Version}}"], { timeoutMs: LOOK_MS, signal });
+  return asked.then(
+    () => true,
+    () => false,
+  );
+}
+
+function describeFailure(args: readonly string[], lines: readonly string[]): OpenEnvError {
+  const text = lines.join("\n");
+  if (/permission denied while trying to connect|dial unix .*permission denied/i.test(text)) {
+    return new ProviderError(
+      "PROVIDER_UNAVAILABLE",
+      "The Docker engine does not let this user in; add the user to its group (sudo usermod -aG docker $USER) or run it rootless.",
+    );
+  }
+  if (/cannot connect to the docker daemon|error during connect|failed to connect to the docker api/i.test(text)) {
+    return new ProviderError("PROVIDER_UNAVAILABLE", "No Docker engine answers; start Docker, or check DOCKER_HOST.");
+  }
+  const advice = args[0] === "build" ? BUILD_ADVICE.find(({ pattern }) => pattern.test(text)) : undefined;
+  if (advice) return new OpenEnvError("BUILD_FAILED", `${advice.says}\n${tail(lines)}`);
+  return failed(args, "failed", lines);
+}
+
+function failed([command]: readonly string[], how: string, lines: readonly string[]): OpenEnvError {
+  const message = `docker ${command} ${how}:\n${tail(lines)}`;
+  if (command === "build") return new OpenEnvError("BUILD_FAILED", message);
+  return new ProviderError("START_FAILED", message, { logs: lines.join("\n") });
+}
+
+function tail(lines: readonly string[]): string {
+  const shown = lines.filter((line) => line.trim() !== "").slice(-SHOWN_LINES);
+  return shown.map((line) => `    ${line}`).join("\n");
+}
+
+function withoutColours(line: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours are control characters.
+  return line.replaceAll(/\u001b\[[\d;]*m/g, "");
+}

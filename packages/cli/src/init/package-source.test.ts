@@ -1,0 +1,72 @@
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { callCommand, createProject, type Project } from "../../../../test-support/commands/command-line.js";
+import { CLI, CLI_ROOT } from "../project/package-root.js";
+import { addPackages } from "./package-source.js";
+
+const run = promisify(execFile);
+/** Packing openenv-ts takes seconds. */
+const TIME_LIMIT = { timeout: 180_000 };
+
+test(
+  "what comes from a checkout, or was installed from a file, is packed; else the version is named",
+  TIME_LIMIT,
+  async () => {
+    await using project = await createProject();
+    const sources = await addPackages(project.dir);
+    const { version } = JSON.parse(await readFile(join(CLI_ROOT, "package.json"), "utf8")) as { version: string };
+    const specs = Object.fromEntries(sources.map(({ name, spec }) => [name, spec]));
+    expect(specs["openenv-ts"]).toBe(`file:vendor/openenv-ts-${version}.tgz`);
+    expect(specs[CLI]).toBe(`file:vendor/openenv-ts-cli-${version}.tgz`);
+    for (const { integrity } of sources) expect(integrity).toMatch(/^sha512-[\w+/]{86}==$/);
+
+    for (const { name, spec } of sources) await unpack(project, name, spec.slice("file:".length));
+    const bin = join(project.dir, "node_modules", CLI, "bin/openenv.js");
+    await lock(project, {});
+    await run(process.execPath, [bin, "init", "chess"], { cwd: project.dir });
+    expect(await dependencies(project, "chess")).toEqual({
+      dependencies: { "@openenv-ts/web": version, "openenv-ts": version, zod: "4.6.7" },
+      ours: { [CLI]: version },
+    });
+    expect(await readFile(join(project.dir, "chess/package-lock.json"), "utf8")).not.toContain("vendor/");
+
+    await lock(project, { [`node_modules/${CLI}`]: { resolved: specs[CLI] } });
+    await run(process.execPath, [bin, "init", "checkers"], { cwd: project.dir });
+    expect(await dependencies(project, "checkers")).toEqual({
+      dependencies: { zod: "4.6.7" },
+      optionalDependencies: { "@openenv-ts/web": specs["@openenv-ts/web"], "openenv-ts": specs["openenv-ts"] },
+      ours: Object.fromEntries(Object.entries(specs).filter(([name]) => !/^openenv-ts$|web$/.test(name))),
+    });
+    const text = await readFile(join(project.dir, "checkers/package-lock.json"), "utf8");
+    for (const { spec } of sources) expect(text).toContain(`"resolved": "${spec}"`);
+  },
+);
+
+test("without npm nothing is made, and the message says so", async () => {
+  await using project = await createProject();
+  const { code, stderr } = await callCommand(["init", "chess"], { cwd: project.dir, env: { PATH: project.dir } });
+  expect(stderr).toMatch(/^error: npm could not pack openenv-ts \(spawn npm ENOENT\); check that npm is installed\.$/m);
+  expect(code).toBe(2);
+  await expect(readFile(join(project.dir, "chess/package.json"))).rejects.toThrow("ENOENT");
+});
+
+/** As npm installs it; what it depends on is found in this repository. */
+async function unpack(project: Project, name: string, file: string): Promise<void> {
+  const home = join(project.dir, "node_modules", name);
+  await mkdir(home, { recursive: true });
+  await run("tar", ["-xzf", join(project.dir, file), "-C", home, "--strip-components=1"]);
+}
+
+async function lock(project: Project, packages: object): Promise<void> {
+  await writeFile(join(project.dir, "node_modules/.package-lock.json"), JSON.stringify({ packages }));
+}
+
+async function dependencies(project: Project, name: string): Promise<object> {
+  const text = await readFile(join(project.dir, name, "package.json"), "utf8");
+  const { dependencies, optionalDependencies, devDependencies = {} } = JSON.parse(text) as Record<string, object>;
+  const ours = Object.fromEntries(Object.entries(devDependencies).filter(([name]) => name.startsWith("@openenv-ts/")));
+  return { dependencies, ...(optionalDependencies && { optionalDependencies }), ours };
+}

@@ -1,0 +1,108 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { promisify } from "node:util";
+import { ConfigError } from "openenv-ts/internal";
+import { CLI, CLI_ROOT, packageRoot } from "../project/package-root.js";
+
+/** How a new package gets the packages that run now. */
+export interface PackageSource {
+  name: string;
+  /** What stands in its dependencies: a version of the registry, or `file:vendor/openenv-ts-0.1.0.tgz`. */
+  spec: string;
+  /** Of the packed file, as a lock file has it; undefined where the registry has it. */
+  integrity?: string;
+}
+
+/** What is read and changed of a package.json. */
+export interface PackageManifest {
+  dependencies: Record<string, string>;
+  devDependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+/** What an environment runs with. */
+const RUNTIME = ["openenv-ts", "@openenv-ts/web"];
+/** What it is developed with: the command, and what that depends on. */
+const DEVELOPMENT = [CLI, "@openenv-ts/bench", "@openenv-ts/deploy", "@openenv-ts/providers"];
+const VENDOR = "vendor";
+/** It takes two seconds, and much longer on a machine that is busy. */
+const TIMEOUT_MS = 300_000;
+
+/** True for a package that {@link addPackages} knows. */
+export function isOurs(name: string): boolean {
+  return RUNTIME.includes(name) || DEVELOPMENT.includes(name);
+}
+
+/**
+ * Decides where the package in `dir` takes ours from. A version that no registry has is packed into `vendor/` of that
+ * folder, so that the folder alone can be installed, built and uploaded.
+ * @throws ConfigError when npm does not pack them.
+ */
+export async function addPackages(dir: string, signal?: AbortSignal): Promise<PackageSource[]> {
+  const { version } = JSON.parse(await readFile(join(CLI_ROOT, "package.json"), "utf8")) as { version: string };
+  if (await isFromRegistry()) return [...RUNTIME, CLI].map((name) => ({ name, spec: version }));
+  const names = [...RUNTIME, ...DEVELOPMENT];
+  const target = join(dir, VENDOR);
+  await mkdir(target, { recursive: true });
+  const files = names.map((name) => `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+  await Promise.all(files.map((file) => rm(join(target, file), { force: true })));
+  await pack(names.map(packageRoot), target, signal);
+  return Promise.all(
+    files.map(async (file, index) => ({
+      name: names[index] as string,
+      spec: `file:${VENDOR}/${file}`,
+      integrity: `sha512-${createHash("sha512")
+        .update(await readFile(join(target, file)))
+        .digest("base64")}`,
+    })),
+  );
+}
+
+/**
+ * Names the sources in a package.json. A packed openenv-ts cannot be installed by who installs that package from git, and
+ * its client does not need it: so there what it runs with is optional.
+ */
+export function dependOn(manifest: PackageManifest, sources: readonly PackageSource[]): void {
+  for (const { name, spec, integrity } of sources) {
+    if (DEVELOPMENT.includes(name)) {
+      manifest.devDependencies = { ...manifest.devDependencies, [name]: spec };
+    } else if (integrity === undefined) {
+      manifest.dependencies[name] = spec;
+    } else {
+      delete manifest.dependencies[name];
+      manifest.optionalDependencies = { ...manifest.optionalDependencies, [name]: spec };
+    }
+  }
+}
+
+/** Not from there: a checkout, and what was installed from a packed file or a folder. */
+async function isFromRegistry(): Promise<boolean> {
+  if (existsSync(join(CLI_ROOT, "src"))) return false;
+  const modules = dirname(dirname(CLI_ROOT));
+  if (!modules.endsWith(`${sep}node_modules`)) return false;
+  const installed = await readFile(join(modules, ".package-lock.json"), "utf8").catch(() => undefined);
+  if (installed === undefined) return true;
+  const { packages } = JSON.parse(installed) as { packages?: Record<string, { resolved?: string }> };
+  return packages?.[`node_modules/${CLI}`]?.resolved?.startsWith("file:") !== true;
+}
+
+async function pack(folders: readonly string[], target: string, signal: AbortSignal | undefined): Promise<void> {
+  const missing = folders.find((folder) => !existsSync(join(folder, "dist")));
+  if (missing !== undefined) throw new ConfigError(`${missing} is not built; run: npm run build`);
+  const args = ["pack", ...folders, "--silent", "--ignore-scripts", "--pack-destination", target];
+  try {
+    await promisify(execFile)("npm", args, {
+      cwd: target,
+      timeout: TIMEOUT_MS,
+      ...(signal && { signal }),
+      shell: sep === "\\",
+    });
+  } catch (error) {
+    const { stderr = "", message } = error as { stderr?: string; message: string };
+    const reason = (stderr.trim().split("\n").at(-1) || message).trim();
+    throw new ConfigError(`npm could not pack openenv-ts (${reason}); check that npm is installed.`, { cause: error });
+  }
+}

@@ -1,0 +1,148 @@
+import { Command, CommanderError } from "commander";
+import { packageVersion } from "openenv-ts/internal";
+import { exit, print, printError, printNote, reportError } from "./terminal/output.js";
+
+interface CommandEntry {
+  name: string;
+  summary: string;
+  /** Adds arguments, options, examples and the action; only the command that was asked for is loaded. */
+  configure(command: Command): Promise<void>;
+}
+
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "init",
+    summary: "make a new environment, with clients for TypeScript and Python",
+    configure: async (command) => (await import("./commands/init.js")).configureInit(command),
+  },
+  {
+    name: "serve",
+    summary: "serve an environment over HTTP and WebSocket",
+    configure: async (command) => (await import("./commands/serve.js")).configureServe(command),
+  },
+  {
+    name: "run",
+    summary: "run a TypeScript or JavaScript file",
+    configure: async (command) => (await import("./commands/run.js")).configureRun(command),
+  },
+  {
+    name: "schema",
+    summary: "show or compare the schemas of environments",
+    configure: async (command) => (await import("./commands/schema.js")).configureSchema(command),
+  },
+  {
+    name: "client",
+    summary: "write a typed client package for Python or TypeScript",
+    configure: async (command) => (await import("./commands/client.js")).configureClient(command),
+  },
+  {
+    name: "validate",
+    summary: "check a package or a running server",
+    configure: async (command) => (await import("./commands/validate.js")).configureValidate(command),
+  },
+  {
+    name: "collect",
+    summary: "play episodes and write them to a file",
+    configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),
+  },
+  {
+    name: "mcp",
+    summary: "give the tools of an environment to an agent over standard input and output",
+    configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),
+  },
+  {
+    name: "ps",
+    summary: "show what providers have started and that still runs",
+    configure: async (command) => (await import("./commands/ps.js")).configurePs(command),
+  },
+  {
+    name: "prune",
+    summary: "remove what was started by somebody who is gone",
+    configure: async (command) => (await import("./commands/prune.js")).configurePrune(command),
+  },
+  {
+    name: "build",
+    summary: "build the image of an environment",
+    configure: async (command) => (await import("./commands/build.js")).configureBuild(command),
+  },
+  {
+    name: "push",
+    summary: "publish an environment as a Space of the Hub",
+    configure: async (command) => (await import("./commands/push.js")).configurePush(command),
+  },
+  {
+    name: "deploy",
+    summary: "render the files that deploy an environment on many machines",
+    configure: async (command) => (await import("./commands/deploy.js")).configureDeploy(command),
+  },
+  {
+    name: "bench",
+    summary: "measure how many sessions servers hold and how fast they step",
+    configure: async (command) => (await import("./commands/bench.js")).configureBench(command),
+  },
+];
+
+/** Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */
+export async function main(args: readonly string[]): Promise<void> {
+  const asked = args[0] === "help" ? args[1] : args[0];
+  const entry = COMMANDS.find(({ name }) => name === asked);
+  let program: Command | undefined;
+  try {
+    program = await createProgram(entry);
+    await program.parseAsync(args.length === 0 ? ["--help"] : [...args], { from: "user" });
+  } catch (error) {
+    exit(
+      error instanceof CommanderError
+        ? reportUsage(error, program && nameCommand(program, args))
+        : reportError(error instanceof TypeError ? await blameZod(error) : error),
+    );
+  }
+}
+
+/** A release of zod that does not fit fails in whichever module is loaded first. */
+async function blameZod(error: TypeError): Promise<unknown> {
+  return import("openenv-ts").then(
+    () => error,
+    (cause: unknown) => cause,
+  );
+}
+
+/** The command whose options were asked for, as it is typed: `openenv deploy render`. */
+function nameCommand(program: Command, args: readonly string[]): string {
+  const names = [program.name()];
+  let command: Command | undefined = program;
+  for (const arg of args[0] === "help" ? args.slice(1) : args) {
+    command = command.commands.find((one) => one.name() === arg);
+    if (command === undefined) break;
+    names.push(arg);
+  }
+  return names.join(" ");
+}
+
+async function createProgram(asked: CommandEntry | undefined): Promise<Command> {
+  const program = new Command("openenv")
+    .description("Build, serve and use agentic RL environments.")
+    .version(packageVersion())
+    .enablePositionalOptions()
+    .exitOverride()
+    // Errors of commander are printed once, by `report`.
+    .configureOutput({ writeOut: print, writeErr: printNote, outputError: () => {} });
+  for (const entry of COMMANDS) {
+    const command = program.command(entry.name).description(entry.summary);
+    if (entry === asked) await entry.configure(command);
+  }
+  return program;
+}
+
+/** Prints what is wrong with the arguments, in one line where that is enough, and returns the exit code. */
+function reportUsage(error: CommanderError, command = "openenv"): number {
+  if (error.exitCode === 0) return 0;
+  if (error.code !== "commander.help") {
+    const [reason = "", suggestion] = error.message
+      .replace(/^error: /, "")
+      .trim()
+      .split("\n");
+    printError(suggestion ? `${reason} ${suggestion}` : `${reason.replace(/\.$/, "")}; see \`${command} --help\``);
+  }
+  return 2;
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { parseManifest } from "../../../providers/src/manifest/parse-manifest.js";
+import { renderSpaceReadme } from "./front-matter.js";
+
+const manifest = parseManifest("name: counter_game\ndescription: Counts.\nport: 7860\n", "openenv.yaml");
+
+test("a README without front matter gets what a Docker Space needs", () => {
+  const { head, body } = split(renderSpaceReadme("# Counter\n", manifest));
+  expect(head).toEqual({
+    title: "Counter Game",
+    emoji: "🎯",
+    colorFrom: "blue",
+    colorTo: "green",
+    pinned: false,
+    base_path: "/web",
+    short_description: "Counts.",
+    sdk: "docker",
+    app_port: 7860,
+    tags: ["openenv"],
+  });
+  expect(body).toBe("\n# Counter\n");
+});
+
+test("what the author wrote stays, with its comments; what would keep the Space from starting is corrected", () => {
+  const text = renderSpaceReadme(
+    "---\n# own\ntitle: Mine\nemoji: 🐙\nsdk: gradio\napp_port: 1\ntags: [game, openenv]\nlicense: mit\n---\n\nText\n\n---\n\nMore\n",
+    manifest,
+  );
+  const { head, body } = split(text);
+  expect(head).toMatchObject({ title: "Mine", emoji: "🐙", sdk: "docker", app_port: 7860, license: "mit" });
+  expect(head["tags"]).toEqual(["game", "openenv"]);
+  expect(text).toContain("# own");
+  expect(body).toBe("\nText\n\n---\n\nMore\n");
+  expect(renderSpaceReadme(text, manifest)).toBe(text);
+});
+
+test("front matter that is no YAML is refused", () => {
+  expect(() => renderSpaceReadme("---\n{\n---\n", manifest)).toThrow("front matter");
+  expect(() => renderSpaceReadme("---\n- a\n---\n", manifest)).toThrow("front matter");
+});
+
+function split(text: string): { head: Record<string, unknown>; body: string } {
+  const [, head = "", body = ""] = /^---\n([\s\S]*?)\n---\n([\s\S]*)$/.exec(text) ?? [];
+  return { head: parse(head) as Record<string, unknown>, body };
+}

@@ -1,0 +1,57 @@
+import { compileActionCheck, renderPython, type ServerAbout, sampleValue } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
+import { offeredActions } from "../project/offered-actions.js";
+import { printsToTerminal } from "../terminal/output.js";
+
+/** What a server says when it listens: help on a terminal; elsewhere, for programs, one line that ends with the address. */
+export async function renderStart(url: string, about: ServerAbout, operatorToken?: string): Promise<string> {
+  return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
+}
+
+/** Where the server is and the lines that use it; `operatorToken` is one that was made for this terminal. */
+export async function renderBanner(
+  url: string,
+  { name, version, schemas, webInterface }: ServerAbout,
+  operatorToken?: string,
+): Promise<string> {
+  const offered = offeredActions(schemas);
+  const action = sampleValue(offered) as JsonObject;
+  const fits = (await compileActionCheck(offered))(action).length === 0;
+  return `
+${renderAddress(url, { name, version })}
+
+${renderPage(url, webInterface, operatorToken)}  ${url}/docs     HTTP API
+  ${url}/health   readiness
+  ${url.replace(/^http/, "ws")}/ws         sessions
+
+TypeScript (npx openenv run play.ts)
+  import { connect } from "openenv-ts/client";
+  await using env = await connect("${url}");
+  await env.reset();${fits ? "" : `\n  // ${OTHER_VALUES}`}
+  console.log(await env.step(${renderTypeScript(action)}));
+
+Python (pip install openenv)
+  from openenv import GenericEnvClient
+  with GenericEnvClient(base_url="${url}").sync() as env:
+      env.reset()${fits ? "" : `\n      # ${OTHER_VALUES}`}
+      print(env.step(${renderPython(action)}))
+`;
+}
+
+/** No value that fits the schema was found. */
+const OTHER_VALUES = "An example: this environment requires other values, see /docs";
+
+function renderAddress(url: string, { name, version }: Pick<ServerAbout, "name" | "version">): string {
+  return `${name} ${version} at ${url}`;
+}
+
+function renderPage(url: string, webInterface: boolean, token: string | undefined): string {
+  if (token === undefined) return webInterface ? `  ${url}/web/     play in a browser\n` : "";
+  if (!webInterface) return `  operator token: ${token}     for /metrics and /sessions, as bearer token\n`;
+  return `  ${url}/web/#token=${token}     play in a browser, as the operator\n`;
+}
+
+function renderTypeScript(value: JsonObject): string {
+  const text = JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, " ");
+  return text.replaceAll(/"([A-Za-z_]\w*)":/g, "$1:");
+}

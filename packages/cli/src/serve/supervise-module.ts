@@ -1,0 +1,23 @@
+import { fileURLToPath } from "node:url";
+import { loadSupervisor, readSettings, type SupervisedServer, startInterruptibly } from "openenv-ts/internal";
+import type { ServeOptions } from "openenv-ts/server";
+import type { WorkerTask } from "./serve-worker.js";
+
+/**
+ * Serves a module in worker processes, one by default, until a signal ends them. This process only watches over them
+ * and never loads the module: whatever that does, it can be replaced.
+ */
+export async function superviseModule(
+  file: string,
+  options: ServeOptions,
+  version: string | undefined,
+): Promise<SupervisedServer> {
+  const task: WorkerTask = { file, options, version };
+  const program = {
+    exec: fileURLToPath(new URL("./serve-worker.js", import.meta.url)),
+    args: [JSON.stringify(task)],
+  };
+  const settings = readSettings({ ...options, handleSignals: true }, process.env);
+  const { superviseWorkers } = await loadSupervisor();
+  return startInterruptibly(() => superviseWorkers(settings, program));
+}

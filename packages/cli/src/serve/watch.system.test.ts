@@ -1,0 +1,179 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import {
+  counterModule,
+  createProject,
+  type Project,
+  type Running,
+  startCommand,
+} from "../../../../test-support/commands/command-line.js";
+
+/** Each starts several processes, one after the other. */
+vi.setConfig({ testTimeout: 90_000 });
+
+const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
+const ARGS = ["serve", "--watch", "--port", "0", "--log-level", "warn"];
+
+interface Watched extends AsyncDisposable {
+  project: Project;
+  running: Running;
+  url: string;
+}
+
+/** An environment whose step adds what another file says, under --watch. */
+async function startWatched(): Promise<Watched> {
+  const main = `import { factor } from "./factor.js";\n${counterModule("amount * factor")}`;
+  const project = await createProject({ "environment.ts": main, "factor.ts": "export const factor: number = 1;" });
+  const running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching environment\.ts/);
+  return {
+    project,
+    running,
+    url,
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function countAfterStep(url: string): Promise<unknown> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${url}/step`, { method: "POST", headers, body: '{"action":{"amount":1}}' });
+  return (await answer.json()).observation.count;
+}
+
+test("a change in an imported file restarts the server on the same port", async () => {
+  await using watched = await startWatched();
+  expect(await countAfterStep(watched.url)).toBe(1);
+  await watched.project.write("factor.ts", "export const factor: number = 5;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(5);
+});
+
+test("a change in a data file restarts the server, in data/ and where a module names it", async () => {
+  const main = `import { readFileSync } from "node:fs";
+    const step = Number(readFileSync(new URL("./step.txt", import.meta.url), "utf8"));
+    const file = (name: string) => readFileSync(new URL(\`./data/\${name}\`, import.meta.url), "utf8");
+    ${counterModule('step * Number(file("more/factor.txt"))')}`;
+  await using project = await createProject({ "environment.ts": main, "step.txt": "1", "data/more/factor.txt": "1" });
+  await using running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  await project.write("step.txt", "2");
+  await running.printed(/Restarted/);
+  expect(await countAfterStep(url)).toBe(2);
+  await project.write("data/more/factor.txt", "3");
+  await running.printed(/Restarted[\s\S]*Restarted/);
+  expect(await countAfterStep(url)).toBe(6);
+});
+
+test("a data file that is created after the start restarts the server, also when its folder is new", async () => {
+  const main = `import { existsSync, readFileSync } from "node:fs";
+    import { join } from "node:path";
+    const file = join(import.meta.dirname, ["da", "ta"].join(""), "factor.txt");
+    const other = join(import.meta.dirname, "more/words.txt");
+    const factor = existsSync(file) ? Number(readFileSync(file, "utf8")) : 1;
+    const read = () => { try { return Number(readFileSync(other, "utf8")); } catch { return 1; } };
+    ${counterModule("factor * read()")}`;
+  await using project = await createProject({ "environment.ts": main });
+  await using running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  expect(await countAfterStep(url)).toBe(1);
+  const counts = (expected: number) =>
+    vi.waitUntil(async () => (await countAfterStep(url).catch(() => 0)) === expected, {
+      timeout: 60_000,
+      interval: 100,
+    });
+  await project.write("data/factor.txt", "2");
+  await counts(2);
+  await rm(join(project.dir, "data"), { recursive: true });
+  await counts(1);
+  await project.write("data/factor.txt", "3");
+  await counts(3);
+  // No module names this one, but the step has tried to read it.
+  await project.write("more/words.txt", "5");
+  await counts(15);
+  expect(running.stdout + running.stderr).toContain("Restarted");
+});
+
+test("a broken edit is told and the version before keeps running until it is mended", async () => {
+  await using watched = await startWatched();
+  await watched.project.write("factor.ts", "export const factor: number = ;");
+  await watched.running.printed(/error: factor\.ts:1:31: Unexpected ";"/);
+  await watched.running.printed(/waiting for a change/);
+  expect(await countAfterStep(watched.url)).toBe(1);
+  await watched.project.write("factor.ts", "export const factor: number = 6;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(6);
+});
+
+test("a file that was missing is noticed when it appears", async () => {
+  await using watched = await startWatched();
+  await rm(join(watched.project.dir, "factor.ts"));
+  await watched.running.printed(/Could not resolve ".\/factor\.js"/);
+  await watched.project.write("factor.ts", "export const factor: number = 7;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(7);
+});
+
+test("an edit that compiles but does not load is told, and the next one is waited for", async () => {
+  await using watched = await startWatched();
+  await watched.project.write("factor.ts", 'throw new Error("bad factor"); export const factor: number = 0;');
+  await watched.running.printed(/error: environment\.ts does not load: bad factor \(factor\.ts:1:7\)/);
+  await watched.running.printed(/The server has ended; waiting for a change/);
+  await watched.project.write("factor.ts", "export const factor: number = 8;");
+  await watched.running.printed(/Restarted/);
+  expect(await countAfterStep(watched.url)).toBe(8);
+});
+
+test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
+  "%s to the watching process ends the server too",
+  async (signal) => {
+    await using watched = await startWatched();
+    watched.running.process.kill(signal);
+    // Resolves when nobody holds the streams any more: also the serving process is gone.
+    expect(await watched.running.exited).toBe(signal === "SIGKILL" ? "SIGKILL" : 0);
+    await expect(fetch(watched.url)).rejects.toThrow();
+  },
+);
+
+test("Ctrl-C, which signals both processes, lets an answer in flight finish", async () => {
+  const slow = counterModule().replace("step: ({ amount }) => (", "step: async ({ amount }) => (await work(), ");
+  const work = 'const work = () => { console.log("working"); return new Promise((end) => setTimeout(end, 3_000)); };';
+  await using project = await createProject({ "environment.ts": `${slow}\n${work}` });
+  await using running = startCommand(ARGS, { cwd: project.dir, detached: true });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  const count = countAfterStep(url);
+  await running.printed(/working/);
+  process.kill(-(running.process.pid ?? 0), "SIGINT");
+  expect(await count).toBe(1);
+  expect(await running.exited).toBe(0);
+});
+
+test("plain JavaScript is watched too", async () => {
+  const plain = (amount: string) => counterModule(amount).replaceAll(": number", "");
+  await using project = await createProject({ "environment.js": plain("amount") });
+  await using running = startCommand(ARGS, { cwd: project.dir });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  await project.write("environment.js", plain("amount * 9"));
+  await running.printed(/Restarted/);
+  expect(await countAfterStep(url)).toBe(9);
+});
+
+test("a wrong configuration at the start ends it with exit code 2, as without --watch", async () => {
+  await using project = await createProject({ "environment.ts": counterModule(), "empty.ts": "export {};" });
+  for (const args of [
+    ["serve", "--watch"],
+    ["serve", "empty.ts", "--reload"],
+  ]) {
+    await using running = startCommand(args, { cwd: project.dir, env: { PORT: "abc" } });
+    expect(await running.exited).toBe(2);
+    expect(running.stderr).toMatch(/^error: [^\n]*\n$/);
+  }
+});

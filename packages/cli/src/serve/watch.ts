@@ -1,0 +1,128 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { realpath } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ServeOptions } from "openenv-ts/server";
+import { BundleError, bundle, describePath, findPackageRoot } from "../project/bundle.js";
+import { exit, printError, printNote } from "../terminal/output.js";
+import { findDataFiles, isDataFile } from "../validate/data-files.js";
+import { makeOperatorToken } from "./operator-token.js";
+import type { ChildRead, ChildReady, ChildTask } from "./serve-child.js";
+import { createSourceWatcher } from "./source-watcher.js";
+
+/**
+ * Serves a module in a child process and replaces that process when a source file changes. Once it has
+ * started well, an edit that does not compile or load is reported and the next one is waited for.
+ * @throws ConfigError when the source does not compile at the start.
+ */
+export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
+  const sources = createSourceWatcher();
+  const root = findPackageRoot(await realpath(file));
+  sources.follow(await findSources(file));
+  const operatorToken = makeOperatorToken() !== undefined;
+  const onRead = (path: string): void => {
+    if (isDataFile(root, path)) sources.add(path);
+  };
+  const task = { target: file, version, reportReads: true };
+  let child = startChild({ ...task, options, announce: true, operatorToken }, onRead);
+  endWithSignals(() => child);
+
+  const started = await child.started;
+  if (!started) {
+    exit(await child.exited);
+    return;
+  }
+  printNote(`Watching ${describePath(file)}, what it imports and the data files that it reads.`);
+  noteUnaskedEnd(child);
+  for (;;) {
+    await sources.changed();
+    if (!(await compiles())) continue;
+    await child.stop();
+    child = startChild({ ...task, options: { ...options, port: started.port }, announce: false }, onRead);
+    child.started.then((ready) => ready && printNote("Restarted after a change."));
+    noteUnaskedEnd(child);
+  }
+
+  async function compiles(): Promise<boolean> {
+    try {
+      sources.follow(await findSources(file));
+      return true;
+    } catch (error) {
+      if (!(error instanceof BundleError)) throw error;
+      // The cure may be a file that was not there when the source was read.
+      sources.follow(error.inputs, { siblings: true });
+      printError(`${error.message}\nThe version before keeps running; waiting for a change.`);
+      return false;
+    }
+  }
+}
+
+/** What the environment is made of, and the data files that its modules name. */
+async function findSources(file: string): Promise<string[]> {
+  const { inputs } = await bundle(file);
+  const named = (await Promise.all(inputs.map(findDataFiles))).flat().map(({ path, text }) => path ?? resolve(text));
+  return [...inputs, ...named, join(findPackageRoot(await realpath(file)), "data")];
+}
+
+interface Child {
+  /** Resolves when the server listens, or with nothing when it ended before. */
+  readonly started: Promise<ChildReady | undefined>;
+  /** The exit code; 1 when a signal ended it. */
+  readonly exited: Promise<number>;
+  readonly stopping: boolean;
+  /** Resolves when the process is gone. */
+  stop(): Promise<void>;
+  kill(): boolean;
+}
+
+/** Longer than a server takes to end cleanly: only a stuck event loop is killed. */
+const KILL_AFTER_MS = 15_000;
+
+function startChild(task: ChildTask, onRead: (path: string) => void): Child {
+  const script = fileURLToPath(new URL("./serve-child.js", import.meta.url));
+  const running = fork(script, [JSON.stringify(task)]);
+  const exited = once(running, "exit").then(([code]) => (code as number | null) ?? 1);
+  const ready = new Promise<ChildReady>((resolve) => {
+    running.on("message", (message: ChildReady | ChildRead) => {
+      if ("read" in message) onRead(message.read);
+      else resolve(message);
+    });
+  });
+  let stopping = false;
+  return {
+    started: Promise.race([ready, exited.then(() => undefined)]),
+    exited,
+    get stopping() {
+      return stopping;
+    },
+    async stop() {
+      stopping = true;
+      // Not SIGTERM: after a Ctrl-C the terminal has signalled the child too, and a second signal would cut it short.
+      if (running.connected) running.disconnect();
+      const timer = setTimeout(() => running.kill("SIGKILL"), KILL_AFTER_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+    kill: () => running.kill("SIGKILL"),
+  };
+}
+
+function noteUnaskedEnd(child: Child): void {
+  child.exited.then(() => {
+    if (!child.stopping) printNote("The server has ended; waiting for a change.");
+  });
+}
+
+/** The first Ctrl-C or SIGTERM ends the server cleanly, the next one at once. */
+function endWithSignals(current: () => Child): void {
+  let asked = false;
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, async () => {
+      if (asked) current().kill();
+      asked = true;
+      await current().stop();
+      exit(0);
+    });
+  }
+}

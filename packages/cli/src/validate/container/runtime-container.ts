@@ -1,0 +1,82 @@
+import { runChecks } from "openenv-ts/internal";
+import { type CheckServerOptions, checkServer } from "openenv-ts/testing";
+import { hasEngine } from "../../image/docker.js";
+import { portabilityCheck, type ReplayPair } from "../replay.js";
+import { type Result, toResult } from "../report/package-report.js";
+import type { Level } from "../report/policy.js";
+import { fromCheck } from "../runtime-results.js";
+import type { Declared } from "../validate-options.js";
+import { buildImage, type Container, reaches, startContainer } from "./container.js";
+import { containmentChecks, envelopeCheck } from "./containment.js";
+
+export interface ContainerWork {
+  dir: string;
+  declared: Declared;
+  /** As for the process, but for what the container is compared with. */
+  checking: CheckServerOptions;
+  /** The episode, and the process that plays it. */
+  replay: Omit<ReplayPair, "second" | "made">;
+  level: Level;
+  signal: AbortSignal;
+  onProgress(line: string): void;
+}
+
+const NETWORK = "runtime.network_policy";
+/** What is looked at in the container only. */
+const ONLY_HERE = [
+  NETWORK,
+  "runtime.host_containment",
+  "runtime.resource_bounds",
+  "semantic.verifier_portability",
+  "semantic.resource_envelope",
+];
+/** Two workers, as a deployed server has several; together they take as many sessions as the process does. */
+const VARIABLES = { LOG_LEVEL: "warn", WORKERS: "2", MAX_CONCURRENT_ENVS: "2" };
+
+/** Builds the image that the package declares, starts it, makes the same checks, and looks at what bounds it. */
+export async function checkContainer(work: ContainerWork): Promise<Result[]> {
+  const { dir, declared, checking, level, signal, onProgress } = work;
+  const { execution, network } = declared.validation;
+  // A report lists what is not made, and what it needs.
+  if (execution === undefined) return [];
+  const asked = ONLY_HERE.filter((id) => level === "semantic" || id.startsWith("runtime."));
+  const skip = (reason: string): Result[] => asked.map((id) => toResult(id, "skip", [reason]));
+  if (!(await hasEngine(signal))) return skip("no Docker engine answers here");
+  if (network.mode === "allowlist")
+    return skip("an allowlist cannot be kept here: validate where the network is enforced");
+  onProgress("building the image");
+  await using image = await buildImage(dir, execution, signal);
+  const offline = network.mode === "no-network";
+  const task = { image: image.name, validation: declared.validation, signal };
+  const env = { ...declared.manifest.variables, ...VARIABLES };
+  onProgress("starting the container");
+  await using subject = await startContainer({ ...task, env, offline });
+  await using sink = await startContainer({ ...task, env: { ...env, WORKERS: "1" }, offline: false });
+  onProgress("playing episodes in the container");
+  const { checks } = await checkServer(subject.url, checking);
+  const replay = portabilityCheck({ ...work.replay, second: subject.url, made: checks });
+  const own = [
+    ...containmentChecks(subject.name, declared.validation, signal),
+    ...(level === "semantic" ? [replay, envelopeCheck(subject.name, declared.validation, signal)] : []),
+  ];
+  const { checks: more } = await runChecks(subject.url, own, checking.leaveOut);
+  return [...[...checks, ...more].map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
+}
+
+function inContainer(result: Result): Result {
+  return { ...result, evidence: result.evidence.map((line) => `in the container: ${line}`) };
+}
+
+async function checkNetwork(subject: Container, sink: Container, { declared, signal }: ContainerWork): Promise<Result> {
+  const start = performance.now();
+  const { mode } = declared.validation.network;
+  const reached = await reaches(subject, sink, signal);
+  const more = { measured: { declared: mode, reached }, duration_s: (performance.now() - start) / 1000 };
+  if (reached === "unclear")
+    return toResult(NETWORK, "skip", ["what the container reaches could not be measured"], more);
+  if ((reached === "yes") === (mode === "public")) {
+    return toResult(NETWORK, "pass", ["what the container reaches is what is declared"], more);
+  }
+  const evidence = `the network is declared ${mode}, and another container was ${reached === "yes" ? "" : "not "}reached`;
+  return toResult(NETWORK, "fail", [evidence], { ...more, remediation: "Declare the network that the server has." });
+}

@@ -1,0 +1,174 @@
+import { processProvider, type StartedServer } from "@openenv-ts/providers";
+import type { EnvironmentDefinition } from "openenv-ts";
+import { connect } from "openenv-ts/client";
+import {
+  ConfigError,
+  fetchJson,
+  OpenEnvError,
+  ProviderError,
+  parseAddress,
+  runChecks,
+  sampleActions,
+} from "openenv-ts/internal";
+import { type Check, type CheckServerOptions, checkServer } from "openenv-ts/testing";
+import { findEnvironment } from "../project/find-environment.js";
+import { loadEnvironment } from "../project/load-environment.js";
+import { recordReads } from "../project/record-reads.js";
+import { checkContainer } from "./container/runtime-container.js";
+import { dataFilesCheck } from "./data-files.js";
+import { declarationChecks } from "./declarations.js";
+import { pythonClientCheck } from "./python-client.js";
+import { type ReplayPair, replayChecks } from "./replay.js";
+import { type Result, toResult } from "./report/package-report.js";
+import { findRuntimePlan, type RuntimePlan } from "./runtime-plan.js";
+import { fromCheck, joinResults } from "./runtime-results.js";
+import type { Declared, ValidateOptions } from "./validate-options.js";
+
+export interface RuntimeOutcome {
+  results: Result[];
+  /** Whether a server was started, or should have been. */
+  attempted: boolean;
+}
+
+/** Actions of an episode that nobody planned. */
+const SAMPLES = 4;
+/** Sessions at once: enough to see that one too many is refused. */
+const CAPACITY = 4;
+const START_MS = 30_000;
+const ANSWER_MS = 60_000;
+
+/** Starts the package's server with Node, twice, and in a container where one is declared, and checks what runs. */
+export async function checkRuntime(dir: string, declared: Declared, options: ValidateOptions): Promise<RuntimeOutcome> {
+  const start = performance.now();
+  const startup = (status: Result["status"], evidence: string, remediation: string | null = null): RuntimeOutcome => ({
+    results: [
+      toResult("runtime.startup", status, evidence.split("\n"), {
+        remediation,
+        duration_s: (performance.now() - start) / 1000,
+      }),
+    ],
+    attempted: status !== "skip",
+  });
+  const { execution } = declared.validation;
+  if (execution?.requires_credentials) return startup("skip", "the server needs credentials, which are not handed out");
+  if (declared.manifest.runtime !== "node") {
+    return startup("skip", `the runtime is ${declared.manifest.runtime}: start the server and validate it with --url`);
+  }
+  const failed = (error: unknown): RuntimeOutcome => {
+    if (options.signal.aborted) throw error;
+    if (error instanceof ConfigError) return startup("fail", error.message, "Correct what the message names.");
+    if (error instanceof ProviderError) {
+      // Where nobody starts it, nothing is known of the package.
+      const status = error.code === "PROVIDER_UNAVAILABLE" ? "error" : "fail";
+      return startup(status, error.message, "Try it: openenv serve");
+    }
+    if (error instanceof OpenEnvError && error.code === "BUILD_FAILED")
+      return startup("fail", error.message, "Try it: openenv build");
+    throw error;
+  };
+  try {
+    const plan = await findRuntimePlan(dir, execution);
+    const file = await findEnvironment(dir);
+    const read = new Set<string>();
+    const stop = recordReads((path) => read.add(path));
+    const environment = await loadEnvironment(file).finally(stop);
+    const work: Work = { dir, file, declared, environment, read, plan, options };
+    await using first = await startServer(file, work);
+    await using second = await startServer(file, work);
+    options.onProgress("playing episodes");
+    const checking = checkingOptions(second, work);
+    const { action, tools = [] } = environment.contract.schemas();
+    const actions = checking.actions ?? sampleActions(action, tools, SAMPLES);
+    const replay = { first: first.url, actions, checking };
+    const results = await checkProcess({ ...replay, second: second.url }, work);
+    if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
+    const { level, signal, onProgress } = options;
+    const container = checkContainer({ dir, declared, checking, replay, level, signal, onProgress });
+    // What the process has shown stands.
+    const inContainer = await container.catch((error: unknown) => failed(error).results);
+    return { results: joinResults(results, inContainer), attempted: true };
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+async function startServer(file: string, { declared, environment, options }: Work): Promise<StartedServer> {
+  options.onProgress("starting the server");
+  return processProvider().start({
+    directory: file,
+    env: {
+      ...declared.manifest.variables,
+      LOG_LEVEL: "warn",
+      MAX_CONCURRENT_ENVS: String(environment.supportsConcurrentSessions ? CAPACITY : 1),
+    },
+    timeoutMs: START_MS,
+    signal: options.signal,
+  });
+}
+
+interface Work {
+  dir: string;
+  /** The module of the environment. */
+  file: string;
+  declared: Declared;
+  environment: EnvironmentDefinition;
+  /** Files that were read while the environment was loaded. */
+  read: ReadonlySet<string>;
+  plan: RuntimePlan | undefined;
+  options: ValidateOptions;
+}
+
+async function checkProcess(replay: Omit<ReplayPair, "made">, work: Work): Promise<Result[]> {
+  const { dir, file, declared, options } = work;
+  const { checks } = await checkServer(replay.first, replay.checking);
+  const { http } = parseAddress(replay.first);
+  const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
+  const ofPackage = [
+    ...declarationChecks(declared.validation, ask),
+    pythonClientCheck(dir),
+    dataFilesCheck(dir, file, await recordReset(work, replay, checks)),
+    ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
+  ];
+  const more = await runChecks(replay.first, ofPackage, options.leaveOut);
+  return [...checks, ...more.checks].map(fromCheck);
+}
+
+/** Adds what a reset reads. It runs in this process, so only one that the server has answered in time. */
+async function recordReset(
+  { environment, read }: Work,
+  { checking: { reset, seed } }: Omit<ReplayPair, "made">,
+  made: readonly Check[],
+): Promise<ReadonlySet<string>> {
+  if (made.some(({ id, status }) => id === "episode" && status !== "passed")) return read;
+  const all = new Set(read);
+  const stop = recordReads((path) => all.add(path));
+  try {
+    await using env = await connect(environment);
+    await env.reset({ ...reset, ...(seed !== undefined && { seed }) });
+  } catch {
+    // The server, which has the variables of the manifest, did reset it.
+  } finally {
+    stop();
+  }
+  return all;
+}
+
+function checkingOptions(second: StartedServer, { declared, environment, plan, options }: Work): CheckServerOptions {
+  const { reward, resources, varies } = declared.validation;
+  const episodeTimeoutMs = resources.episode_timeout_s * 1000;
+  const actions = plan?.actions ?? options.actions;
+  return {
+    other: second.url,
+    rewardRange: reward.range,
+    ignore: [...varies, ...options.ignore],
+    leaveOut: options.leaveOut,
+    rounds: options.rounds,
+    maxHeld: CAPACITY + 1,
+    timeoutMs: Math.min(ANSWER_MS, episodeTimeoutMs),
+    episodeTimeoutMs,
+    signal: options.signal,
+    ...(environment.seeded === true && { seeded: true }),
+    ...(actions && { actions }),
+    ...(plan && { reset: plan.reset.options, seed: plan.reset.seed, episodeId: plan.reset.episode_id }),
+  };
+}

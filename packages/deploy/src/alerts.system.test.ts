@@ -1,0 +1,194 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { parseAllDocuments, stringify } from "yaml";
+import { CASES, type Case, IMAGE, render } from "../../../test-support/deploy/render-cases.js";
+import { requirePromtool } from "../../../test-support/requirement.js";
+import { REJECTION_REASONS } from "../../openenv/src/session/statistics/statistics.js";
+import { CONNECTIONS, RECORDED } from "./monitoring/metric.js";
+
+const promtool = await requirePromtool();
+const run = promisify(execFile);
+
+/** A scrape each 15 s, as the rendered job says. */
+const INTERVAL = "15s";
+
+interface Scenario {
+  /** Values of series, in promtool's notation. */
+  series: Record<string, string>;
+  /** What expressions are at a time. */
+  expressions?: { expr: string; at: string; value: number }[];
+  /** The alerts that fire at a time, and no others of those named. */
+  alerts?: { name: string; at: string; fires: boolean }[];
+}
+
+async function judge({ series, expressions = [], alerts = [] }: Scenario): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "openenv-alerts-"));
+  try {
+    const { "alerts.yaml": rules = "" } = render(CASES["monitoring"] as Case);
+    // Labels and texts of alerts are not what is looked at.
+    const firing = alerts.map(({ name, at, fires }) => ({
+      expr: `count(ALERTS{alertname="${name}",alertstate="firing"}) or vector(0)`,
+      eval_time: at,
+      exp_samples: [{ labels: "{}", value: Number(fires) }],
+    }));
+    const values = expressions.map(({ expr, at, value }) => ({
+      expr: `round(sum(${expr}), 0.001)`,
+      eval_time: at,
+      exp_samples: [{ labels: "{}", value }],
+    }));
+    const input = Object.entries(series).map(([name, given]) => ({ series: name, values: given }));
+    const tests = [{ interval: INTERVAL, input_series: input, promql_expr_test: [...values, ...firing] }];
+    await writeFile(join(folder, "alerts.yaml"), rules);
+    const file = join(folder, "test.yaml");
+    await writeFile(file, stringify({ rule_files: ["alerts.yaml"], evaluation_interval: INTERVAL, tests }));
+    await run(promtool.path, ["test", "rules", file]).catch(({ stdout, stderr }) => {
+      throw new Error(`${stdout}\n${stderr}`);
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const of = (name: string, labels: Record<string, string> = {}): string => {
+  const all = { job: "echo", instance: "a:8000", worker: "0", ...labels };
+  return `${name}{${Object.entries(all).map(([key, value]) => `${key}="${value}"`)}}`;
+};
+
+/** A server of 500 places: its open sessions, those not used yet, and its refusals. */
+function server(values: { open: string; unclaimed?: string; waiting?: string; refused?: string }, labels = {}) {
+  const { open, unclaimed = "0x40", waiting = "0x40", refused = "0x40" } = values;
+  const none = REJECTION_REASONS.filter((reason) => reason !== "full");
+  return {
+    [of("openenv_sessions", labels)]: open,
+    [of("openenv_sessions_unclaimed", labels)]: unclaimed,
+    [of("openenv_sessions_max", labels)]: "500x40",
+    [of("openenv_sessions_waiting", labels)]: waiting,
+    [of("openenv_rejections_total", { ...labels, reason: "full" })]: refused,
+    ...Object.fromEntries(none.map((reason) => [of("openenv_rejections_total", { ...labels, reason }), "0x40"])),
+  };
+}
+
+test.skipIf(!promtool.available)("refusals of a fresh server are seen, and load rises above 1", async () => {
+  await judge({
+    series: server({ open: "0 0 500x40", refused: "0 0 700x40" }),
+    expressions: [
+      { expr: RECORDED.load, at: "0s", value: 0 },
+      { expr: `${RECORDED.load} > bool 2`, at: "45s", value: 1 },
+      { expr: RECORDED.load, at: "5m", value: 1 },
+    ],
+    alerts: [
+      { name: "OpenEnvRefusals", at: "1m", fires: true },
+      { name: "OpenEnvNearlyFull", at: "1m", fires: false },
+      { name: "OpenEnvNearlyFull", at: "6m", fires: true },
+    ],
+  });
+});
+
+test.skipIf(!promtool.available)(
+  "HTTP resets that a full server keeps no session of are load, as refusals are",
+  async () => {
+    const resets = of("openenv_rejections_total", { reason: "http_reset" });
+    await judge({
+      series: { ...server({ open: "500x40" }), [resets]: "0+125x40" },
+      // 500 in the minute, and as many that are in use.
+      expressions: [{ expr: RECORDED.load, at: "5m", value: 2 }],
+      alerts: [{ name: "OpenEnvRefusals", at: "5m", fires: true }],
+    });
+  },
+);
+
+test.skipIf(!promtool.available).each(["haproxy", "envoy"] as const)(
+  "a balancer (%s) with nine tenths of its connections open raises an alert",
+  async (kind) => {
+    const [name, label] = CONNECTIONS[kind];
+    // Room for 3 servers of 500 sessions, and 64 more each.
+    for (const [count, fires] of [
+      [1_522, false],
+      [1_523, true],
+    ] as const) {
+      await judge({
+        series: { [`${name}{job="echo-balancer",instance="b:9902",${label}}`]: `${count}x40` },
+        alerts: [{ name: "OpenEnvBalancerNearlyFull", at: "8m", fires }],
+      });
+    }
+  },
+);
+
+test.skipIf(!promtool.available)("sessions that no client has used are no load", async () => {
+  await judge({
+    series: server({ open: "500x40", unclaimed: "500x40" }),
+    expressions: [{ expr: RECORDED.load, at: "5m", value: 0 }],
+    alerts: [{ name: "OpenEnvNearlyFull", at: "8m", fires: false }],
+  });
+});
+
+test.skipIf(!promtool.available)(
+  "mistakes of clients are recorded, and only failures of the server wake somebody",
+  async () => {
+    const steps = { [of("openenv_steps_total")]: "0+15x40", [of("openenv_reset_duration_seconds_count")]: "0x40" };
+    const errors = (code: string, fault: string) => of("openenv_errors_total", { code, fault });
+    await judge({
+      series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0+30x40", [errors("TIMEOUT", "server")]: "0x40" },
+      expressions: [{ expr: RECORDED.clientErrors, at: "8m", value: 2 }],
+      alerts: [{ name: "OpenEnvErrors", at: "8m", fires: false }],
+    });
+    await judge({
+      series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0x40", [errors("TIMEOUT", "server")]: "0+15x40" },
+      alerts: [{ name: "OpenEnvErrors", at: "8m", fires: true }],
+    });
+  },
+);
+
+test.skipIf(!promtool.available)(
+  "the autoscaler goes from 5 full servers to 20 in two cycles, and to the 25 that were wanted in three",
+  async () => {
+    const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render({
+      target: "kubernetes",
+      topology: { ...IMAGE, maxNodes: 100 },
+    });
+    const documents = [...parseAllDocuments(servers), ...parseAllDocuments(adapter)].map((one) => one.toJS());
+    const { metrics, behavior } = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler").spec;
+    const [{ pods }] = metrics;
+    const [{ metricsQuery, name }] = documents.at(-1).rules.custom;
+    expect(pods.metric.name).toBe(name.as);
+    const target = Number(pods.target.averageValue.replace("m", "")) / 1000;
+    const perPod = metricsQuery.replaceAll("<<.LabelMatchers>>", 'job="echo"').replaceAll("<<.GroupBy>>", "pod");
+    const all = Array.from({ length: 5 }, (_, pod) =>
+      // 1,500 more in the minute: 100 a second for the 15 s of each scrape would be as many.
+      server({ open: "500x40", refused: "0+375x40" }, { pod: `echo-${pod}`, instance: `${pod}:8000` }),
+    );
+    const wanted = 25;
+    await judge({
+      series: Object.assign({}, ...all),
+      expressions: [
+        // Of 5 Pods that all have a load of 4.
+        { expr: perPod, at: "5m", value: 20 },
+        { expr: `ceil(${perPod} / ${target})`, at: "5m", value: wanted },
+      ],
+    });
+    expect(scaleUp(5, wanted, behavior.scaleUp)).toEqual([5, 10, 20, 25]);
+  },
+);
+
+interface ScaleUp {
+  stabilizationWindowSeconds: number;
+  policies: { type: string; value: number; periodSeconds: number }[];
+}
+
+/**
+ * Servers after each cycle of an autoscaler that asks every 15 s, as Kubernetes limits them: by what a policy lets it add
+ * in its period. Servers that are new have no load yet, so that the same number is wanted each time.
+ */
+function scaleUp(from: number, wanted: number, { stabilizationWindowSeconds, policies }: ScaleUp): number[] {
+  const [policy, ...others] = policies;
+  expect([stabilizationWindowSeconds, others]).toEqual([0, []]);
+  expect(policy).toMatchObject({ type: "Percent", periodSeconds: 15 });
+  const share = 1 + (policy?.value ?? 0) / 100;
+  const counts = [from];
+  for (let last = from; last < wanted; counts.push(last)) last = Math.min(wanted, Math.ceil(last * share));
+  return counts;
+}

@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import { stepHttp, TALLY } from "../../../test-support/deploy/balanced-sessions.js";
+import { BALANCERS, startBalancer } from "../../../test-support/deploy/balancers.js";
+import { useMcp } from "../../../test-support/environments/mcp.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
+
+const { start } = useMcp();
+
+/** Three seconds for every time that is not a session's: those stay as they were rendered. */
+const SHORTEN = {
+  haproxy: (text) => text.replaceAll(/timeout (http-request|client|server) \w+/g, "timeout $1 3s"),
+  // A connection that is idle is drained before it is cut.
+  envoy: (text) =>
+    text
+      .replace("idle_timeout: 900s", "idle_timeout: 3s")
+      .replace(/(request_headers_timeout|drain_timeout): \d+s/g, "$1: 3s"),
+} as const satisfies Record<keyof typeof BALANCERS, (text: string) => string>;
+
+for (const [name, { require }] of Object.entries(BALANCERS)) {
+  const kind = name as keyof typeof BALANCERS;
+  const component = await require();
+
+  describe.skipIf(!component.available)(`through ${kind}`, { timeout: 60_000 }, () => {
+    test("no request goes over a connection that its server may be closing", async () => {
+      await using server = await startForgetfulServer();
+      await using balancer = await startBalancer(kind, component.path, { backends: [server.address] });
+      for (let count = 0; count < 4; count++) {
+        expect(await stepHttp(balancer.url, {})).toEqual({ status: 200, body: {} });
+      }
+    });
+
+    test("a silent session is still there when connections without one are cut for their silence", async () => {
+      // No ping is sent meanwhile.
+      const { server } = await start({ pingIntervalMs: 2_000_000_000 });
+      const backends = [`127.0.0.1:${server.port}`];
+      await using balancer = await startBalancer(kind, component.path, { backends, edit: SHORTEN[kind] });
+      await using session = await openTestSocket(`${balancer.url}/ws`);
+      await session.ask({ type: "reset" });
+      await cutForSilence(balancer.url);
+      expect(await session.ask({ type: "step", data: TALLY })).toMatchObject({ type: "observation" });
+    });
+  });
+}
+
+/** Closes a connection instead of answering a second POST on it, as a server does whose time to keep it is just up. */
+async function startForgetfulServer(): Promise<{ address: string } & AsyncDisposable> {
+  const used = new WeakSet<Socket>();
+  const server = createServer((request, response) => {
+    if (request.method === "POST" && used.has(request.socket)) return request.socket.destroy();
+    if (request.method === "POST") used.add(request.socket);
+    request.resume().once("end", () => response.end("{}"));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Keeps a connection after a request and its answer, until the balancer cuts it. */
+async function cutForSilence(url: string): Promise<void> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  socket.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await once(socket, "data");
+  await once(socket, "close");
+}

@@ -1,0 +1,100 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { parseDocument } from "yaml";
+import { BALANCERS } from "../../../test-support/deploy/balancers.js";
+import { BACKENDS, CASES, type Case, render } from "../../../test-support/deploy/render-cases.js";
+import {
+  requireCompose,
+  requireKubernetesValidate,
+  requirePromtool,
+  requireSlurm,
+} from "../../../test-support/requirement.js";
+
+const run = promisify(execFile);
+const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg" } as const;
+
+for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
+  const component = await require();
+  const target = kind as keyof typeof SUFFIX;
+  const file = SUFFIX[target];
+  const onAll: Case = { target, topology: { balancer: { host: "::" } }, backends: BACKENDS };
+  const configs = Object.entries({ ...CASES, "a balancer on ::": onAll }).filter(([, given]) => file in render(given));
+  test.skipIf(!component.available).each<[string, Case]>(configs)(
+    `${kind} takes the configuration of %s`,
+    async (_name, given) => {
+      const text = render(given)[file] ?? "";
+      await withFile(file, text, (path) => run(component.path, check(path)));
+    },
+  );
+}
+
+const kubernetes = await requireKubernetesValidate();
+for (const name of ["kubernetes", "kubernetes-small"]) {
+  test.skipIf(!kubernetes.available)(
+    `the schemas of Kubernetes know every field of ${name}`,
+    { timeout: 60_000 },
+    async () => {
+      const files = Object.entries(render(CASES[name] as Case)).filter(([file]) => !file.startsWith("prometheus"));
+      for (const [file, text] of files) {
+        await withFile(file, text, (path) => run(kubernetes.path, ["--strict", path]));
+      }
+    },
+  );
+}
+
+const slurm = await requireSlurm();
+for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
+  test.skipIf(!slurm.available)(`sbatch takes ${name}`, async () => {
+    const env = { ...process.env, SLURM_CONF: slurm.path };
+    const text = render(CASES[name] as Case)["job.sbatch"] ?? "";
+    await withFile("job.sbatch", text, async (path) => {
+      const { stderr } = await run("sbatch", ["--test-only", path], { env });
+      expect(stderr).toMatch(/Job \d+ to start at/);
+      await run("bash", ["-n", path]);
+    });
+  });
+}
+
+const compose = await requireCompose();
+test.skipIf(!compose.available).each(["compose", "compose-envoy", "compose-build"])(
+  "docker compose takes %s",
+  async (name) => {
+    const text = render(CASES[name] as Case)["compose.yaml"] ?? "";
+    await withFile("compose.yaml", text, (path) => run(compose.path, ["compose", "-f", path, "config"]));
+  },
+);
+
+const promtool = await requirePromtool();
+test.skipIf(!promtool.available)("Prometheus takes the scrape job and the alert rules", async () => {
+  const { "alerts.yaml": alerts = "", "prometheus.yaml": config = "" } = render(CASES["monitoring"] as Case);
+  await withFile("alerts.yaml", alerts, async (path) => {
+    const { stdout } = await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
+    expect(stdout).toMatch(/SUCCESS: 13 rules found/);
+    const beside = join(path, "../prometheus.yaml");
+    await writeFile(beside, config);
+    await run(promtool.path, ["check", "config", "--syntax-only", beside]);
+  });
+  // Debian builds promtool without the discovery of Kubernetes.
+  const { "prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
+  const [{ kubernetes_sd_configs: _, ...job }] = parseDocument(pods).toJS().scrape_configs;
+  const rest = JSON.stringify({ scrape_configs: [job] });
+  await withFile("prometheus.yaml", rest, (path) => run(promtool.path, ["check", "config", "--syntax-only", path]));
+});
+
+async function withFile(name: string, text: string, use: (path: string) => Promise<unknown>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "openenv-render-"));
+  const path = join(folder, name);
+  try {
+    await writeFile(path, text);
+    await use(path);
+  } catch (error) {
+    const { stdout = "", stderr = "", message } = error as { stdout?: string; stderr?: string; message: string };
+    throw new Error(`${message}\n${stdout}\n${stderr}`, { cause: error });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,188 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import { describe, expect, test } from "vitest";
+import { parseAllDocuments, parseDocument } from "yaml";
+import { BACKENDS, CASES, type Case, IMAGE, render } from "../../../test-support/deploy/render-cases.js";
+import { METRICS } from "../../openenv/src/server/metrics/metrics.js";
+import type { TopologyInput } from "./topology.js";
+
+describe.each(Object.entries(CASES))("%s", (name, given) => {
+  test("is what it was", async () => {
+    for (const [file, text] of Object.entries(render(given))) {
+      await expect(text).toMatchFileSnapshot(`fixtures/${name}/${file}`);
+    }
+  });
+});
+
+test.each(["compose", "swarm"] as const)("%s takes up the balancer's new configuration", (target) => {
+  const named = (capacity: number): string | undefined => {
+    const text = Object.values(render({ target, topology: { ...IMAGE, capacity } }))[0] ?? "";
+    return /(?:openenv\.config: |source: balancer-)"?(\w+)/.exec(text)?.[1];
+  };
+  expect(named(250)).toMatch(/^[0-9a-f]{12}$/);
+  expect(named(250)).toBe(named(250));
+  expect(named(250)).not.toBe(named(251));
+});
+
+test.each(["compose", "compose-build", "swarm", "kubernetes", "slurm-one", "slurm-many"])(
+  "%s kills nothing before its sessions' time and five seconds to close are over",
+  (name) => {
+    const { target, topology } = CASES[name] as Case;
+    const text = Object.values(render({ target, topology: { ...topology, graceSeconds: 77 } })).join("\n");
+    // In Kubernetes a server first waits five seconds for the lists of the cluster.
+    const stop = target === "kubernetes" ? 87 : 82;
+    const found = [...text.matchAll(/(?:stop_grace_period: |terminationGracePeriodSeconds: |TERM@)(\d+)/g)];
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.map(([, seconds]) => Number(seconds))).toEqual(found.map(() => stop));
+    expect(text).toMatch(/SHUTDOWN_DRAIN(=|: |\n +value: )"?77"?\n/);
+    expect(text).toMatch(/SHUTDOWN_GRACE(=|: |\n +value: )"?3"?\n/);
+  },
+);
+
+test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])(
+  "every service of %s has a first process that reaps and a log that ends",
+  (name) => {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    const services: Record<string, object>[] = Object.values(parseDocument(text).toJS().services);
+    expect(services.length).toBeGreaterThan(1);
+    for (const { init, logging } of services) {
+      expect([init, logging]).toEqual([true, { driver: "json-file", options: { "max-size": "10m", "max-file": "5" } }]);
+    }
+  },
+);
+
+test("a balancer that needs more descriptors than Linux allows says what to raise", () => {
+  const given = { ...IMAGE, nodes: 1000, workers: 8, capacity: 128 };
+  for (const target of ["compose", "slurm", "haproxy", "envoy"] as const) {
+    const backends = ["haproxy", "envoy"].includes(target) ? { backends: ["env:8000"] } : {};
+    const text = Object.values(render({ target, topology: given, ...backends })).join("\n");
+    // 1,000 servers, each with 1,024 sessions and a tenth more, two descriptors for each: docs/design/scale.md.
+    expect(text).toContain("a limit of at least 2255000 (ulimit -n)");
+    expect(text).toContain("sysctl -w fs.nr_open=2255000");
+    expect(Object.values(render({ target, topology: IMAGE, ...backends })).join("\n")).not.toContain("fs.nr_open");
+  }
+});
+
+test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])(
+  "%s says what Docker's proxy needs for its published port",
+  (name) => {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    const [, needed] = /docker-proxy, .* six descriptors for each session \((\d+) for all\)/.exec(text) ?? [];
+    const [, limit] = /maxconn (\d+)\n/.exec(Object.values(render(CASES[name] as Case))[1] ?? "") ?? [];
+    expect(Number(needed)).toBeGreaterThan(0);
+    if (limit !== undefined) expect(Number(needed)).toBe(6 * Number(limit));
+    expect(text).toMatch(/"userland-proxy": false.*\n *ports:/);
+  },
+);
+
+test.each([
+  ["envoy", 'address: "::", port_value: 8080, ipv4_compat: true'],
+  ["haproxy", "bind :::8080 v4v6"],
+] as const)("%s listens on :: for IPv4, too", (target, words) => {
+  const text = Object.values(render({ target, topology: { balancer: { host: "::" } }, backends: BACKENDS }))[0] ?? "";
+  expect(text).toContain(words);
+});
+
+test("the published schema of Compose knows every field of its files, and of a swarm's", async () => {
+  // Of all of dclint this alone is used.
+  const file = createRequire(import.meta.url).resolve("dclint/package.json");
+  // Ajv knows the draft by its name with http only.
+  const { $schema: _, ...schema } = JSON.parse(await readFile(join(file, "../schemas/compose.schema.json"), "utf8"));
+  const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+  for (const name of ["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"]) {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    validate(parseDocument(text).toJS());
+    expect([name, validate.errors]).toEqual([name, null]);
+  }
+  expect(validate({ services: { env: { image: "echo:1", replicas: 2 } } })).toBe(false);
+});
+
+test.each(["kubernetes", "compose", "swarm", "slurm"] as const)("%s lets pages use the published name", (target) => {
+  const variables = { ALLOWED_HOSTS: "other.example.org" };
+  const files = (given: TopologyInput): string => Object.values(render({ target, topology: given })).join("\n");
+  const topology = { ...IMAGE, ingressHost: "echo.example.org" };
+  expect(files(topology)).toMatch(/ALLOWED_HOSTS(=|: |\n +value: )echo\.example\.org\n/);
+  expect(files({ ...topology, variables })).toMatch(
+    /ALLOWED_HOSTS(=|: |\n +value: )'?echo\.example\.org,other\.example\.org'?\n/,
+  );
+  expect(files(IMAGE)).not.toContain("ALLOWED_HOSTS");
+});
+
+test("every metric of the dashboard and the alerts is one of /metrics", () => {
+  const text = Object.values(render(CASES["monitoring"] as Case)).join("\n");
+  const names = new Set(text.match(/\b(?:openenv|process)_[a-z_]+(?=\{)/g));
+  const known = Object.entries(METRICS).flatMap(([name, { type }]) =>
+    type === "histogram" ? [`${name}_bucket`, `${name}_count`] : [name],
+  );
+  expect(names.size).toBeGreaterThan(10);
+  expect([...names].filter((name) => !known.includes(name))).toEqual([]);
+  expect(names).toContain("openenv_step_duration_seconds_bucket");
+});
+
+test("the autoscaler looks at the load by capacity and starts with the spare nodes", () => {
+  const documents = parseAllDocuments(render(CASES["kubernetes"] as Case)["servers.yaml"] ?? "").map((one) =>
+    one.toJS(),
+  );
+  const scaler = documents.find(({ kind }) => kind === "HorizontalPodAutoscaler");
+  expect(scaler.spec).toMatchObject({ minReplicas: 4, maxReplicas: 12 });
+  expect(scaler.spec.metrics[0].pods).toEqual({
+    metric: { name: "openenv_load_ratio" },
+    target: { type: "AverageValue", averageValue: "800m" },
+  });
+  const { spec } = documents.find(({ kind }) => kind === "Deployment");
+  expect(spec).not.toHaveProperty("replicas");
+  expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(60);
+});
+
+test.each<Case>([
+  { target: "compose", topology: { ...IMAGE, spareNodes: 1 } },
+  { target: "swarm", topology: { ...IMAGE, spareNodes: 1 } },
+  { target: "slurm", topology: IMAGE },
+  { target: "haproxy", topology: IMAGE, backends: BACKENDS },
+  { target: "envoy", topology: IMAGE, backends: BACKENDS },
+])("an autoscaler is for Kubernetes only, whatever maxNodes says: %j", (given) => {
+  expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
+});
+
+test.each(["haproxy", "envoy"] as const)("%s counts the addresses that it is given, not nodes", (target) => {
+  const given = { target, topology: IMAGE, backends: BACKENDS };
+  const [text = ""] = Object.values(render(given));
+  expect(text).toContain("2 x 2 workers x 250 sessions");
+  expect(render({ ...given, topology: { ...IMAGE, nodes: 7 } })).toEqual(render(given));
+});
+
+test("a name may stand for as many servers as there are nodes", () => {
+  const { "envoy.yaml": text } = render({ target: "envoy", topology: IMAGE, backends: ["env.internal:8000"] });
+  expect(text).toContain("3 x 2 workers x 250 sessions");
+});
+
+describe("what does not fit a target is refused before anything is written", () => {
+  test.each<[Case, RegExp]>([
+    [
+      { target: "kubernetes", topology: { directory: "./echo" } },
+      /needs an image that its nodes can pull: build and push \.\/echo/,
+    ],
+    [{ target: "kubernetes", topology: { image: "a:1", balancer: { kind: "haproxy" } } }, /leave balancer\.kind out/],
+    [{ target: "swarm", topology: {} }, /needs an image/],
+    [{ target: "swarm", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /no tolerations/],
+    [{ target: "swarm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /leave runtimeClass out/],
+    [{ target: "swarm", topology: { image: "a:1", nodeSelector: { gpu: "" } } }, /give gpu one/],
+    [{ target: "swarm", topology: { image: "a:1", balancer: { host: "127.0.0.1" } } }, /leave balancer\.host out/],
+    [{ target: "compose", topology: { image: "a:1", balancer: { host: "::" } } }, /leave balancer\.host out/],
+    [{ target: "compose", topology: { image: "a:1", nodeSelector: { pool: "x" } } }, /leave nodeSelector and/],
+    [{ target: "compose", topology: { image: "a:1", tolerations: [{ key: "x" }] } }, /tolerations out/],
+    [{ target: "slurm", topology: { image: "a:1", runtimeClass: "gvisor" } }, /unisolated: leave runtimeClass out/],
+    [{ target: "slurm", topology: { image: "a:1", nodeSelector: { constraint: "" } } }, /constraint: "feature"/],
+    [{ target: "compose", topology: {} }, /add image or directory/],
+    [{ target: "slurm", topology: {} }, /add one of them/],
+    [{ target: "slurm", topology: { directory: ".", nodeSelector: { pool: "x" } } }, /constraint/],
+    [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
+    [{ target: "envoy", topology: {}, backends: ["env"] }, /A backend is host:port/],
+    [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers/],
+    [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is named twice/],
+  ])("%j", (given, message) => {
+    expect(() => render(given)).toThrow(message);
+  });
+});

@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { parseDocument } from "yaml";
+import { CASES, type Case, IMAGE, render } from "../../../test-support/deploy/render-cases.js";
+import { findFreePort } from "../../../test-support/free-port.js";
+import { OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
+import { requirePrometheus } from "../../../test-support/requirement.js";
+import { useServers } from "../../../test-support/servers/servers.js";
+import { renderYaml } from "./yaml.js";
+
+const prometheus = await requirePrometheus();
+const { start } = useServers();
+/** A scrape each 15 s, the first of them at any time of these, and the start. */
+const LIMIT = { timeout: 90_000 };
+
+interface Target {
+  health: string;
+  lastError: string;
+  scrapeUrl: string;
+  labels: Record<string, string>;
+}
+
+test.skipIf(!prometheus.available)(
+  "Prometheus scrapes a server with the operator's token by the rendered job; one that it has no token of is down with 401",
+  LIMIT,
+  async () => {
+    const server = await start(WITH_OPERATOR);
+    const other = await start({ operatorToken: "another token" });
+    await using running = await startPrometheus([server.port, other.port]);
+    const [target, refused] = await running.scraped();
+    expect(target).toMatchObject({ health: "up", lastError: "", scrapeUrl: `${server.url}/metrics` });
+    expect(target?.labels["job"]).toBe(IMAGE.name);
+    expect(refused).toMatchObject({ health: "down", lastError: expect.stringContaining("401") });
+    const { result } = await running.ask<{ result: { value: [number, string] }[] }>("query?query=openenv_sessions_max");
+    expect(result.map(({ value }) => Number(value[1]))).toEqual([100]);
+    const { groups } = await running.ask<{ groups: { name: string; rules: object[] }[] }>("rules");
+    expect(groups.map(({ name, rules }) => [name, rules.length])).toEqual([[IMAGE.name, 13]]);
+  },
+);
+
+/** With what `openenv deploy render` writes, but for the place of the token and the name that only a swarm resolves. */
+async function startPrometheus(ports: readonly number[]) {
+  const folder = await mkdtemp(join(tmpdir(), "openenv-prometheus-"));
+  const files = render(CASES["monitoring"] as Case);
+  const config = parseDocument(files["prometheus.yaml"] ?? "").toJS();
+  const [{ dns_sd_configs: _, ...job }] = config.scrape_configs;
+  const credentials = join(folder, "token");
+  job.authorization.credentials_file = credentials;
+  const targets = ports.map((port) => `127.0.0.1:${port}`);
+  job.static_configs = [{ targets }];
+  await writeFile(credentials, `${OPERATOR_TOKEN}\n`);
+  await writeFile(join(folder, "alerts.yaml"), files["alerts.yaml"] ?? "");
+  await writeFile(join(folder, "prometheus.yaml"), renderYaml({ ...config, scrape_configs: [job] }));
+  const port = await findFreePort();
+  const args = {
+    "config.file": join(folder, "prometheus.yaml"),
+    "storage.tsdb.path": join(folder, "data"),
+    "web.listen-address": `127.0.0.1:${port}`,
+    "log.level": "error",
+  };
+  const child = spawn(
+    prometheus.path,
+    Object.entries(args).map(([name, value]) => `--${name}=${value}`),
+    { stdio: "inherit" },
+  );
+  const ask = async <T>(path: string): Promise<T> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+    return ((await answer.json()) as { data: T }).data;
+  };
+  return {
+    ask,
+    /** The servers in the order of their ports, once each was asked. */
+    async scraped(): Promise<(Target | undefined)[]> {
+      let found: (Target | undefined)[] = [];
+      const unasked = async () => {
+        const { activeTargets } = await ask<{ activeTargets: Target[] }>("targets");
+        found = targets.map((address) => activeTargets.find(({ scrapeUrl }) => scrapeUrl.includes(`//${address}/`)));
+        return found.filter((target) => (target?.health ?? "unknown") === "unknown").length;
+      };
+      await expect.poll(() => unasked().catch(() => ports.length), { timeout: 60_000 }).toBe(0);
+      return found;
+    },
+    async [Symbol.asyncDispose]() {
+      await end(child);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  await ended;
+}

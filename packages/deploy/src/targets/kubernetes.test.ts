@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { expectRestricted } from "../../../../test-support/kubernetes/restricted.js";
+import { renderTarget } from "../render.js";
+import { parseTopology, type TopologyInput } from "../topology.js";
+
+const ECHO = { name: "echo", image: "registry.example.org/echo:1.0", nodes: 3, workers: 2, capacity: 250 } as const;
+
+test("what the autoscaler looks at has the labels by which it is looked for, and is asked with the token", () => {
+  const { "prometheus.scrape.yaml": job = "", "prometheus-adapter.values.yaml": values = "" } = render({
+    ...ECHO,
+    maxNodes: 12,
+  });
+  const [scrape] = parseAllDocuments(job)[0]?.toJS().scrape_configs ?? [];
+  expect(scrape).toMatchObject({
+    job_name: "echo",
+    authorization: { type: "Bearer" },
+    kubernetes_sd_configs: [{ role: "pod", selectors: [{ label: expect.stringContaining("component=server") }] }],
+  });
+  const targets = scrape.relabel_configs.flatMap(({ target_label: target }: { target_label?: string }) => target ?? []);
+  expect(values).toMatch(new RegExp(targets.map((target: string) => `${target}!=""`).join(",")));
+  expect(targets).toEqual(["namespace", "pod"]);
+});
+
+test("every Pod fits the Pod Security Standard restricted, also with a low port", () => {
+  const files = Object.entries(render({ ...ECHO, maxNodes: 12, balancer: { port: 80 } }));
+  const pods = files
+    .filter(([name]) => !name.startsWith("prometheus"))
+    .flatMap(([, text]) => parseAllDocuments(text).map((one) => one.toJS()))
+    .filter(({ kind }) => ["Deployment", "DaemonSet"].includes(kind))
+    .map(({ spec }) => spec.template.spec);
+  expect(pods).toHaveLength(3);
+  for (const pod of pods) expectRestricted(pod);
+});
+
+test("Envoy of Kubernetes, which is not root, may listen at a low port all the same", () => {
+  const sysctls = [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }];
+  const low = renderBalancers({ ...ECHO, balancer: { port: 80 } });
+  expect(low.template.spec.securityContext).toMatchObject({ runAsUser: 101, sysctls });
+  expect(renderBalancers(ECHO).template.spec.securityContext).not.toHaveProperty("sysctls");
+});
+
+test("Envoys of Kubernetes are replaced when their configuration changes, and only then", () => {
+  const checksum = (topology: TopologyInput) => renderBalancers(topology).template.metadata.annotations;
+  expect(checksum({ ...ECHO, port: 8001 })).not.toEqual(checksum(ECHO));
+  expect(checksum({ ...ECHO, variables: { GREETING: "hello" } })).toEqual(checksum(ECHO));
+});
+
+test("a thousand nodes get the Envoys that the page on scale computes", () => {
+  const large = { name: "echo", image: "echo:1", nodes: 1000, workers: 8, capacity: 128 };
+  const { deployment, container, config } = renderBalancers(large);
+  // 1,024,000 sessions x 64 us / 0.7 are 94 cores: 12 Envoys of 8, and one more.
+  expect(deployment.spec.replicas).toBe(13);
+  expect(container.resources.limits).toEqual({ cpu: "8", memory: "6126Mi" });
+  expect(container.resources.requests).toEqual(container.resources.limits);
+  expect(container.args.join(" ")).toContain("--concurrency 8");
+  expect(config).toContain("a limit of at least 188834 (ulimit -n)");
+  expect(config).toContain("max_connections: 93917\n");
+  expect(deployment.spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
+});
+
+test("an update replaces the same share of the servers, however many the autoscaler has started", () => {
+  const update = (topology: TopologyInput) => servers({ ...ECHO, ...topology }).spec.strategy.rollingUpdate;
+  expect(update({ nodes: 1000 })).toEqual({ maxSurge: "3%", maxUnavailable: 0 });
+  expect(update({ nodes: 5, maxNodes: 1000 })).toEqual(update({ nodes: 1000 }));
+});
+
+test("the first process of a server's Pod is its own, which reaps what an environment leaves behind", () => {
+  expect(servers(ECHO).spec.template.spec.shareProcessNamespace).toBe(true);
+});
+
+test("few sessions get two Envoys of one processor, and room for those that the autoscaler may add", () => {
+  const { deployment, container } = renderBalancers(ECHO);
+  expect(deployment.spec.replicas).toBe(2);
+  expect(container.resources.limits).toEqual({ cpu: "1", memory: "1024Mi" });
+  expect(container.args.join(" ")).toContain("--concurrency 1");
+  expect(renderBalancers({ ...ECHO, maxNodes: 1000 }).deployment.spec.replicas).toBe(7);
+});
+
+test("Kubernetes restarts a server that does not live, and sends nothing to one that is not ready", () => {
+  const { livenessProbe, startupProbe, readinessProbe } = servers(ECHO).spec.template.spec.containers[0];
+  expect(livenessProbe.httpGet.path).toBe("/livez");
+  expect(startupProbe.httpGet.path).toBe("/livez");
+  expect(readinessProbe.httpGet.path).toBe("/readyz?exclude=full");
+});
+
+function render(topology: TopologyInput) {
+  return renderTarget("kubernetes", parseTopology(topology));
+}
+
+/** Their Deployment. */
+function servers(topology: TopologyInput) {
+  const { "servers.yaml": text = "" } = render(topology);
+  return parseAllDocuments(text)[0]?.toJS();
+}
+
+/** The Deployment of the balancers, and what they are configured by. */
+function renderBalancers(topology: TopologyInput) {
+  const { "balancer.yaml": text = "" } = render(topology);
+  const documents = parseAllDocuments(text).map((one) => one.toJS());
+  const deployment = documents.find(({ kind }) => kind === "Deployment");
+  const config: string = documents.find(({ kind }) => kind === "ConfigMap").data["envoy.yaml"];
+  const { template } = deployment.spec;
+  return { deployment, config, template, container: template.spec.containers[0] };
+}

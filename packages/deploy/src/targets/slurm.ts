@@ -1,0 +1,238 @@
+import { ConfigError } from "openenv-ts/internal";
+import { renderEndpoint, renderEnvoy } from "../balancers/envoy.js";
+import { renderHaproxy } from "../balancers/haproxy.js";
+import { JOB_DEPLOYMENT, JOB_FOLDER, JOB_METRICS_PORT, JOB_PORT } from "../limits.js";
+import type { RenderedFiles } from "../targets.js";
+import type { Topology } from "../topology.js";
+import { hostVariables, stopSeconds, stopVariables } from "./container.js";
+
+/** Seconds that servers get to listen, such as to fetch an image. */
+const START_SECONDS = 600;
+/** How many ports a balancer tries, of jobs that start together. */
+const MAX_STARTS = 20;
+
+/** A script for `sbatch`: one node, or many with the balancer on the first. */
+export function renderSlurm(topology: Topology): RenderedFiles {
+  const { image, directory, nodeSelector, runtimeClass, tolerations } = topology;
+  if (image === undefined && directory === undefined) {
+    throw new ConfigError("Slurm needs a directory with an environment, or an image for Apptainer: add one of them.");
+  }
+  if (runtimeClass !== undefined) {
+    throw new ConfigError("Slurm has no runtimes, and would run the code unisolated: leave runtimeClass out.");
+  }
+  const isForeign = ([key, value]: [string, string]): boolean => key !== "constraint" || value === "";
+  if (Object.entries(nodeSelector).some(isForeign) || tolerations.length > 0) {
+    throw new ConfigError('Slurm chooses nodes by features: write nodeSelector as { constraint: "feature" }.');
+  }
+  const nodes = topology.nodes + topology.spareNodes;
+  const script = nodes === 1 ? renderOneNode(topology) : renderManyNodes(topology, nodes);
+  return { "job.sbatch": `${renderHead(topology, nodes)}\n${script}` };
+}
+
+function renderHead(topology: Topology, nodes: number): string {
+  const { name, resources, nodeSelector, slurm, workers, capacity } = topology;
+  const options: [string, string | number | true | undefined][] = [
+    ["job-name", name],
+    ["nodes", nodes],
+    ["ntasks-per-node", 1],
+    ["cpus-per-task", serverCpus(topology)],
+    ["mem", `${resources.memoryMb}M`],
+    ["gres", resources.gpus > 0 ? `gpu:${resources.gpus}` : undefined],
+    ["time", slurm.minutes],
+    ["partition", slurm.partition],
+    ["account", slurm.account],
+    ["constraint", nodeSelector["constraint"]],
+    // A node that is lost takes its own server with it and no other.
+    ["no-kill", nodes > 1 ? true : undefined],
+    // Before the time is up: sessions in flight get theirs.
+    ["signal", `B:TERM@${stopSeconds(topology)}`],
+    ["output", `${name}-%j.log`],
+  ];
+  const lines = options.flatMap(([key, value]) =>
+    value === undefined ? [] : [`#SBATCH --${key}${value === true ? "" : `=${value}`}`],
+  );
+  return `#!/usr/bin/env bash
+# ${nodes} x ${workers} workers x ${capacity} sessions. Submit: sbatch job.sbatch; end: scancel JOB
+${lines.join("\n")}
+set -euo pipefail
+${Object.entries(serverSettings(topology))
+  .map(([key, value]) => `export ${settingName(topology, key)}=${quote(value)}`)
+  .join("\n")}
+${topology.image === undefined ? FIND_COMMAND : ""}`;
+}
+
+const FIND_COMMAND = `# The command itself: npx would not pass on the signal that ends it.
+openenv=$(npx -c 'command -v openenv') || { echo "There is no openenv here: submit from a folder that has @openenv-ts/cli installed" >&2; exit 1; }
+export openenv
+`;
+
+/** In a container the variables of the host count only with this name. */
+function settingName({ image }: Topology, key: string): string {
+  return image === undefined ? key : `APPTAINERENV_${key}`;
+}
+
+function serverSettings(topology: Topology): Record<string, string> {
+  return {
+    HOST: "0.0.0.0",
+    WORKERS: String(topology.workers),
+    MAX_CONCURRENT_ENVS: String(topology.capacity),
+    ...stopVariables(topology),
+    ...topology.variables,
+    ...hostVariables(topology),
+  };
+}
+
+function renderOneNode(topology: Topology): string {
+  return `# The server listens at a port that the system chooses, because other jobs may share the node.
+exec > >${renderReader('echo "openenv serves at http://$(hostname):$port"')}
+${settingName(topology, "PORT")}=0 exec ${serveCommand(topology)}
+`;
+}
+
+/** A process that reads what a server prints. All goes to the log; the port, at the end of its first line, to a command. */
+function renderReader(onPort: string, onEnd = ""): string {
+  return `(
+  trap '' TERM INT HUP
+  port=
+  while IFS= read -r text; do
+    echo "$text" >&2
+    [[ -z $port && $text =~ \\ at\\ http://[^\\ ]*:([0-9]+)$ ]] || continue
+    port=\${BASH_REMATCH[1]}
+    ${onPort}
+  done${onEnd === "" ? "" : `\n  ${onEnd}`}
+)`;
+}
+
+function renderManyNodes(topology: Topology, nodes: number): string {
+  const { balancer } = topology;
+  const kind = balancer.kind ?? "haproxy";
+  const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
+  const config = kind === "envoy" ? renderEnvoy(topology, { isJob: true }) : renderHaproxy(topology, { isJob: true });
+  const line =
+    kind === "envoy"
+      ? renderEndpoint({ host: "$address", port: "$port" }).replaceAll('"', '\\"')
+      : "    server env$((index + 1)) $address:$port\n";
+  const run =
+    kind === "envoy"
+      ? `envoy -c "$folder/${file}" --log-level warning --use-dynamic-base-id`
+      : `haproxy -db -f "$folder/${file}"`;
+  return `# Balancers and servers of this job know each other by this name.
+deployment=slurm-$SLURM_JOB_ID
+export ${settingName(topology, "OPENENV_DEPLOYMENT")}="$deployment"
+
+folder=$(mktemp -d)
+cat >"$folder/template" <<'CONFIG'
+${config}CONFIG
+
+# Which nodes they are is known now.
+addresses=()
+for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+  addresses+=("$(scontrol show node "$node" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')")
+done
+
+# On each node: a server at a port that the system chooses, because other jobs may share the node.
+task=$(cat <<'TASK'
+# Waits for both, because Slurm kills what a task leaves behind: the reader could not say "none".
+trap : TERM INT HUP
+${settingName(topology, "PORT")}=0 ${serveCommand(topology)} | ${renderReader('echo "$SLURM_PROCID $port"', '[[ -n $port ]] || echo "$SLURM_PROCID none"')}
+exit "\${PIPESTATUS[0]}"
+TASK
+)
+mkfifo "$folder/ports"
+exec 3<>"$folder/ports"
+# It does not take --cpus-per-task from above.
+srun --nodes=${nodes} --ntasks=${nodes} --cpus-per-task=${serverCpus(topology)} --no-kill --kill-on-bad-exit=0 bash -c "$task" >&3 3>&- &
+servers=$!
+balancer=
+
+# Told to end: the servers first, so that their sessions still reach them. By scancel, because srun would not wait for them.
+stop() {
+  trap - TERM INT
+  scancel --quiet --signal=TERM "$SLURM_JOB_ID.0" || true
+  wait "$servers" || true
+  if [[ -n $balancer ]]; then
+    kill -TERM "$balancer" 2>/dev/null || true
+    wait "$balancer" || true
+  fi
+  rm -rf "$folder"
+}
+trap 'stop; exit 0' TERM INT
+
+# A server that ends before it listens, or a node that says nothing for ${START_SECONDS} s, is left out.
+known=0
+for ((heard = 0; heard < ${nodes}; )); do
+  if read -r -t 1 -u 3 index port; then
+    heard=$((heard + 1))
+    [[ $port != none ]] || continue
+    known=$((known + 1))
+    address=\${addresses[index]}
+    echo "${line.trimEnd()}" >>"$folder/template"
+  elif ! kill -0 "$servers" 2>/dev/null || ((SECONDS >= ${START_SECONDS})); then
+    break
+  fi
+done
+if ((known == 0)); then
+  echo "No server of this job listens; the log above says why" >&2
+  stop
+  exit 1
+fi
+
+${renderStart(balancer, file, run)}
+status=0
+wait -n "$servers" "$balancer" || status=$?
+stop
+exit "$status"
+`;
+}
+
+function renderStart({ host, port, metricsPort }: Topology["balancer"], file: string, run: string): string {
+  const address = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host;
+  const metrics = metricsPort === undefined ? "" : `\n  metrics=$(free_port "$metrics" "$entry")`;
+  return `# Prints the first port from $1 on where nobody listens and that is not $2.
+free_port() {
+  local port=$1
+  while [[ $port == "\${2-}" ]] || (exec 3<>"/dev/tcp/${address}/$port") 2>/dev/null; do port=$((port + 1)); done
+  echo "$port"
+}
+
+# Whether it is a server of this job that answers there.
+serves() (
+  exec 3<>"/dev/tcp/${address}/$entry" || exit 1
+  printf 'GET /health HTTP/1.1\\r\\nHost: localhost\\r\\nopenenv-deployment: %s\\r\\nConnection: close\\r\\n\\r\\n' "$deployment" >&3
+  IFS= read -r -t 5 status <&3 && [[ $status == *" 200 "* ]]
+) 2>/dev/null
+
+# The balancer ends when it cannot have its port: another job may take that after free_port has looked.
+start_balancer() {
+  entry=$(free_port "$entry")${metrics}
+  sed "s/${JOB_PORT}/$entry/; s/${JOB_METRICS_PORT}/$metrics/; s/${JOB_DEPLOYMENT}/$deployment/; s|${JOB_FOLDER}|$folder|" "$folder/template" >"$folder/${file}"
+  ${run} &
+  balancer=$!
+  until serves || ! kill -0 "$servers" 2>/dev/null; do
+    kill -0 "$balancer" 2>/dev/null || return 1
+    sleep 0.2
+  done
+}
+entry=${port} metrics=${metricsPort ?? ""} starts=1
+until start_balancer; do
+  if ((++starts > ${MAX_STARTS})); then
+    echo "The balancer does not start; the log above says why" >&2
+    stop
+    exit 1
+  fi
+done
+echo "openenv serves at http://\${addresses[0]}:$entry"${metricsPort === undefined ? "" : `\necho "metrics of the balancer at http://\${addresses[0]}:$metrics/metrics"`}`;
+}
+
+function serverCpus({ resources }: Topology): number {
+  return Math.ceil(resources.cpus);
+}
+
+function serveCommand({ directory, image, resources }: Topology): string {
+  if (image === undefined) return `"$openenv" serve ${directory}`;
+  return `apptainer run --containall${resources.gpus > 0 ? " --nv" : ""} docker://${image}`;
+}
+
+function quote(text: string): string {
+  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

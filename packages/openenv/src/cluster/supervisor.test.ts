@@ -1,0 +1,73 @@
+/** What happens to a supervisor whose workers do not come to serve; they are scripts, because none is at fault. */
+import cluster from "node:cluster";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { readSettings } from "../server/config/settings.js";
+import { type Log, silentLog } from "../util/log.js";
+import { superviseWorkers } from "./supervise.js";
+import { Supervisor } from "./supervisor.js";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "supervisor-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** What each worker runs from now on, and where. */
+async function runAsWorker(script: string, cwd = folder): Promise<void> {
+  const exec = join(folder, "worker.cjs");
+  await writeFile(exec, script);
+  cluster.setupPrimary({ exec, cwd, args: [], execArgv: [] });
+}
+
+const createSupervisor = (log: Log = silentLog) =>
+  new Supervisor({ workers: 1, port: 0, log, graceMs: 0, drainMs: 0, hangMs: 30_000 });
+
+test("a process that cannot be started at all is a worker that ended", async () => {
+  await runAsWorker("", join(folder, "nowhere"));
+  await expect(createSupervisor().start()).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+    message: expect.stringMatching(/ended before it served \(spawn .* ENOENT\)/),
+  });
+});
+
+test("a socket that no worker can take is refused with 503", async () => {
+  await runAsWorker(`
+    const server = require("node:http").createServer();
+    server.on("upgrade", ({ url, headers }, socket) =>
+      process.send({ type: "upgrade", envelope: { url, headers, head: "", tried: [] } }, socket));
+    server.listen(0, "127.0.0.1");
+  `);
+  const supervisor = createSupervisor();
+  const listening = once(cluster, "listening");
+  void supervisor.start();
+  const [, { port }] = (await listening) as [unknown, { port: number }];
+  await expect(openTestSocket(`http://127.0.0.1:${port}/ws`)).rejects.toThrow(/503/);
+  await supervisor.close();
+});
+
+test("one that has served is replaced after a while that grows up to half a second", async () => {
+  // It is told of the peers once it is ready.
+  await runAsWorker(`
+    process.on("message", () => process.exit(1));
+    process.send({ type: "ready" });
+  `);
+  const delays: number[] = [];
+  const error = (fields: object): void => void delays.push((fields as { delay: number }).delay);
+  const supervisor = createSupervisor({ ...silentLog, error });
+  await supervisor.start();
+  await expect.poll(() => delays.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(5);
+  await supervisor.close();
+  expect(delays.slice(0, 5)).toEqual([100, 200, 400, 500, 500]);
+});
+
+test("nothing is left of one whose workers end at once", async () => {
+  await runAsWorker("process.exit(3)");
+  const before = process.listenerCount("exit");
+  await expect(superviseWorkers(readSettings({ port: 0, workers: 2 }, {}))).rejects.toThrow(/exit code 3/);
+  expect(process.listenerCount("exit")).toBe(before);
+});

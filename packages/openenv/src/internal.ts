@@ -1,0 +1,75 @@
+/**
+ * What the other packages of this repository use, and nobody else may: nothing here is promised to stay. It is small,
+ * because each command loads it; the functions named `load…` bring what is not.
+ */
+export { compileActionCheck } from "./client/contract/generic.js";
+export { parseAddress } from "./client/transport/address.js";
+export { describeClose } from "./client/transport/close-codes.js";
+export { createExitExplainer } from "./client/transport/exit-reason.js";
+export { isHealthy } from "./client/transport/health.js";
+export { openSocket, type Socket } from "./client/transport/socket.js";
+export type { SupervisedServer } from "./cluster/supervise.js";
+export { sampleValue } from "./contract/json-schema/sample-value.js";
+export {
+  ConfigError,
+  ConnectionError,
+  EnvironmentError,
+  type ErrorCode,
+  OpenEnvError,
+  ProviderError,
+  RemoteError,
+  type ValidationIssue,
+} from "./errors.js";
+export { parseJson } from "./protocol/codec/json.js";
+export type { RecordedFailure } from "./protocol/episode.js";
+export { NO_SESSION, SESSION_HEADER } from "./protocol/http.js";
+export type { Direction } from "./protocol/schema/broken-fields.js";
+export { canonicalSchema } from "./protocol/schema/json-schema.js";
+export {
+  asList,
+  asNode,
+  covers,
+  dereference,
+  type Node,
+  type Variant,
+  variantsOf,
+} from "./protocol/schema/schema-variants.js";
+export { countSilentChecks, IMAGE_STOP_VARIABLES, stopSeconds } from "./protocol/server-times.js";
+export type { ReceivedMessage } from "./protocol/transport.js";
+export { renderDefault, type Setting } from "./server/config/setting.js";
+export { readSettings, SETTINGS, TOKENS } from "./server/config/settings.js";
+export { startInterruptibly } from "./server/lifecycle/signals.js";
+export type { METRICS } from "./server/metrics/metrics.js";
+export type { ServerAbout } from "./session/registry/cluster.js";
+export { watchParent } from "./session/watchdog.js";
+export { DEFAULT_SEED, differenceOf, type EpisodePlayer, play, withSession } from "./testing/checks/behaviour.js";
+export { type CheckedEpisode, playEpisode } from "./testing/checks/episode.js";
+export { fetchJson, type JsonResponse } from "./testing/checks/fetch-json.js";
+export { listTools } from "./testing/checks/tools.js";
+export { type CheckDefinition, CheckSkip, demand, NotApplicable, runChecks, show } from "./testing/report.js";
+export { sampleActions } from "./testing/sample-actions.js";
+export { settled } from "./util/async/settled.js";
+export { MAX_TIMER_MS } from "./util/async/timer.js";
+export { descriptorLimit } from "./util/descriptor-limit.js";
+export { findFreePort, isTaken } from "./util/free-port.js";
+export { isObject } from "./util/is-object.js";
+export { packageVersion } from "./util/package-version.js";
+export { rng } from "./util/rng.js";
+export { clip } from "./util/text/clip.js";
+export { escapeControls } from "./util/text/escape-controls.js";
+export { httpUrl } from "./util/text/http-url.js";
+export { imageName } from "./util/text/image-name.js";
+export { findNearest } from "./util/text/nearest.js";
+export { renderPython } from "./util/text/python-literal.js";
+export { isSecretName } from "./util/text/secret-name.js";
+
+/** The client of one server. */
+export const loadClient = () => import("./client/connect-to.js");
+/** One connection of a client, without a session. */
+export const loadConnection = () => import("./client/transport/connection.js");
+/** What watches over workers, and what a worker finds it with. */
+export const loadSupervisor = () => import("./cluster/supervise.js");
+export const loadWorker = () => import("./cluster/worker-cluster.js");
+/** The environment among what a module exports, and what its contract says about itself. */
+export const loadContract = () => import("./contract/contract.js");
+export const loadPicker = () => import("./environment/pick-environment.js");

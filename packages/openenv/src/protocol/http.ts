@@ -1,0 +1,38 @@
+export type {
+  ContractFingerprint,
+  HealthBody,
+  LivenessBody,
+  MetadataBody,
+  NotReadyReason,
+  PausedBody,
+  PublishedTool,
+  ReadinessBody,
+  SchemaBody,
+  ServerCapacityStatus,
+  SessionEndedBody,
+  SessionInfo,
+  SessionsBody,
+  StepBody,
+} from "./bodies.js";
+
+/** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
+export const SESSION_HEADER = "openenv-session";
+export const NO_SESSION = "none";
+
+/**
+ * Cookie that names an HTTP session. A browser sends a cookie to every port of a host, so its name contains the port of
+ * the request: `openenv_session_8000`, or `openenv_session` without a port.
+ */
+export function sessionCookie(host = ""): string {
+  return cookieName("openenv_session", host);
+}
+
+/** Cookie that authenticates a browser as a client after it has sent a token, named like {@link sessionCookie}. */
+export function clientCookie(host = ""): string {
+  return cookieName("openenv_client", host);
+}
+
+function cookieName(name: string, host: string): string {
+  const port = /:(\d+)$/.exec(host)?.[1];
+  return port === undefined ? name : `${name}_${port}`;
+}

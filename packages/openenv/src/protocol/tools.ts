@@ -1,0 +1,64 @@
+import type { ToolErrorType } from "../errors.js";
+import { isObject } from "../util/is-object.js";
+import type { JsonObject } from "./messages.js";
+
+/** Names that tools cannot have: agents must not control the episode itself. */
+export const RESERVED_TOOL_NAMES: readonly string[] = ["reset", "step", "state", "close"];
+
+/** The key of `_meta` with the kind of failure in the result of a failed MCP call. */
+export const ERROR_TYPE_META = "openenv/error_type";
+
+/** The error of a failed call: `error` of an observation, `data` of a JSON-RPC error. */
+export interface ToolErrorBody {
+  error_type: ToolErrorType;
+  message: string;
+}
+
+/**
+ * The result of a successful call. `data` is the tool's value; a value that is not an object is wrapped for
+ * `structured_content`.
+ */
+export interface ToolResult {
+  content: { type: "text"; text: string; annotations: null; meta: null }[];
+  structured_content: JsonObject;
+  meta: { fastmcp: { wrap_result: true } } | null;
+  data: unknown;
+  is_error: false;
+}
+
+/** The outcome of a call: either `result` or `error` is null. */
+export type ToolOutcome = { result: ToolResult; error: null } | { result: null; error: ToolErrorBody };
+
+/** A tool in the answer to a `list_tools` step. */
+export interface ToolSummary {
+  name: string;
+  description: string;
+  input_schema: JsonObject;
+}
+
+/** A tool in the answer to `tools/list`, in the format of the Python package. */
+export interface ToolEntry {
+  name: string;
+  title: string | null;
+  description: string;
+  inputSchema: JsonObject;
+  outputSchema: JsonObject | null;
+  icons: null;
+  annotations: null;
+  meta: JsonObject | null;
+  execution: null;
+}
+
+/** True for the two actions that every environment with tools accepts in a step. */
+export function isToolAction(action: JsonObject): boolean {
+  const type = action?.["type"];
+  return type === "call_tool" || type === "list_tools";
+}
+
+/** The error for a tool call without `type`, which is otherwise parsed as the contract's own action. */
+export const MISSING_TOOL_TYPE = 'Field required: a tool call has "type": "call_tool"';
+
+/** True for a tool call without its `type`. */
+export function lacksToolType(action: unknown): boolean {
+  return isObject(action) && "tool_name" in action && !("type" in action);
+}

@@ -1,0 +1,40 @@
+import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
+import { ConfigError } from "./errors.js";
+import { readConfig } from "./server/config/config.js";
+import { startInterruptibly } from "./server/lifecycle/signals.js";
+import { serveHere } from "./server/serve.js";
+import type { RunningServer, ServeOptions } from "./server/types.js";
+import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
+
+/**
+ * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when the server listens. With more
+ * than one worker, or with `supervise`, this process only supervises workers, and each worker runs the same program up
+ * to this call.
+ * @throws ConfigError for an invalid option or variable, a port in use, or a value that is not an environment.
+ */
+export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
+  if (options.handleSignals !== true) return start(environment, options);
+  return startInterruptibly(() => start(environment, options));
+}
+
+async function start(environment: EnvironmentDefinition, options: ServeOptions): Promise<RunningServer> {
+  if (!isEnvironmentDefinition(environment)) {
+    throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
+  }
+  if (ISOLATE_MARK in globalThis) {
+    throw new ConfigError(
+      "The module of an isolated environment must not call serve(): move the call to another file.",
+    );
+  }
+  if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
+    const { findCluster } = await import("./cluster/worker-cluster.js");
+    const cluster = await findCluster();
+    const config = readConfig(environment, { ...options, handleSignals: false }, process.env);
+    return serveHere(environment, { config, options, cluster });
+  }
+  const config = readConfig(environment, options, process.env);
+  if (config.workers === 1 && !config.supervise) return serveHere(environment, { config, options });
+  const { superviseWorkers } = await import("./cluster/supervise.js");
+  const { about: _about, ...server } = await superviseWorkers(config);
+  return { ...server, environment, webInterface: config.webInterface };
+}

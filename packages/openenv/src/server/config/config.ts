@@ -1,0 +1,104 @@
+import { readFileSync } from "node:fs";
+import type { EnvironmentDefinition } from "../../environment/environment.js";
+import { ConfigError } from "../../errors.js";
+import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
+import { readTokens, type Tokens } from "../access/tokens.js";
+import type { ServeOptions } from "../types.js";
+import { readSettings, type Settings, type Variables } from "./settings.js";
+
+/** Settings that decide something together with others, or with the environment. */
+type Resolved =
+  | "maxConcurrentEnvs"
+  | "sessionTimeout"
+  | "queueTimeout"
+  | "isolation"
+  | "isolatePoolSize"
+  | "isolateSpares"
+  | "stepTimeout"
+  | "isolateMemoryMb"
+  | "module"
+  | "webInterface"
+  | "readmePath"
+  | "spaceHosts";
+
+/** Everything that a server is started with. */
+export interface Config extends Tokens, Omit<Settings, Resolved> {
+  maxConcurrentEnvs: number;
+  sessionTimeoutMs: number | null;
+  queueTimeoutMs: number;
+  /** Undefined when sessions live in this process. */
+  isolation: IsolationConfig | undefined;
+  /** Whether `/web/` is served. */
+  webInterface: boolean;
+  /** What the web interface shows as README; null for none. */
+  readme: string | null;
+}
+
+/** Characters of a README that are shown. */
+const MAX_README = 1_000_000;
+const DEFAULT_CAPACITY = 100;
+
+/** @throws ConfigError that names the option or variable and what is allowed. */
+export function readConfig(definition: EnvironmentDefinition, options: ServeOptions, variables: Variables): Config {
+  checkSchemas(definition);
+  const settings = readSettings(options, variables);
+  const { mode, allowedHosts, spaceHosts, sessionTimeout, queueTimeout, webInterface, readmePath } = settings;
+  return {
+    ...settings,
+    ...readTokens(options, variables),
+    maxConcurrentEnvs: capacity(definition, settings.maxConcurrentEnvs),
+    sessionTimeoutMs: sessionTimeout === null ? null : sessionTimeout * 1000,
+    allowedHosts: [...allowedHosts, ...spaceHosts],
+    queueTimeoutMs: queueTimeout * 1000,
+    isolation: isolation(settings),
+    // For people who play, not where an environment works behind an agent.
+    webInterface: webInterface === "auto" ? mode === "simulation" : webInterface,
+    readme: (readmePath === undefined ? definition.readme : readReadme(readmePath)) ?? null,
+  };
+}
+
+function readReadme(path: string): string {
+  try {
+    return readFileSync(path, "utf8").slice(0, MAX_README);
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new ConfigError(`ENV_README_PATH must name a text file that can be read: ${reason}`, { cause: error });
+  }
+}
+
+function capacity({ supportsConcurrentSessions, contract }: EnvironmentDefinition, given: number | undefined): number {
+  if (given === undefined) return supportsConcurrentSessions ? DEFAULT_CAPACITY : 1;
+  if (given > 1 && !supportsConcurrentSessions) {
+    throw new ConfigError(
+      `MAX_CONCURRENT_ENVS is ${given}, but "${contract.name}" declares supportsConcurrentSessions: false: ` +
+        "leave it out or set it to 1.",
+    );
+  }
+  return given;
+}
+
+function isolation(settings: Settings): IsolationConfig | undefined {
+  const { isolation: kind, module, isolatePoolSize, isolateSpares, stepTimeout, isolateMemoryMb } = settings;
+  if (kind === "none") {
+    if (stepTimeout === undefined) return undefined;
+    throw new ConfigError("STEP_TIMEOUT ends sessions that are isolated: set ISOLATION to thread or process, too.");
+  }
+  if (module === undefined) {
+    throw new ConfigError(
+      `ISOLATION "${kind}" needs the option \`module\`: the JavaScript module that exports the environment, ` +
+        'as in serve(environment, { module: new URL("./environment.js", import.meta.url) }).',
+    );
+  }
+  const stepTimeoutMs = stepTimeout === undefined ? undefined : stepTimeout * 1000;
+  return { kind, module, isolatePoolSize, isolateSpares, stepTimeoutMs, isolateMemoryMb };
+}
+
+/** A type without JSON form is reported at the start, not to the first client that asks for `/schema`. */
+function checkSchemas({ contract }: EnvironmentDefinition): void {
+  try {
+    contract.schemas();
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new ConfigError(`The contract "${contract.name}" has no JSON Schema: ${reason}`, { cause: error });
+  }
+}

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { startGateway } from "../../../../../test-support/servers/gateway.js";
+import { useServers } from "../../../../../test-support/servers/servers.js";
+import { expectNoOperator } from "../../../../../test-support/servers/stranger.js";
+
+const { start } = useServers();
+
+test("who comes by way of a TCP forwarder is no operator of a server without a token", async () => {
+  const server = await start();
+  await using forwarder = await startGateway(server, "passes");
+  await expectNoOperator(server, forwarder.url);
+});
+
+test("neither is who comes from the machine itself, under any name that a proxy may claim", async () => {
+  const server = await start();
+  await expectNoOperator(server, server.url);
+  for (const [name, value] of [
+    ["x-forwarded-for", "127.0.0.1"],
+    ["x-real-ip", "127.0.0.1"],
+    ["forwarded", "for=127.0.0.1"],
+  ] as const) {
+    expect((await fetch(`${server.url}/sessions`, { headers: { [name]: value } })).status).toBe(401);
+  }
+});

@@ -1,0 +1,87 @@
+import type { IncomingMessage } from "node:http";
+import type * as z from "zod";
+import type { ValidationIssue } from "../../errors.js";
+import { parseJson, TooManyItemsError } from "../../protocol/codec/json.js";
+import type { JsonObject } from "../../protocol/messages.js";
+import { TOO_MANY_ITEMS } from "../../session/messages/message-codec.js";
+import { isObject } from "../../util/is-object.js";
+import { briefInput } from "../../validation/errors/brief-input.js";
+import { missingField } from "../../validation/errors/issues.js";
+import { type Checked, parseInput } from "../../validation/parse-input.js";
+import type { ByteBudget } from "../limits/backlog.js";
+
+export class BodyTooLargeError extends Error {}
+/** The bodies of all requests together are too large. */
+export class BodiesTooLargeError extends Error {}
+
+export interface BodyReader {
+  request: IncomingMessage;
+  /** `bodies` is shared by the bodies of all requests, until each request has been handled. */
+  context: { maxMessageBytes: number; bodies: ByteBudget };
+  /** Bytes that the body has taken from the budget. The caller returns them when the request has been handled. */
+  bodyBytes: number;
+}
+
+/**
+ * @throws BodyTooLargeError as soon as the body exceeds `maxMessageBytes`, BodiesTooLargeError when the budget is used up.
+ * The rest of the body has not been read then.
+ */
+export async function readBody(reader: BodyReader): Promise<Buffer> {
+  const { request, context } = reader;
+  const limit = context.maxMessageBytes;
+  const tooLarge = (): BodyTooLargeError => new BodyTooLargeError(`the body is larger than ${limit} bytes`);
+  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
+  const chunks: Buffer[] = [];
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    const { byteLength } = chunk;
+    if (reader.bodyBytes + byteLength > limit) throw tooLarge();
+    if (!context.bodies.take(byteLength))
+      throw new BodiesTooLargeError("the requests in progress send too much at once; try again");
+    reader.bodyBytes += byteLength;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Checks a body against its schema. A request without a body has no fields to name: the body itself is missing.
+ * The paths of the issues start at the body.
+ */
+export function checkBody<S extends z.ZodObject>(schema: S, body: JsonObject | undefined): Checked<z.output<S>> {
+  if (body === undefined) return failed(missingField(["body"], null));
+  const checked = parseInput(schema, body);
+  return checked.ok ? (checked as Checked<z.output<S>>) : { ok: false, issues: locateInBody(checked.issues) };
+}
+
+export function locateInBody(issues: readonly ValidationIssue[]): ValidationIssue[] {
+  return issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
+}
+
+/** Reads a JSON object; undefined for an empty body. The issues are those of the Python package, and `too_many_items`. */
+export function parseBody(request: IncomingMessage, text: string, maxItems: number): Checked<JsonObject | undefined> {
+  if (text === "") return { ok: true, value: undefined };
+  const type = request.headers["content-type"] ?? "";
+  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text);
+  let value: unknown;
+  try {
+    value = parseJson(text, maxItems);
+  } catch (error) {
+    const reason = (error as Error).message;
+    if (error instanceof TooManyItemsError) {
+      return failed({ type: TOO_MANY_ITEMS, loc: ["body"], msg: reason, input: null });
+    }
+    const position = Number(/position (\d+)/.exec(reason)?.[1] ?? 0);
+    const msg = "the body is not JSON";
+    return failed({ type: "json_invalid", loc: ["body", position], msg, input: {}, ctx: { error: reason } });
+  }
+  return isObject(value) ? { ok: true, value } : notAnObject(value);
+}
+
+function notAnObject(input: unknown): Checked<never> {
+  const msg = "the body must be a JSON object, sent with a JSON content type";
+  return failed({ type: "model_attributes_type", loc: ["body"], msg, input: briefInput(input) });
+}
+
+function failed(issue: ValidationIssue): Checked<never> {
+  return { ok: false, issues: [issue] };
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from "node:http";
+import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
+import type { Session } from "../../session/session.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { readCookie } from "../access/read-cookie.js";
+import type { RequestContext } from "./router.js";
+
+/** The session that a request names, by header or cookie. */
+export interface NamedSession {
+  id: string;
+  /** Named by a header. A cookie may be left from an earlier session. */
+  explicit: boolean;
+}
+
+export function namedSession({ request }: RequestContext): NamedSession | undefined {
+  const header = request.headers[SESSION_HEADER];
+  if (header === NO_SESSION) return undefined;
+  if (typeof header === "string" && header !== "") return { id: header, explicit: true };
+  const id = cookieSession(request);
+  return id === undefined ? undefined : { id, explicit: false };
+}
+
+/**
+ * The session that a request names. A cookie of a session that has ended is ignored.
+ * @throws SessionRejectedError (SESSION_ERROR) if a header names a session that has ended.
+ */
+export function knownSession(ctx: RequestContext): Session | undefined {
+  const named = namedSession(ctx);
+  if (named?.explicit) return findSession(ctx, named);
+  return named && ctx.context.sessions.named.find(named.id);
+}
+
+/** @throws SessionRejectedError (SESSION_ERROR) if it has ended. */
+export function findSession({ context }: RequestContext, { id }: NamedSession): Session {
+  const session = context.sessions.named.find(id);
+  if (session !== undefined) return session;
+  const message = `${context.sessions.named.describeMissing(id)} POST /reset without it opens one.`;
+  throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
+}
+
+/** Names the session in the headers of the answer: its id, or `none` if the environment was for this request only. */
+export function markSession({ request, response }: RequestContext, session: Session | null): void {
+  response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
+  if (session === null) return;
+  response.setHeader("set-cookie", sessionCookieHeader(request, session));
+}
+
+/** The value of `set-cookie` by which a browser names the session in its next requests. */
+export function sessionCookieHeader({ headers }: IncomingMessage, { id }: Session): string {
+  return `${sessionCookie(headers.host)}=${id}; Path=/; HttpOnly; SameSite=Lax`;
+}
+
+/** The session that a browser names. */
+export function cookieSession({ headers }: IncomingMessage): string | undefined {
+  return readCookie(headers, sessionCookie(headers.host));
+}

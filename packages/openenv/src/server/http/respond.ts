@@ -1,0 +1,75 @@
+import type { ServerResponse } from "node:http";
+import type { ValidationIssue } from "../../errors.js";
+import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import { invalidMessage, serializeReply } from "../../session/messages/message-codec.js";
+import type { Session } from "../../session/session.js";
+import type { ServerContext } from "../context.js";
+
+/** Bytes. Node sends an answer of this size together with its headers. */
+const SMALL = 4 * 1024;
+
+/** @throws SerializationError when the body has no JSON form or is too large; nothing has been sent then. */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  maxBytes = Number.POSITIVE_INFINITY,
+): void {
+  sendText(response, status, { type: "application/json", text: serializeReply(body, maxBytes) });
+}
+
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  { type, text }: { type: string; text: string },
+): void {
+  // A large string that waits for the peer is held twice, because the system call has its own copy.
+  const content = text.length < SMALL ? text : Buffer.from(text);
+  response.writeHead(status, {
+    "content-type": type,
+    "content-length": Buffer.byteLength(content),
+    "x-content-type-options": "nosniff",
+  });
+  response.end(content);
+}
+
+/** The Python package's body of 404 and 405. */
+export function sendStatus(response: ServerResponse, status: 404 | 405, allow?: string): void {
+  if (allow !== undefined) response.setHeader("allow", allow);
+  sendJson(response, status, { detail: status === 404 ? "Not Found" : "Method Not Allowed" });
+}
+
+/** The response, and the statistics that count it. */
+export interface Answering {
+  response: ServerResponse;
+  context: Pick<ServerContext, "runtime">;
+}
+
+export function sendInvalid({ response, context }: Answering, detail: ValidationIssue[], session?: Session): void {
+  const { data } = invalidMessage(detail);
+  context.runtime.statistics.countError(data, session);
+  sendJson(response, 422, { detail });
+}
+
+/** HTTP status of each error code of the wire. */
+export const STATUS: Readonly<Record<WireCode, number>> = {
+  INVALID_JSON: 422,
+  UNKNOWN_TYPE: 422,
+  VALIDATION_ERROR: 422,
+  EXECUTION_ERROR: 500,
+  TIMEOUT: 504,
+  ISOLATE_LOST: 503,
+  CAPACITY_REACHED: 503,
+  FACTORY_ERROR: 500,
+  SESSION_ERROR: 404,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+};
+
+/** Answers a failure with its code and message; the Python package answers plain text. */
+export function sendFailure({ response, context }: Answering, data: ErrorData, session?: Session): void {
+  const { message, ...rest } = data;
+  context.runtime.statistics.countError(data, session);
+  if (rest.code === "CAPACITY_REACHED") response.setHeader("retry-after", "1");
+  sendJson(response, STATUS[rest.code], { detail: message, ...rest });
+}

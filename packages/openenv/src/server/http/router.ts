@@ -1,0 +1,235 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type * as z from "zod";
+import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
+import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { CLIENTS_ONLY } from "../access/authorization.js";
+import type { ServerContext } from "../context.js";
+import { readArrival } from "../limits/loop-clock.js";
+import { sendTokenPage } from "../routes/web/token-page.js";
+import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
+import { findPipeline, inTurn, Pipeline, takeTurn } from "./pipeline.js";
+import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
+
+/** How long the rest of a rejected body is read. */
+const DROP_REST_MS = 2_000;
+
+/** Answered without a client's token: probes send none, and the page must load before the user can enter one. */
+const OPEN_PATHS = /^\/(health|livez|readyz|web\/?|web\/.+\.\w+|docs\/token\.js)?$/;
+/** A page requests these with its token and gets a cookie, because a browser that opens an address sends no token. */
+const COOKIE_PATHS = /^\/(web\/info|openapi\.json)$/;
+
+/** Answered until the process exits. */
+const PROBES = /^\/(health|livez|readyz)$/;
+
+/** Headers that a page of an allowed origin may send. */
+const ALLOWED_HEADERS =
+  "content-type, authorization, openenv-session, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
+
+/** One request, its response and the server. */
+export interface RequestContext {
+  request: IncomingMessage;
+  response: ServerResponse;
+  context: ServerContext;
+  /** Decoded, without the query. */
+  path: string;
+  /** Forwarded by another worker of the cluster. */
+  forwarded: boolean;
+  /** By the clock of `performance.now()`. */
+  arrivedAt: number;
+  /** Bytes of `context.bodies` that its body takes until the request has been handled. */
+  bodyBytes: number;
+  /** Its client did not wait for the previous answer. */
+  isPipelined: boolean;
+}
+
+export type Handler = (ctx: RequestContext) => void | Promise<void>;
+
+/** The handlers of one path, by method. */
+export type Route = { GET?: Handler; POST?: Handler; DELETE?: Handler };
+
+/** Finds the route of a path. */
+export type Lookup = (path: string) => Route | undefined;
+
+/** Handles every request: checks origin and token, redirects a trailing slash, calls the handler that `lookup` finds. */
+export function createRouter(context: ServerContext, lookup: Lookup) {
+  return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
+    const ctx = {
+      request,
+      response,
+      context,
+      path: decodePath(splitTarget(request).path),
+      forwarded,
+      arrivedAt: readArrival(),
+      bodyBytes: 0,
+      isPipelined: false,
+    };
+    Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
+      ctx.isPipelined = isPipelined;
+      // A request with a body waits for its turn after the body has been read.
+      if (isPipelined && !hasBody(request)) void takeTurn(ctx, () => handle(ctx, lookup));
+      else void handle(ctx, lookup);
+    });
+  };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return "content-length" in headers || "transfer-encoding" in headers;
+}
+
+async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
+  const { request, response, context } = ctx;
+  context.requests++;
+  response.once("close", () => context.requests--);
+  try {
+    await answer(ctx, lookup);
+  } catch (error) {
+    fail(ctx, error);
+  } finally {
+    context.bodies.give(ctx.bodyBytes);
+    findPipeline(request.socket)?.answered(response);
+  }
+}
+
+async function answer(ctx: RequestContext, lookup: Lookup): Promise<void> {
+  const { request, response, context, path } = ctx;
+  const method = request.method ?? "GET";
+  const { origins } = context;
+  const objection =
+    method === "GET" ? origins.hostRejectionReason(request.headers) : origins.rejectionReason(request.headers);
+  if (objection !== undefined) return sendJson(response, 403, { detail: objection });
+  const route = lookup(path);
+  if (route === undefined) {
+    const location = withoutSlash(ctx, lookup);
+    if (location === undefined) return sendStatus(response, 404);
+    response.writeHead(307, { location, "content-length": 0 }).end();
+    return;
+  }
+  const allowed = Object.keys(route).join(", ");
+  if (allowCrossOrigin(ctx, allowed)) return;
+  if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx);
+  const cookie = COOKIE_PATHS.test(path) ? context.authorization.cookieFor(request.headers) : undefined;
+  if (cookie !== undefined) response.setHeader("set-cookie", cookie);
+  const handler = route[method as keyof Route];
+  if (handler === undefined) return sendStatus(response, 405, allowed);
+  // A balancer must not keep a connection to a server that is about to exit.
+  if (context.draining) response.setHeader("connection", "close");
+  if (context.closing && !PROBES.test(path)) {
+    return sendJson(response, 503, { detail: "the server is shutting down" });
+  }
+  await handler(ctx);
+}
+
+function rejectUnauthorized(ctx: RequestContext): void {
+  ctx.response.setHeader("www-authenticate", "Bearer");
+  if (sendTokenPage(ctx)) return;
+  sendFailure(ctx, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
+}
+
+/** Sets the headers for a page of an allowed origin; true if the request was a preflight, which is answered here. */
+function allowCrossOrigin({ request, response, context }: RequestContext, allowed: string): boolean {
+  const origin = context.origins.corsOrigin(request.headers);
+  if (origin === undefined) return false;
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", "openenv-session, mcp-session-id");
+  response.setHeader("vary", "origin");
+  if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
+  response.setHeader("access-control-allow-methods", allowed);
+  response.setHeader("access-control-allow-headers", ALLOWED_HEADERS);
+  response.writeHead(204).end();
+  return true;
+}
+
+interface Target {
+  path: string;
+  query: string;
+}
+
+/** A client that uses the server as a proxy sends an absolute target: `GET http://host/path`. */
+function splitTarget({ url = "/" }: IncomingMessage): Target {
+  const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
+  const mark = target.indexOf("?");
+  return mark < 0 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark) };
+}
+
+function decodePath(path: string): string {
+  if (!path.includes("%")) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The path without its trailing slashes, if it has some and a route without them exists. */
+function withoutSlash({ request }: RequestContext, lookup: Lookup): string | undefined {
+  const { path, query } = splitTarget(request);
+  let end = path.length;
+  while (path[end - 1] === "/") end--;
+  const bare = path.slice(0, end);
+  const isElsewhere = bare === "" || end === path.length || bare.startsWith("//");
+  return isElsewhere || lookup(decodePath(bare)) === undefined ? undefined : bare + query;
+}
+
+/** Answers a request whose handler threw. */
+function fail(ctx: RequestContext, error: unknown): void {
+  const { request, response, context } = ctx;
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  if (error instanceof SessionRejectedError) {
+    response.setHeader(SESSION_HEADER, NO_SESSION);
+    return sendFailure(ctx, error.data);
+  }
+  if (error instanceof SerializationError) {
+    return sendFailure(ctx, { code: "EXECUTION_ERROR", message: serializationFailure(error) });
+  }
+  if (error instanceof BodyTooLargeError || error instanceof BodiesTooLargeError) {
+    dropRest(request);
+    if (error instanceof BodyTooLargeError) return sendJson(response, 413, { detail: error.message });
+    return sendFailure(ctx, { code: "CAPACITY_REACHED", message: error.message });
+  }
+  context.runtime.log.error({ err: error }, "internal error while handling a request");
+  sendFailure(ctx, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
+}
+
+/** A connection that is closed while its client still writes loses the answer, so the rest is read for a while. */
+function dropRest(request: IncomingMessage): void {
+  const { socket } = request;
+  const timer = setTimeout(() => socket.destroy(), DROP_REST_MS);
+  timer.unref();
+  request.once("close", () => clearTimeout(timer));
+  request.resume();
+}
+
+/**
+ * Reads the JSON body and passes it to `handle` with its text; an empty body is undefined. Answers 422 to a body that is
+ * not a JSON object.
+ * @throws BodyTooLargeError, BodiesTooLargeError
+ */
+export async function withBody(
+  ctx: RequestContext,
+  handle: (body: Record<string, unknown> | undefined, text: string) => Promise<void>,
+): Promise<void> {
+  const bytes = await readBody(ctx);
+  await inTurn(ctx, async () => {
+    const text = bytes.toString();
+    const body = parseBody(ctx.request, text, ctx.context.runtime.maxMessageItems);
+    if (body.ok) await handle(body.value, text);
+    else sendInvalid(ctx, body.issues);
+  });
+}
+
+/** As {@link withBody}, for a body that must fit `schema`; others are answered 422. */
+export function withCheckedBody<S extends z.ZodObject>(
+  ctx: RequestContext,
+  schema: S,
+  handle: (body: z.output<S>) => Promise<void>,
+): Promise<void> {
+  return withBody(ctx, async (body) => {
+    const checked = checkBody(schema, body);
+    if (checked.ok) await handle(checked.value);
+    else sendInvalid(ctx, checked.issues);
+  });
+}

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  counterModule,
+  createProject,
+  type Project,
+  startCommand,
+} from "../../../../../test-support/commands/command-line.js";
+import type { ServeOptions } from "../types.js";
+
+const PROGRAM = `
+  import { serve } from "openenv-ts/server";
+  import environment from "./environment.ts";
+  const server = await serve(environment, JSON.parse(process.argv[2]));
+  await server.close();
+`;
+const UNSET = { OPENENV_OPERATOR_TOKEN: "", OPENENV_ORCHESTRATOR_TOKEN: "", OPENENV_CLIENT_TOKEN: "" };
+const CLOSED = /are closed: set OPENENV_OPERATOR_TOKEN/;
+const NO_EFFECT = /OPENENV_ORCHESTRATOR_TOKEN has no effect in simulation mode/;
+const ANYBODY = /any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN/;
+const NETWORK = /any client on the network can open sessions: set OPENENV_CLIENT_TOKEN/;
+
+let project: Project;
+beforeAll(async () => {
+  project = await createProject({ "environment.ts": counterModule(), "app.ts": PROGRAM });
+});
+afterAll(() => project[Symbol.asyncDispose]());
+
+test.each<[string, ServeOptions, RegExp[]]>([
+  ["nothing is set", {}, [CLOSED]],
+  ["all tokens are set where they have an effect", { ...tokens(), mode: "production", host: "0.0.0.0" }, []],
+  ["the orchestrator's token has no effect", tokens(), [NO_EFFECT]],
+  ["the network may drive", { mode: "production", host: "0.0.0.0" }, [CLOSED, ANYBODY, NETWORK]],
+])("serve() in a program logs at its start what its settings leave open, when %s", async (_when, options, expected) => {
+  const args = ["run", "app.ts", JSON.stringify({ port: 0, ...options })];
+  await using running = startCommand(args, { cwd: project.dir, env: UNSET });
+  expect(await running.exited).toBe(0);
+  const lines = running.stderr.split("\n").filter((line) => /OPENENV_\w+_TOKEN/.test(line));
+  expect(lines).toEqual(expected.map((text) => expect.stringMatching(text)));
+  for (const token of Object.values(tokens())) expect(running.stderr).not.toContain(token);
+});
+
+function tokens() {
+  return { operatorToken: "operates", orchestratorToken: "drives", clientToken: "plays" };
+}

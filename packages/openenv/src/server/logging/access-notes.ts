@@ -1,0 +1,25 @@
+import type { Log } from "../../util/log.js";
+import { isLoopback } from "../access/origins.js";
+import type { Config } from "../config/config.js";
+
+type Access = Pick<Config, "host" | "mode" | "clientToken" | "operatorToken" | "orchestratorToken">;
+
+/** Logs once, at the start, which settings leave a server open and which have no effect. */
+export function noteAccess({ host, mode, operatorToken, orchestratorToken, clientToken }: Access, log: Log): void {
+  if (operatorToken === undefined) {
+    log.info(
+      {},
+      "/sessions, /metrics and /web/server are closed: set OPENENV_OPERATOR_TOKEN to open them to its holder",
+    );
+  }
+  if (mode === "simulation" && orchestratorToken !== undefined) {
+    log.warn({}, "OPENENV_ORCHESTRATOR_TOKEN has no effect in simulation mode: set OPENENV_MODE=production");
+  }
+  if (mode === "production" && orchestratorToken === undefined) {
+    log.warn({}, "any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN");
+  }
+  const isGuarded = mode === "production" && orchestratorToken !== undefined;
+  if (!isLoopback(host) && clientToken === undefined && !isGuarded) {
+    log.warn({ host }, "any client on the network can open sessions: set OPENENV_CLIENT_TOKEN");
+  }
+}

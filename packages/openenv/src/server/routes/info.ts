@@ -1,0 +1,48 @@
+import type { IncomingMessage } from "node:http";
+import type { HealthBody } from "../../protocol/http.js";
+import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
+import type { ServerContext } from "../context.js";
+import { forOperators } from "../http/operator.js";
+import { sendJson, sendText } from "../http/respond.js";
+import type { RequestContext, Route } from "../http/router.js";
+import { renderMetadata } from "./metadata.js";
+
+/** Routes that describe the server. */
+export const INFO_ROUTES: Record<string, Route> = {
+  "/health": { GET: health },
+  "/metadata": { GET: metadata },
+  "/schema": { GET: schema },
+  "/metrics": { GET: forOperators(metrics) },
+};
+
+function health({ request, response, context }: RequestContext): void {
+  const isAway = context.draining || context.sessions.paused;
+  const status = isMisdirected(request, context) ? 421 : isAway ? 503 : 200;
+  const body: HealthBody = { status: status === 200 ? "healthy" : "unhealthy" };
+  sendJson(response, status, body);
+}
+
+/** A balancer that names its deployment must not accept a server of another deployment. */
+function isMisdirected({ headers }: IncomingMessage, { deployment }: ServerContext): boolean {
+  const named = headers["openenv-deployment"];
+  return named !== undefined && named !== deployment;
+}
+
+async function metadata({ response, context }: RequestContext): Promise<void> {
+  sendJson(response, 200, await renderMetadata(context.runtime.definition));
+}
+
+function schema({ response, context }: RequestContext): void {
+  sendJson(response, 200, context.runtime.definition.contract.schemas());
+}
+
+const NO_SESSIONS = { ...DEFAULT_SESSION_QUERY, limit: 0 };
+
+async function metrics({ response, context }: RequestContext): Promise<void> {
+  const [{ askAll }, { renderMetrics }] = await Promise.all([
+    import("../metrics/view.js"),
+    import("../metrics/metrics.js"),
+  ]);
+  const text = renderMetrics(await askAll(context, NO_SESSIONS), context);
+  sendText(response, 200, { type: "text/plain; version=0.0.4; charset=utf-8", text });
+}

@@ -1,0 +1,127 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { parseJson } from "../../protocol/codec/json.js";
+import { SESSION_HEADER } from "../../protocol/http.js";
+import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
+import { answerRpc, renderRpc } from "../../session/messages/rpc.js";
+import { isObject } from "../../util/is-object.js";
+import type { McpEndpoint, ServerContext } from "../context.js";
+import { readBody } from "../http/body.js";
+import { namedSession } from "../http/http-session.js";
+import { inTurn } from "../http/pipeline.js";
+import { sendStatus, sendText } from "../http/respond.js";
+import type { RequestContext, Route } from "../http/router.js";
+import { forwardToRoom } from "./control.js";
+
+/**
+ * Two kinds of client use one address. An MCP client accepts event streams, or names its session or its revision of the
+ * protocol. All others are answered as the Python package answers them.
+ */
+export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: listen, DELETE: end } };
+
+async function post(ctx: RequestContext): Promise<void> {
+  const bytes = await readBody(ctx);
+  if (!speaksMcp(ctx.request.headers)) return inTurn(ctx, () => answerPlainly(ctx, bytes.toString()));
+  if (forwardToOwner(ctx, mcpSession(ctx), bytes)) return;
+  const endpoint = await endpointOf(ctx.context);
+  await inTurn(ctx, () => endpoint.handle({ ...pick(ctx), body: bytes.toString() }));
+}
+
+async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
+  const { request, response, context } = ctx;
+  const { runtime, sessions } = context;
+  let value: unknown;
+  try {
+    value = parseJson(body, runtime.maxMessageItems);
+  } catch (error) {
+    const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
+    return sendRpc(ctx, rpcFailure(null, problem));
+  }
+  if (forwardToOwner(ctx, sessionOf(value), body)) return;
+  if (createsSession(value) && forwardToRoom(ctx, body)) return;
+  const orchestrator = context.authorization.isOrchestrator(request.headers);
+  const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
+  const answer = await answerRpc(value, { runtime, sessions, orchestrator, onDisconnect });
+  // For balancers, which read headers.
+  const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
+  if (created !== "") response.setHeader(SESSION_HEADER, created);
+  sendRpc(ctx, answer);
+}
+
+/** The status is always 200, and the content type of the request is ignored. */
+function sendRpc({ response, context }: RequestContext, answer: RpcResponse): void {
+  const text = renderRpc(answer, context.runtime.maxAnswerBytes);
+  sendText(response, 200, { type: "application/json", text });
+}
+
+/** The event stream of a session. */
+async function listen(ctx: RequestContext): Promise<void> {
+  if (!acceptsEvents(ctx.request.headers)) return sendStatus(ctx.response, 405, "POST");
+  await handleInSession(ctx);
+}
+
+async function end(ctx: RequestContext): Promise<void> {
+  if (ctx.request.headers["mcp-session-id"] === undefined) return sendStatus(ctx.response, 405, "POST");
+  await handleInSession(ctx);
+}
+
+async function handleInSession(ctx: RequestContext): Promise<void> {
+  if (forwardToOwner(ctx, mcpSession(ctx), "")) return;
+  await (await endpointOf(ctx.context)).handle(pick(ctx));
+}
+
+function speaksMcp(headers: IncomingHttpHeaders): boolean {
+  return "mcp-session-id" in headers || "mcp-protocol-version" in headers || acceptsEvents(headers);
+}
+
+function acceptsEvents({ accept = "" }: IncomingHttpHeaders): boolean {
+  return accept.includes("text/event-stream");
+}
+
+/** The first MCP client loads the SDK. If that fails, the next client tries again. */
+function endpointOf(context: ServerContext): Promise<McpEndpoint> {
+  context.mcp ??= import("../mcp/streamable-http-handler.js")
+    .then(({ StreamableHttpHandler }) => new StreamableHttpHandler(context))
+    .catch((error: unknown) => {
+      context.mcp = undefined;
+      throw error;
+    });
+  return context.mcp;
+}
+
+function pick({
+  request,
+  response,
+  forwarded,
+}: RequestContext): Pick<RequestContext, "request" | "response" | "forwarded"> {
+  return { request, response, forwarded };
+}
+
+/** True if another worker of the cluster has the session and answers. */
+function forwardToOwner(
+  { request, response, context }: RequestContext,
+  session: string,
+  body: string | Buffer,
+): boolean {
+  const owner = session === "" ? undefined : context.cluster?.ownerOf(session);
+  if (owner === undefined) return false;
+  context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
+  return true;
+}
+
+/** The session that an MCP client names, by the header of MCP or by ours; empty for none. */
+function mcpSession(ctx: RequestContext): string {
+  const id = ctx.request.headers["mcp-session-id"];
+  return typeof id === "string" ? id : (namedSession(ctx)?.id ?? "");
+}
+
+/** A plain request for a new session, which any worker of the cluster can open. */
+function createsSession(value: unknown): boolean {
+  return isObject(value) && value["method"] === "openenv/session/create";
+}
+
+/** The session that a plain request names; empty for none. */
+function sessionOf(value: unknown): string {
+  const params = isObject(value) ? value["params"] : undefined;
+  const id = isObject(params) ? params["session_id"] : undefined;
+  return typeof id === "string" ? id : "";
+}

@@ -1,0 +1,45 @@
+import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/http.js";
+import { forOperators } from "../http/operator.js";
+import { sendFailure, sendJson } from "../http/respond.js";
+import type { Handler, RequestContext, Route } from "../http/router.js";
+
+/** Routes by which operators list, end and pause sessions. */
+export const SESSION_ROUTES: Record<string, Route> = {
+  "/sessions": { GET: forOperators(list) },
+  "/sessions/pause": { POST: forOperators(pause(true)) },
+  "/sessions/resume": { POST: forOperators(pause(false)) },
+};
+
+/** `/sessions/{id}`. */
+export const SESSION_ROUTE: Route = { DELETE: forOperators(end) };
+
+async function list({ response, context }: RequestContext): Promise<void> {
+  const sessions = await (context.cluster?.sessions() ?? context.sessions.list());
+  const body: SessionsBody = { capacity: context.sessions.capacity(), sessions };
+  sendJson(response, 200, body);
+}
+
+/** Ends any session, regardless of its client and its state. */
+function end(ctx: RequestContext): void {
+  const { request, response, context, path } = ctx;
+  const id = path.slice("/sessions/".length);
+  const owner = context.cluster?.ownerOf(id);
+  if (owner !== undefined) return context.cluster?.forward(owner, { request, response, body: "", named: true });
+  const session = context.sessions.byId(id);
+  if (session === undefined) {
+    return sendFailure(ctx, { code: "SESSION_ERROR", message: `No session "${id.slice(0, 100)}" is open here.` });
+  }
+  context.sessions.end(session, "ended by an operator");
+  sendJson(response, 200, { session_id: id, closed: true } satisfies SessionEndedBody);
+}
+
+/** Applies to all workers, because one address has one health. */
+function pause(paused: boolean): Handler {
+  return async ({ response, context }) => {
+    if (context.cluster === undefined) context.sessions.pause(paused);
+    else await context.cluster.pause(paused);
+    context.runtime.log.info({}, paused ? "an operator has paused the server" : "an operator has resumed the server");
+    const body: PausedBody = { paused };
+    sendJson(response, 200, body);
+  };
+}

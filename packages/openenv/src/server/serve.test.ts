@@ -1,0 +1,101 @@
+import { createHook } from "node:async_hooks";
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineCounter } from "../../../../test-support/environments/counter.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { defineContract, defineEnvironment } from "../index.js";
+import { serve } from "../serve.js";
+import type { RunningServer, ServeOptions } from "./types.js";
+
+const servers: RunningServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+async function start(options: ServeOptions = {}, counter = defineCounter()): Promise<RunningServer> {
+  const server = await serve(counter.environment, { port: 0, logLevel: "silent", ...options });
+  servers.push(server);
+  return server;
+}
+
+describe("serve", () => {
+  test.each([
+    [{ port: 70_000 }, /PORT must be an integer from 0 to 65535, not "70000"/],
+    [{ maxConcurrentEnvs: 0 }, /MAX_CONCURRENT_ENVS must be/],
+    [{ sessionTimeout: -1 }, /SESSION_TIMEOUT must be/],
+    [{ sessionTimeout: Number.POSITIVE_INFINITY }, /SESSION_TIMEOUT must be/],
+    [{ pingIntervalMs: 0 }, /pingIntervalMs must be a number from 1/],
+    [{ graceMs: Number.NaN }, /graceMs must be a number from 0/],
+    [{ host: "" }, /HOST must be a string that is not empty/],
+    [{ prot: 8000 } as ServeOptions, /serve\(\) has no option "prot". Its options are host, port, /],
+    [{ deployment: "a" } as ServeOptions, /has no option "deployment"/],
+    [{ operatorToken: " " }, /\(OPENENV_OPERATOR_TOKEN\) must be a string that is not empty/],
+    [{ allowedOrigins: ["localhost:3000"] }, /ALLOWED_ORIGINS needs origins such as https:/],
+    [{ host: "203.0.113.1" }, /HOST "203.0.113.1" is not an address of this machine/],
+  ])("refuses %o and says what is allowed", async (options, message) => {
+    await expect(start(options)).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test("refuses a contract with a type that has no JSON form", async () => {
+    const contract = defineContract({
+      name: "map_env",
+      action: z.object({ table: z.map(z.string(), z.string()) }),
+      observation: z.object({}),
+    });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: {} }),
+      step: () => ({ observation: {} }),
+    }));
+    await expect(serve(environment, { port: 0 })).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringMatching(/"map_env" has no JSON Schema: action.table: /),
+    });
+  });
+
+  test("refuses a port in use and says what to do", async () => {
+    const { port } = await start();
+    await expect(start({ port })).rejects.toThrow(/in use: set PORT or --port/);
+  });
+
+  test("leaves no timer behind when it cannot listen", async () => {
+    const { port } = await start();
+    const timers = new Set<number>();
+    const hook = createHook({
+      init: (id, type) => {
+        if (type === "Timeout" && new Error().stack?.includes("/src/server/")) timers.add(id);
+      },
+      destroy: (id) => timers.delete(id),
+    }).enable();
+    await expect(start({ port })).rejects.toThrow(/in use/);
+    await new Promise((next) => setImmediate(next));
+    hook.disable();
+    expect(timers).toEqual(new Set());
+  });
+
+  test("an environment that does not support concurrent sessions has a capacity of one, and refuses more", async () => {
+    const counter = defineCounter({ supportsConcurrentSessions: false });
+    expect((await start({}, counter)).capacity().max_sessions).toBe(1);
+    await expect(start({ maxConcurrentEnvs: 2 }, counter)).rejects.toThrow(/supportsConcurrentSessions: false/);
+  });
+
+  test("tells the port to blocking clients of this process, and takes it back", async () => {
+    const server = await start();
+    const ports = (): Set<number> => (globalThis as never)[Symbol.for("openenv.listening")];
+    expect(ports().has(server.port)).toBe(true);
+    await server.close();
+    expect(ports().has(server.port)).toBe(false);
+  });
+
+  test("close can be called twice, and ends every session once", async () => {
+    const counter = defineCounter();
+    const server = await start({}, counter);
+    const socket = await openTestSocket(`${server.url}/ws`);
+    await socket.ask({ type: "reset" });
+    await Promise.all([server.close(), server.close()]);
+    expect(counter.log).toMatchObject({ created: 1, closed: 1 });
+    await socket.closed;
+  });
+});

@@ -1,0 +1,242 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
+import { WebUiSockets } from "../compat/web-ui-sockets.js";
+import type { EnvironmentDefinition } from "../environment/environment.js";
+import { ConfigError } from "../errors.js";
+import type { ServerView } from "../protocol/web.js";
+import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
+import type { Cluster, ServerAbout } from "../session/registry/cluster.js";
+import { Sessions } from "../session/registry/sessions.js";
+import { createRuntime } from "../session/runtime.js";
+import { watchLoop } from "../session/watchdog.js";
+import { serverUrl } from "../util/text/http-url.js";
+import { createAuthorization } from "./access/authorization.js";
+import { createOrigins } from "./access/origins.js";
+import { readTokens } from "./access/tokens.js";
+import type { Config } from "./config/config.js";
+import type { ServerContext } from "./context.js";
+import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
+import { createRouter } from "./http/router.js";
+import { DRAIN_POLL_MS, drainSessions } from "./lifecycle/drain.js";
+import { LISTEN_BACKLOG, listenProblem } from "./lifecycle/listen-problem.js";
+import { onCrash } from "./lifecycle/on-crash.js";
+import { onSignals } from "./lifecycle/signals.js";
+import { BACKLOG_BYTES, Backlog, BODIES_BYTES, ByteBudget } from "./limits/backlog.js";
+import { Descriptors } from "./limits/descriptors.js";
+import { RunQueue } from "./limits/run-queue.js";
+import { noteAccess } from "./logging/access-notes.js";
+import { createLogger } from "./logging/logger.js";
+import { Gauge } from "./metrics/gauge.js";
+import { createRoutes } from "./routes/routes.js";
+import type { RunningServer, ServeOptions } from "./types.js";
+import { createSocketServer } from "./websocket/socket-server.js";
+
+/** What a connection that was just made has to send its request. */
+const SETTLE_MS = 100;
+/** What environments get to close in, however little of the grace period is left. */
+const CLOSE_LIMIT_MS = 1_000;
+
+/**
+ * Serves an environment in this process, alone or as one of a cluster. Resolves when it listens. `options` are those that
+ * `config` was read from: the tokens are read from them again.
+ * @throws ConfigError for a port that is in use.
+ */
+export async function serveHere(
+  environment: EnvironmentDefinition,
+  { config, options, cluster }: { config: Config; options: ServeOptions; cluster?: Cluster | undefined },
+): Promise<RunningServer> {
+  const log = createLogger(config.logLevel);
+  const giveUp = (error: unknown): never => {
+    log.close();
+    throw error;
+  };
+  const isolated = config.isolation && (await isolateEnvironment(environment, config.isolation, log).catch(giveUp));
+  const runtime = createRuntime(isolated ?? environment, {
+    mode: config.mode,
+    log,
+    idPrefix: cluster?.idPrefix ?? "",
+    maxMessageItems: config.maxMessageItems,
+    guarded: config.mode === "production" && config.orchestratorToken !== undefined,
+  });
+  const context: ServerContext = {
+    runtime,
+    sessions: new Sessions(runtime, { ...config, cluster }),
+    cluster,
+    origins: createOrigins(config),
+    authorization: createAuthorization(config),
+    maxMessageBytes: config.maxMessageBytes,
+    pingIntervalMs: config.pingIntervalMs,
+    bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
+    backlog: new Backlog(Math.max(BACKLOG_BYTES, config.maxMessageBytes)),
+    runQueue: new RunQueue(),
+    descriptors: new Descriptors(runtime),
+    deployment: config.deployment,
+    web: config.webInterface ? config : undefined,
+    limits: limitsOf(config),
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => sockets.open,
+    requests: 0,
+    draining: false,
+    closing: false,
+  };
+  const stopWatching = watchLoop({
+    number: runtime.number,
+    environment: environment.contract.name,
+    prefix: runtime.idPrefix,
+    logLevel: config.logLevel,
+  });
+  const hasWebUi = config.webInterface && config.mode === "simulation";
+  const sockets = createSocketServer(context, hasWebUi ? [new WebUiSockets(context)] : []);
+  const handle = createRouter(context, createRoutes(config, hasWebUi ? WEB_UI_ROUTES : {}));
+  const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
+  server.on("connection", (socket: Socket) => context.descriptors.guard(socket));
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (wantsWebSocket(request)) sockets.upgrade(request, socket, head);
+    else ignoreUpgrade(server, request, { socket, head });
+  });
+  const listening = cluster === undefined ? listen(server, config) : cluster.listen(server, config.host);
+  const port = await listening.catch(async (error: unknown) => {
+    sockets.close();
+    stopWatching();
+    await isolated?.close();
+    return giveUp(error);
+  });
+  // Of a connection that could not be accepted; nobody else listens.
+  server.on("error", (error) => context.descriptors.tell(error));
+  const reaper = startReaper(context.sessions, config);
+  listeningPorts().add(port);
+
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => (draining ??= config.drainMs > 0 ? drainThenClose(config.drainMs) : close());
+  const drainThenClose = async (limitMs: number): Promise<void> =>
+    retire(await drainSessions(context, { limitMs, isDone: () => context.sessions.inUse === 0 }));
+  /** Who comes now is refused by the system, so that a balancer asks another; who came before is still served. */
+  const retire = async (limitMs: number): Promise<void> => {
+    const deadline = performance.now() + limitMs;
+    const sessionsEnd = async (): Promise<void> => {
+      while (context.sessions.inUse > 0 && !context.closing && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
+    };
+    // An HTTP session that was let in at the last moment is continued by connections that are still to come.
+    if (context.draining) await sessionsEnd();
+    // The listener only: HTTP's own close() ends idle connections too, on which a request may be under way.
+    if (!context.closing) NetServer.prototype.close.call(server);
+    await sleep(SETTLE_MS);
+    await sessionsEnd();
+    await close();
+  };
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= shutDown());
+  const shutDown = async (): Promise<void> => {
+    context.draining = true;
+    context.closing = true;
+    stopGuarding();
+    sockets.drain();
+    void context.mcp?.then((endpoint) => endpoint.drain()).catch(() => {});
+    // The listener stays up meanwhile, so that a balancer reads "unhealthy" from /health.
+    const deadline = performance.now() + config.graceMs;
+    while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
+    if (sockets.open > 0) await sockets.terminate();
+    sockets.close();
+    // Of one that has passed a socket on, Node tells "close" only after the processes that it went to have ended.
+    const closed = closeListener(server);
+    if (cluster === undefined) await closed;
+    clearInterval(reaper);
+    await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));
+    await isolated?.close();
+    listeningPorts().delete(port);
+    context.descriptors.close();
+    context.gauge.close();
+    stopWatching();
+    log.close();
+    stopSignals();
+  };
+  const rereadTokens = (): void => {
+    try {
+      context.authorization.replace(readTokens(options, process.env));
+      log.info({}, "the tokens were read again");
+    } catch (error) {
+      log.error({ err: error }, "the tokens could not be read again: those from before stay valid");
+    }
+  };
+  const stopSignals = config.handleSignals ? onSignals({ drain, close, reload: rereadTokens }, log) : () => {};
+  const stopGuarding =
+    config.handleSignals || cluster !== undefined ? onCrash(log, () => sockets.terminate()) : () => {};
+  // Each worker has its own limit, and it is the same one.
+  if (cluster === undefined || cluster.number === 0) {
+    context.descriptors.warn(config);
+    noteAccess(config, log);
+  }
+  log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
+  await cluster?.join({
+    about: describeServer(environment, config),
+    load: () => context.sessions.load(),
+    list: () => context.sessions.list(),
+    report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
+    upgrade: sockets.acceptForwarded,
+    handle: (request, response) => handle(request, response, true),
+    inUse: () => context.sessions.inUse,
+    drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
+    retire,
+    pause: (paused) => context.sessions.pause(paused),
+    rereadTokens,
+    close,
+  });
+
+  return {
+    url: serverUrl(config.host, port),
+    role: cluster === undefined ? "alone" : "worker",
+    host: config.host,
+    port,
+    environment,
+    webInterface: config.webInterface,
+    capacity: () => context.sessions.capacity(),
+    sessions: async () => (cluster === undefined ? context.sessions.list() : await cluster.sessions()),
+    drain,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function describeServer({ contract }: EnvironmentDefinition, { webInterface }: Config): ServerAbout {
+  return { name: contract.name, version: contract.version, schemas: contract.schemas(), webInterface };
+}
+
+function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs }: Config): ServerView["limits"] {
+  return {
+    session_timeout_s: sessionTimeoutMs === null ? null : sessionTimeoutMs / 1000,
+    step_timeout_s: isolation?.stepTimeoutMs === undefined ? null : isolation.stepTimeoutMs / 1000,
+    max_message_bytes: maxMessageBytes,
+    queue_timeout_s: queueTimeoutMs / 1000,
+  };
+}
+
+function listen(server: Server, { host, port }: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(new ConfigError(listenProblem(error, host, port))));
+    server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** Sessions without a socket that have timed out end at most a quarter of the timeout late. */
+function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout {
+  const timer = setInterval(() => sessions.endOverdue(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
+  timer.unref();
+  return timer;
+}
+
+function closeListener(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+/** Ports this process listens on: a blocking client asks, because it would wait for itself. */
+function listeningPorts(): Set<number> {
+  const key = Symbol.for("openenv.listening");
+  const holder = globalThis as { [key]?: Set<number> };
+  return (holder[key] ??= new Set());
+}

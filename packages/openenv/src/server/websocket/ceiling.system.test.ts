@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
+import {
+  type Flood,
+  flood,
+  peakMemory,
+  sendUnfinished,
+  sendUnfinishedBodies,
+} from "../../../../../test-support/sockets/attacks.js";
+import { renderCostly } from "../../../../../test-support/sockets/costly-messages.js";
+import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
+import { MEMORY_CEILING_BYTES } from "../limits/backlog.js";
+
+const MB = 1024 * 1024;
+const BYSTANDERS = 20;
+/** Steps of the environment: one that does not end, and one that answers with a megabyte. */
+const ENDLESS = 15;
+const LARGE = 16;
+
+/** A slow request and many that wait for its answer. */
+function* manyRequests(): Generator<string> {
+  yield renderRequest("/step", { action: { amount: ENDLESS } });
+  for (let sent = 0; sent < 500_000; sent += 1_000) yield renderRequest("/health").repeat(1_000);
+}
+
+test.skipIf(!existsSync("/proc/self/status"))(
+  "stays below the ceiling of memory while unfinished, one-byte, pipelined, untaken and costly messages come at once, and closes no session that takes no part",
+  async () => {
+    await using server = await startCluster({ MAX_CONCURRENT_ENVS: "400" });
+    const bystanders = await openAll(server.url, BYSTANDERS);
+    const pid = bystanders[0]?.pid as number;
+    const stepAll = async (): Promise<unknown[]> => {
+      const answers = bystanders.map(({ socket }) => socket.ask(step(1)));
+      return (await Promise.all(answers)).map(({ type }) => type);
+    };
+    const started: AsyncDisposable[] = [];
+    const floods: Flood[] = [];
+    const port = Number(new URL(server.url).port);
+
+    const unfinished = await sendUnfinished(server.url, { peers: 90, bytes: 15 * MB });
+    for (const { socket } of unfinished.peers) socket.resume();
+    started.push(unfinished, await sendUnfinishedBodies(port, { peers: 20, body: Buffer.alloc(15 * MB, 0x20) }));
+    const oneByte = { count: 6_000_000, payload: Buffer.from("1"), before: [RESET, step(ENDLESS)] };
+    for (let i = 0; i < 20; i++) floods.push(await flood(server.url, oneByte));
+    // They read nothing: 12 MB of answers each.
+    const payload = Buffer.from(JSON.stringify(step(LARGE)));
+    for (let i = 0; i < 90; i++) floods.push(await flood(server.url, { count: 12, payload, before: [RESET] }));
+    const requests = Array.from({ length: 40 }, () => pipelineRequests(port, manyRequests()));
+    const costly = renderCostly("empty lists", { items: 990_000, bytes: 15 * MB });
+    const frame = Buffer.from(`{"type":"step","data":{"amount":1,"any":${costly}}}`.padEnd(15 * MB));
+    floods.push(await flood(server.url, { count: 20, payload: frame, before: [RESET], onAnswer: () => {} }));
+    const request = renderRequest("/step", { action: { amount: 1, any: JSON.parse(costly) as unknown } });
+    requests.push(pipelineRequests(port, Array<string>(20).fill(request)).resume());
+
+    const hasClosed = (): boolean => unfinished.peers.some(({ socket }) => socket.destroyed);
+    let rounds = 0;
+    await until(async () => {
+      expect(await stepAll()).toEqual(bystanders.map(() => "observation"));
+      await sleep(100);
+      return ++rounds >= 60 && hasClosed();
+    });
+    expect(peakMemory(pid)).toBeLessThan(MEMORY_CEILING_BYTES);
+
+    for (const socket of requests) socket.destroy();
+    for (const each of [...started, ...floods]) await each[Symbol.asyncDispose]();
+    expect(await stepAll()).toEqual(bystanders.map(() => "observation"));
+    expect(peakMemory(pid)).toBeLessThan(MEMORY_CEILING_BYTES);
+    expect(server.command.stderr).not.toMatch(/worker hangs|worker was lost|heap/);
+    for (const { socket } of bystanders) await socket[Symbol.asyncDispose]();
+  },
+  120_000,
+);

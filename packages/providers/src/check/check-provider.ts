@@ -1,0 +1,206 @@
+import { connect } from "openenv-ts/client";
+import {
+  type CheckDefinition,
+  CheckSkip,
+  ConfigError,
+  demand,
+  OpenEnvError,
+  ProviderError,
+  playEpisode,
+  runChecks,
+} from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
+import type { CheckReport } from "openenv-ts/testing";
+import { listOrphans } from "../orphans/list-orphans.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
+import { endCaller, startCaller } from "./provider-caller.js";
+
+export interface CheckProviderOptions {
+  /** Makes the provider, with these options beside those that the test needs. */
+  create(options?: Readonly<Record<string, unknown>>): Provider;
+  /** Something small that starts. */
+  works: StartSpec;
+  /** What it takes; default one empty action. */
+  actions?: readonly JsonObject[];
+  /** A text that `works` writes. */
+  writes?: string;
+  /** What does not start, by what is wrong with it, and the code of its error. */
+  broken: Readonly<Record<string, { spec: StartSpec; code: ProviderError["code"]; message?: RegExp }>>;
+  /** A provider for which what it works with is not there. */
+  unavailable?: () => Provider;
+}
+
+/**
+ * Checks a provider on the real thing: starts, plays, ends, fails and is killed, and looks each time for what is left.
+ * What other processes have started is not touched; this one must have nothing else running. Takes a minute, and as long
+ * as each of `broken` takes to fail.
+ * @example
+ * renderCheckReport(await checkProvider({ create: dockerProvider, works: { image: "echo" }, broken: {} }));
+ */
+export async function checkProvider(options: CheckProviderOptions): Promise<CheckReport> {
+  return runChecks(`provider ${options.create().name}`, [
+    { id: "play", description: "what was started can be played", run: () => play(options) },
+    { id: "logs", description: "its log can be read", run: () => logs(options) },
+    { id: "close", description: "close ends it, twice does no harm", run: () => close(options) },
+    { id: "two", description: "two at once are apart", run: () => two(options) },
+    { id: "unknown_options", description: "unknown options are refused", run: () => unknownOptions(options) },
+    { id: "replicas", description: "replicas are started, or refused", run: () => replicas(options) },
+    { id: "deadline", description: "a start ends with its deadline", run: () => deadline(options) },
+    { id: "abort", description: "a start can be aborted", run: () => abort(options) },
+    ...Object.keys(options.broken).map((name) => ({
+      id: `broken_${name.replaceAll(/\W+/g, "_")}`,
+      description: `${name}: one clear error, and nothing is left`,
+      run: () => broken(options, name),
+    })),
+    { id: "unavailable", description: "says when it cannot work here", run: () => unavailable(options) },
+    ...(["SIGINT", "SIGTERM", "SIGKILL"] as const).map((signal) => ({
+      id: `caller_${signal.toLowerCase()}`,
+      description: `${signal} to the caller leaves nothing`,
+      run: () => callerEnds(options, signal),
+    })),
+  ] satisfies CheckDefinition[]);
+}
+
+/** How long what was ended may take to be gone, and what runs to answer. */
+const WAIT_MS = 20_000;
+const POLL_MS = 50;
+
+async function play({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
+  await using started = await create().start(works);
+  await using env = await connect(started.url);
+  const { length } = await playEpisode(env, {}, actions);
+  demand(length > 1, "the episode was done at its reset; give `actions` that can be played");
+}
+
+async function logs({ create, works, writes = "" }: CheckProviderOptions): Promise<void> {
+  await using started = await create().start(works);
+  await until(async () => (await started.logs()).includes(writes));
+  const text = await started.logs();
+  demand(text.includes(writes), `"${writes}" is not in its log: ${text.slice(-500)}`);
+}
+
+async function close({ create, works }: CheckProviderOptions): Promise<void> {
+  const started = await create().start(works);
+  demand((await leftByThis()).length > 0, "what runs is not in the list of what runs (`openenv ps`)");
+  await Promise.all([started.close(), started.close()]);
+  await started.close();
+  await demandNothing();
+  demand(!(await answers(started.url)), `${started.url} still answers after close()`);
+}
+
+async function two({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
+  const provider = create();
+  const both = await Promise.all([provider.start(works), provider.start(works)]);
+  const [first, second] = both as [StartedServer, StartedServer];
+  try {
+    demand(first.url !== second.url, `both are at ${first.url}`);
+    await first.close();
+    await using env = await connect(second.url);
+    await playEpisode(env, {}, actions);
+  } finally {
+    await Promise.all(both.map((started) => started.close()));
+  }
+  await demandNothing();
+}
+
+async function unknownOptions({ create, works }: CheckProviderOptions): Promise<void> {
+  const made = await failure(async () => create({ nonesuch: 1 }));
+  demand(made instanceof ConfigError, `the provider took the option "nonesuch": ${String(made)}`);
+  const started = await failure(() => create().start({ ...works, ...{ nonesuch: 1 } }));
+  demand(started instanceof ConfigError, `start() took the option "nonesuch": ${String(started)}`);
+}
+
+async function replicas({ create, works }: CheckProviderOptions): Promise<void> {
+  const provider = create();
+  if (provider.hasReplicas) {
+    await using started = await provider.start({ ...works, replicas: 2 });
+    await using _ = await connect(started.url);
+    return;
+  }
+  const refusal = await failure(() => provider.start({ ...works, replicas: 2 }));
+  demand(refusal instanceof ConfigError, `it has no replicas, and answered ${String(refusal)}`);
+}
+
+async function deadline({ create, works }: CheckProviderOptions): Promise<void> {
+  const error = await failure(() => create().start({ ...works, timeoutMs: 1 }));
+  demandCode(error, "START_TIMEOUT");
+  await demandNothing();
+}
+
+async function abort({ create, works }: CheckProviderOptions): Promise<void> {
+  demandCode(await failure(() => create().start({ ...works, signal: AbortSignal.abort() })), "ABORTED");
+  const controller = new AbortController();
+  const onProgress = (): void => controller.abort();
+  const error = await failure(() => create().start({ ...works, signal: controller.signal, onProgress }));
+  demandCode(error, "ABORTED");
+  await demandNothing();
+}
+
+async function broken({ create, broken }: CheckProviderOptions, name: string): Promise<void> {
+  const { spec, code, message = /./ } = broken[name] ?? {};
+  const error = await failure(() => create().start(spec as StartSpec));
+  demandCode(error, code as ProviderError["code"]);
+  demand(message.test(error.message), `the message does not fit ${message}: ${error.message}`);
+  await demandNothing();
+}
+
+async function unavailable({ unavailable, works }: CheckProviderOptions): Promise<void> {
+  if (!unavailable) throw new CheckSkip("no `unavailable` was given");
+  demandCode(await failure(() => unavailable().start(works)), "PROVIDER_UNAVAILABLE");
+}
+
+async function callerEnds({ create, works }: CheckProviderOptions, signal: NodeJS.Signals): Promise<void> {
+  const { descriptor } = create();
+  if (!descriptor) throw new CheckSkip("the provider has no `descriptor`, so another process cannot make it");
+  const caller = await startCaller(descriptor, works);
+  demand(await until(() => answers(caller.url)), `${caller.url} does not answer`);
+  await endCaller(caller, signal);
+  const left = async (): Promise<number> => (await leftBy(caller.pid)).length;
+  await until(async () => (await left()) === 0 && !(await answers(caller.url)));
+  demand((await left()) === 0, `${await left()} are left ${WAIT_MS} ms after the caller got ${signal}`);
+  demand(!(await answers(caller.url)), `${caller.url} still answers`);
+}
+
+async function failure(work: () => Promise<unknown>): Promise<Error> {
+  try {
+    const started = await work();
+    if (typeof started === "object" && started && "close" in started) await (started as StartedServer).close();
+  } catch (error) {
+    return error as Error;
+  }
+  return new Error("it started");
+}
+
+function demandCode(error: Error, code: ProviderError["code"]): void {
+  const isIt = error instanceof OpenEnvError && error.code === code;
+  demand(isIt && error instanceof ProviderError, `instead of a ProviderError ${code} came ${String(error)}`);
+}
+
+async function demandNothing(): Promise<void> {
+  await until(async () => (await leftByThis()).length === 0);
+  const left = await leftByThis();
+  demand(left.length === 0, `left behind: ${left.map(({ provider, id }) => `${provider} ${id}`).join(", ")}`);
+}
+
+const leftByThis = () => leftBy(process.pid);
+
+async function leftBy(pid: number) {
+  return (await listOrphans()).found.filter(({ owner }) => owner.pid === pid);
+}
+
+/** Whether it came true in time. */
+async function until(condition: () => Promise<boolean>): Promise<boolean> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!(await condition())) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return true;
+}
+
+async function answers(url: string): Promise<boolean> {
+  return fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,179 @@
+import { ConfigError, httpUrl, isTaken, ProviderError, stopSeconds } from "openenv-ts/internal";
+import { rejectReplicas, rejectSource } from "../lifecycle/check-options.js";
+import { makeRemovable } from "../lifecycle/make-removable.js";
+import { startEnvironment } from "../lifecycle/start.js";
+import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import { registerOrphans } from "../orphans/reaper.js";
+import type { Provider, StartedServer, StartSpec } from "../provider.js";
+import { type EngineAddress, findEngine } from "./connection.js";
+import { containerName, portCandidates, renderContainer } from "./container.js";
+import { createEngine, type Engine, EngineError } from "./engine.js";
+import { checkImage, obtainImage } from "./image.js";
+import { readContainerLogs } from "./logs.js";
+import { type ContainerSettings, type DockerProviderOptions, parseOptions } from "./options.js";
+import { removeContainer } from "./orphans.js";
+
+/**
+ * Starts an image as a container of the engine that the docker command would use, its port on 127.0.0.1. The port inside
+ * is the one at which a reset is answered. The container has only the variables of its image and of `env`, and is
+ * stopped and removed by `close()`, and when this process ends, whatever ends that.
+ * @throws ConfigError for an option that it does not have or that is wrong.
+ * @example
+ * await using server = await dockerProvider({ memory: "512m", cpus: 1 }).start({ image: "echo-env" });
+ * await using env = await connect(server.url, echo);
+ */
+export function dockerProvider(options: DockerProviderOptions = {}): Provider {
+  const settings = parseOptions(options);
+  const descriptor = { module: import.meta.url, factory: "dockerProvider", options };
+  return { name: NAME, descriptor, start: (spec) => startContainer(spec, settings) };
+}
+
+const NAME = "docker";
+/** That the engine gets for its own part of ending a container. */
+const ANSWER_MS = 60_000;
+
+async function startContainer(spec: StartSpec, settings: ContainerSettings): Promise<StartedServer> {
+  rejectReplicas(NAME, spec);
+  if (!("image" in spec)) {
+    rejectSource(
+      NAME,
+      "an image",
+      "build one from the folder (`openenv build`), or use processProvider() or uvProvider()",
+    );
+  }
+  const { env } = spec;
+  const image = checkImage(spec.image);
+  return startEnvironment(NAME, spec, async (start) => {
+    const address = findEngine(process.env);
+    checkReach(address, settings);
+    const engine = createEngine(address);
+    const config = await obtainImage(engine, image, { pull: settings.pull, platform: settings.platform, start });
+    const ports = await choosePorts(settings, portCandidates(settings, config, env));
+    const name = containerName(image);
+    start.progress(`creating a container of ${image}`);
+    start.onCleanup(registerOrphans({ ...ORPHANS, options: address }));
+    const container = { body: renderContainer({ image, env, ports, settings }), platform: settings.platform };
+    await makeRemovable(
+      start,
+      () => create(engine, name, container),
+      () => removeContainer(engine, name),
+    );
+    start.running({ logs: () => readContainerLogs(engine, name) });
+    start.progress(`starting the container ${name}`);
+    await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(rejected);
+    const limit = stopSeconds({ ...config.env, ...env });
+    // A failed start has nobody to wait for.
+    start.onCleanup(() => (start.failed ? undefined : stop(engine, name, limit)));
+    return {
+      url: await findUrls({ engine, name, ports, settings, start }),
+      logs: () => readContainerLogs(engine, name),
+      ended: (signal) => waitForEnd(engine, name, signal),
+    } satisfies ServerHandle;
+  });
+}
+
+const ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createDockerOrphanFinder" satisfies keyof typeof import("./orphans.js"),
+};
+
+/** What else listens on the host's network must not be taken for the container; and one port cannot stand for several. */
+async function choosePorts({ network, port }: ContainerSettings, candidates: readonly number[]): Promise<number[]> {
+  if (network !== "host") {
+    if (port === 0 || candidates.length === 1) return [...candidates];
+    throw new ConfigError(
+      `The image may listen on ${candidates.join(", ")}: with \`port\`, name the one inside with \`containerPort\`.`,
+    );
+  }
+  const taken = await Promise.all(candidates.map(isTaken));
+  const free = candidates.filter((_, index) => !taken[index]);
+  if (free.length > 0) return free;
+  throw new ProviderError(
+    "START_FAILED",
+    `On the host's network port ${candidates.join(", ")} is taken; name a free one with PORT in \`env\`.`,
+  );
+}
+
+/** An engine on another machine publishes ports there, and its loopback is not ours. */
+function checkReach({ name, host }: EngineAddress, { publishOn }: ContainerSettings): void {
+  const isLocal = host === undefined || ["localhost", "127.0.0.1", "::1"].includes(host);
+  if (isLocal || !publishOn.startsWith("127.")) return;
+  throw new ConfigError(
+    `The engine ${name} is on another machine, whose 127.0.0.1 cannot be reached from here: name an address of that ` +
+      "machine with `publishOn`. Everybody who reaches that address reaches the environment.",
+  );
+}
+
+async function create(
+  engine: Engine,
+  name: string,
+  { body, platform }: { body: unknown; platform: string | undefined },
+): Promise<void> {
+  await engine.ask("POST", "/containers/create", { query: { name, platform }, body }).catch(rejected);
+}
+
+/** What the engine does not do, in its own words. */
+function rejected(error: unknown): never {
+  if (!(error instanceof EngineError)) throw error;
+  const taken = /port is already allocated|address already in use/.test(error.message);
+  const advice = taken ? " Leave `port` out to get a free one." : "";
+  const text = `The container cannot be started: ${error.message.replace(/\.$/, "")}.${advice}`;
+  throw new ProviderError("START_FAILED", text, { cause: error });
+}
+
+/** Its sessions are closed in order; it is killed after so many seconds. */
+async function stop(engine: Engine, name: string, seconds: number): Promise<void> {
+  const call = { query: { t: String(seconds) }, timeoutMs: seconds * 1_000 + ANSWER_MS };
+  await engine.ask("POST", `/containers/${name}/stop`, call).catch((error: unknown) => {
+    if (!(error instanceof EngineError)) throw error;
+  });
+}
+
+interface Inspected {
+  State: { Running: boolean; OOMKilled: boolean; ExitCode: number; Error: string };
+  NetworkSettings: { Ports?: Record<string, { HostIp: string; HostPort: string }[] | null> | null };
+}
+
+interface Published {
+  engine: Engine;
+  name: string;
+  ports: readonly number[];
+  settings: ContainerSettings;
+  start: StartContext;
+}
+
+async function findUrls({ engine, name, ports, settings, start }: Published): Promise<string[]> {
+  const { publishOn, network } = settings;
+  const remote = engine.address.host;
+  if (network === "host") return ports.map((port) => `http://${remote ?? "127.0.0.1"}:${port}`);
+  const { NetworkSettings: found } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, {
+    signal: start.signal,
+  });
+  const host = ["0.0.0.0", "::", ""].includes(publishOn) ? (remote ?? "127.0.0.1") : publishOn;
+  const published = ports.flatMap((port) => found.Ports?.[`${port}/tcp`]?.[0]?.HostPort ?? []);
+  if (published.length === 0) throw await noPort(engine, name, start);
+  return published.map((port) => httpUrl(host, port));
+}
+
+/** A container that has ended publishes nothing any more; some networks never do. */
+async function noPort(engine: Engine, name: string, { signal }: StartContext): Promise<ProviderError> {
+  const { State: state } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, { signal });
+  const text = state.Running ? "Its network publishes no port on this machine" : describeEnd(state);
+  return new ProviderError("START_FAILED", `${text}.`);
+}
+
+function describeEnd({ OOMKilled, ExitCode: code, Error: reason }: Inspected["State"]): string {
+  if (OOMKilled) return "The container was killed because it wanted more memory than it may have";
+  return `The container exited with code ${code}${reason && ` (${reason})`}`;
+}
+
+async function waitForEnd(engine: Engine, name: string, signal: AbortSignal): Promise<string> {
+  try {
+    await engine.ask("POST", `/containers/${name}/wait`, { signal });
+    const { State: state } = await engine.ask<Inspected>("GET", `/containers/${name}/json`, { signal });
+    return describeEnd(state);
+  } catch (error) {
+    if (signal.aborted) return new Promise(() => {});
+    throw error;
+  }
+}

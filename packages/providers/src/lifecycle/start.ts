@@ -1,0 +1,171 @@
+import { ConfigError, ProviderError, settled } from "openenv-ts/internal";
+import { DEFAULT_START_TIMEOUT_MS, type StartedServer, type StartSpec } from "../provider.js";
+import { checkSpec } from "./check-options.js";
+import { type CleanupStack, createCleanupStack } from "./cleanup-stack.js";
+import { createDeadline, type Deadline } from "./deadline.js";
+import { waitReady } from "./ready.js";
+import type { ServerHandle, StartContext } from "./start-context.js";
+
+/**
+ * The one way to start anything: acquire, wait until a reset over the WebSocket is answered, release. One deadline covers
+ * the whole start; whatever fails, all that was acquired is released before the error is thrown.
+ * @throws ProviderError, or the ConfigError that `acquire` throws.
+ */
+export async function startEnvironment(
+  provider: string,
+  spec: StartSpec,
+  acquire: (start: StartContext) => Promise<ServerHandle>,
+): Promise<StartedServer> {
+  checkSpec(provider, spec);
+  const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal, onProgress } = spec;
+  const deadline = createDeadline(timeoutMs, signal);
+  const cleanup = createCleanupStack();
+  const attempt: Attempt = { provider, spec, deadline, stage: "beginning", source: undefined, failed: false };
+  const progress = (stage: string): void => {
+    attempt.stage = stage;
+    onProgress?.(stage);
+  };
+  const running = (source: Pick<ServerHandle, "logs">): void => {
+    attempt.source = source;
+  };
+  try {
+    deadline.signal.throwIfAborted();
+    const work = acquire({
+      signal: deadline.signal,
+      get failed() {
+        return attempt.failed;
+      },
+      onCleanup: cleanup.add,
+      progress,
+      running,
+    });
+    const acquired = await endedInTime(work, deadline);
+    running(acquired);
+    progress("waiting for the answer to a reset");
+    const url = await waitReady(acquired, deadline.signal);
+    return createStarted({ ...acquired, url }, { provider, spec, cleanup });
+  } catch (error) {
+    throw await failStart(error, attempt, cleanup);
+  } finally {
+    deadline.end();
+  }
+}
+
+/** The last lines of a log that an error's message shows. */
+const SHOWN_LINES = 20;
+const MAX_LOG_BYTES = 64 * 1024;
+const LOG_WAIT_MS = 3_000;
+/** How long an `acquire` may take to notice that it was given up; what it registers later is released at once. */
+const GIVE_UP_MS = 5_000;
+
+interface Attempt {
+  provider: string;
+  spec: StartSpec;
+  deadline: Deadline;
+  stage: string;
+  source: Pick<ServerHandle, "logs"> | undefined;
+  failed: boolean;
+}
+
+type Ready = ServerHandle & { url: string };
+
+interface Owned {
+  provider: string;
+  spec: StartSpec;
+  cleanup: CleanupStack;
+}
+
+async function endedInTime(work: Promise<ServerHandle>, deadline: Deadline): Promise<ServerHandle> {
+  try {
+    return await deadline.race(work);
+  } catch (error) {
+    await settled(work, GIVE_UP_MS);
+    throw error;
+  }
+}
+
+function createStarted(acquired: Ready, { provider, spec, cleanup }: Owned): StartedServer {
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= cleanup.run().then((failures) => {
+      if (failures.length > 0) throw explainCleanup(failures);
+    });
+    return closing;
+  };
+  const { ended } = acquired;
+  return {
+    url: acquired.url,
+    ...(ended && {
+      ended: async (signal: AbortSignal) => hideSecrets(`${provider}: ${await ended(signal)}`, spec.env),
+    }),
+    logs: async () => hideSecrets((await acquired.logs()).slice(-MAX_LOG_BYTES), spec.env),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function explainCleanup(failures: readonly Error[]): Error {
+  const reasons = failures.map(({ message }) => message).join("; ");
+  return new ProviderError(
+    "RELEASE_FAILED",
+    `Not everything could be removed: ${reasons}. \`openenv ps\` shows what is left, \`openenv prune\` removes it.`,
+    { cause: failures[0] },
+  );
+}
+
+/** Reads the log before anything is removed, releases, and says what happened. */
+async function failStart(error: unknown, attempt: Attempt, cleanup: CleanupStack): Promise<Error> {
+  attempt.failed = true;
+  const logs = await readLogs(attempt);
+  const failures = await cleanup.run();
+  if (error instanceof ConfigError && failures.length === 0) return error;
+  const { code, message } = explain(error, attempt);
+  const shown = logs.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
+  const text = [
+    failures.length > 0 ? `${message} ${explainCleanup(failures).message}` : message,
+    ...(shown ? [`The last lines of its log:\n${shown}`] : []),
+  ];
+  return new ProviderError(code, text.join("\n"), { logs, cause: error });
+}
+
+async function readLogs({ source, spec }: Attempt): Promise<string> {
+  let logs = "";
+  const reading = source?.logs().then((text) => {
+    logs = text;
+  });
+  if (reading) await settled(reading, LOG_WAIT_MS);
+  return hideSecrets(logs.slice(-MAX_LOG_BYTES), spec.env);
+}
+
+function explain(error: unknown, { provider, deadline, stage }: Attempt): Pick<ProviderError, "code" | "message"> {
+  if (deadline.reason === "abort")
+    return { code: "ABORTED", message: `The ${provider} start was aborted while ${stage}.` };
+  if (deadline.reason === "time") {
+    return {
+      code: "START_TIMEOUT",
+      message: `The ${provider} start took longer than ${deadline.timeoutMs} ms: it ended while ${stage}${because(error)}. Raise \`timeoutMs\` if it only needs longer.`,
+    };
+  }
+  if (error instanceof ProviderError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: error instanceof ConfigError ? error.code : "START_FAILED", message };
+}
+
+/** What was last seen of a server that never became ready. */
+function because(error: unknown): string {
+  return error instanceof ProviderError ? ` (${error.message})` : "";
+}
+
+/** More than is a secret for sure (isSecretName): a word too many that is hidden costs nothing, a key that is shown does. */
+const MAY_BE_SECRET = /token|secret|passw|passphrase|credential|key|auth/i;
+/** Shorter values (`1`, `true`) would take ordinary words out of a log. */
+const LEAST_LENGTH = 6;
+
+/** The text without the values of variables that are secrets by their name. */
+function hideSecrets(text: string, env: Readonly<Record<string, string>> = {}): string {
+  let hidden = text;
+  for (const [name, value] of Object.entries(env)) {
+    if (MAY_BE_SECRET.test(name) && value.length >= LEAST_LENGTH) hidden = hidden.replaceAll(value, `<${name}>`);
+  }
+  return hidden;
+}

@@ -1,0 +1,2 @@
+export { findManifest, readManifest } from "./read-manifest.js";
+export { MANIFEST_FILE, type Manifest } from "./schema.js";

@@ -1,0 +1,45 @@
+import { SETTINGS, TOKENS } from "openenv-ts/internal";
+import { expect, test } from "vitest";
+import { objectToVariable, SETTABLE_SETTINGS } from "./variable-policy.js";
+
+test.each([
+  "FACTOR",
+  "TEXTARENA_ENV_ID",
+  "SANDBOX_TIMEOUT",
+  "MAX_OUTPUT_LENGTH",
+  "PIPELINE_DEPTH",
+  "JUDGE_URL",
+  "NODES",
+])("%s is a variable of an environment", (name) => expect(objectToVariable(name)).toBeUndefined());
+
+test.each(["MAX_CONCURRENT_ENVS", "SESSION_TIMEOUT", "ISOLATION", "WORKERS"])("%s is size or behavior", (name) => {
+  expect(objectToVariable(name)).toBeUndefined();
+});
+
+test.each([
+  ...[
+    "ALLOWED_ORIGINS",
+    "ALLOWED_HOSTS",
+    "HOST",
+    "ENV_README_PATH",
+    "LOG_LEVEL",
+    "MAX_MESSAGE_BYTES",
+    "MAX_MESSAGE_ITEMS",
+    "SPACE_HOST",
+  ],
+  ...["OPENENV_SANDBOX_REQUIRE", "OPENENV_OPERATOR_TOKEN_FILE", "OPENENV_OF_TOMORROW", "HF_ENDPOINT"],
+  ...["NODE_OPTIONS", "node_options", "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED", "npm_config_registry"],
+  ...["PATH", "Path", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "GIT_SSH_COMMAND", "BASH_ENV"],
+  ...["HTTP_PROXY", "https_proxy", "ALL_PROXY", "SSLKEYLOGFILE", "SSL_CERT_FILE", "DOCKER_HOST", "GLIBC_TUNABLES"],
+])("%s is not a variable that a manifest may set", (name) => {
+  expect(objectToVariable(name)).toContain("remove it");
+});
+
+test("every setting that the server reads is either settable by a manifest or refused", () => {
+  const names = Object.values({ ...SETTINGS, ...TOKENS }).flatMap((setting) =>
+    "variable" in setting ? [setting.variable as string] : [],
+  );
+  expect(names.length).toBeGreaterThan(20);
+  const undecided = names.filter((name) => !SETTABLE_SETTINGS.has(name) && objectToVariable(name) === undefined);
+  expect(undecided).toEqual([]);
+});

@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { ProviderError } from "openenv-ts/internal";
+import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import { registerOrphans } from "../orphans/reaper.js";
+import { endGroup, signalGroup } from "./group.js";
+import { createRecord, removeRecord, writeRecord } from "./records.js";
+import { createTail } from "./tail.js";
+
+export interface LaunchOptions {
+  provider: string;
+  /** What `openenv ps` shows as its source. */
+  source: string;
+  command: string;
+  args: readonly string[];
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** A channel for messages beside the three streams; when it closes, its end asks the process to finish. */
+  channel?: boolean;
+}
+
+export interface LaunchedProcess extends Omit<Required<ServerHandle>, "url" | "headers"> {
+  readonly pid: number;
+  /** The first message of the process on its channel. @throws ProviderError when it ends before. */
+  message(signal: AbortSignal): Promise<unknown>;
+  /** For `openenv ps`. */
+  noteUrl(url: string): void;
+}
+
+/** What a process gets to end in order, before its whole group is killed. */
+const GRACE_MS = 5_000;
+
+/**
+ * Starts a process in a group of its own. The group ends with the release of the start, and with this process whatever
+ * ends that.
+ * @throws ProviderError PROVIDER_UNAVAILABLE when the command cannot be run.
+ */
+export async function launch(start: StartContext, task: LaunchOptions): Promise<LaunchedProcess> {
+  start.onCleanup(registerOrphans(PROCESS_ORPHANS));
+  const tail = createTail();
+  const child = spawn(task.command, task.args, {
+    cwd: task.cwd,
+    env: task.env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe", ...(task.channel ? (["ipc"] as const) : [])],
+  });
+  const failure = new Promise<Error>((resolve) => child.once("error", resolve));
+  if (child.pid === undefined) throw cannotRun(task, await failure);
+  const { pid } = child;
+  const record = createRecord(pid, task);
+  const { pidStart } = record;
+  const exited = once(child, "exit").then(([code, signal]) =>
+    code === null ? `The process was ended by ${signal}` : `The process exited with code ${code}`,
+  );
+  const drained = Promise.all([tail.follow(child.stdout as Readable), tail.follow(child.stderr as Readable)]);
+  start.onCleanup(async () => {
+    await end(child, { pidStart, exited, graceMs: start.failed ? 0 : GRACE_MS });
+    await removeRecord(record.id);
+  });
+  writeRecord(record);
+  letGo(child);
+  const logs = async (): Promise<string> => {
+    // What a process wrote before its end may still be in the pipe.
+    if (child.exitCode !== null || child.signalCode !== null) await Promise.race([drained, pause(DRAIN_MS)]);
+    return tail.text;
+  };
+  start.running({ logs });
+  return {
+    pid,
+    logs,
+    ended: () => exited,
+    message: (signal) => firstMessage(child, exited, signal),
+    noteUrl: (url) => writeRecord({ ...record, url }),
+  };
+}
+
+/** Finds what was written down. */
+export const PROCESS_ORPHANS = {
+  module: new URL("./orphans.js", import.meta.url).href,
+  factory: "createProcessOrphanFinder" satisfies keyof typeof import("./orphans.js"),
+  options: {},
+};
+const DRAIN_MS = 500;
+
+function cannotRun({ command }: LaunchOptions, error: Error): ProviderError {
+  return new ProviderError("PROVIDER_UNAVAILABLE", `${command} cannot be run: ${error.message}.`, { cause: error });
+}
+
+/** A script that forgets to close ends all the same; its process ends with it. */
+function letGo(child: ChildProcess): void {
+  child.unref();
+  child.channel?.unref();
+  for (const stream of [child.stdout, child.stderr]) (stream as unknown as { unref(): void }).unref();
+}
+
+interface End {
+  pidStart: string;
+  exited: Promise<string>;
+  graceMs: number;
+}
+
+async function end(child: ChildProcess, { pidStart, exited, graceMs }: End): Promise<void> {
+  const { pid } = child;
+  if (pid === undefined) return;
+  child.ref();
+  if (child.connected) {
+    child.disconnect();
+    await Promise.race([exited, pause(graceMs)]);
+    signalGroup(pid, "SIGKILL");
+  }
+  await endGroup(pid, pidStart, graceMs);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}
+
+async function firstMessage(child: ChildProcess, exited: Promise<string>, signal: AbortSignal): Promise<unknown> {
+  const ended = exited.then((reason): never => {
+    throw new ProviderError("START_FAILED", `${reason} before it listened.`);
+  });
+  const [message] = (await Promise.race([once(child, "message", { signal }), ended])) as unknown[];
+  return message;
+}

@@ -1,0 +1,110 @@
+import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { Boundary } from "../parts/loading/boundary.js";
+import { Loading } from "../parts/loading/loading.js";
+import { Notice } from "../parts/notice.js";
+import { TokenForm } from "../parts/token-form.js";
+import { Play } from "../play/play.js";
+import { keepToken, tabToken } from "../server/token.js";
+import { useFetched } from "../use-fetched.js";
+import { VIEWS } from "../views.js";
+import { AppBar } from "./app-bar.js";
+import { focusContent } from "./focus-content.js";
+import { ShortcutsDialog } from "./shortcuts-dialog.js";
+
+/** The page: the application bar, and the view that the address names. */
+export function App() {
+  const [play] = useState(() => new Play());
+  const { sessions } = useSyncExternalStore(play.subscribe, () => play.snapshot().connection);
+  const { value: info, problem, needsToken, load } = useFetched<WebInfo>("/web/info", sessions);
+  const schema = useFetched<SchemaBody>("/schema", sessions);
+  const path = useHash();
+  const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
+  useEffect(() => {
+    document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
+  }, [view, info]);
+  // No page can play here: the place is for those who can.
+  useEffect(() => {
+    if (info?.guarded) play.leave(false);
+  }, [info?.guarded, play]);
+  const takeToken = (token: string): void => {
+    keepToken(token);
+    load();
+    schema.load();
+  };
+  const toContent = (event: { preventDefault(): void }): void => {
+    event.preventDefault();
+    focusContent();
+  };
+  return (
+    <>
+      <a className="skip" href="#main" onClick={toContent}>
+        Skip to content
+      </a>
+      <div className={`app ${view.path === "play" ? "app--fixed" : ""}`}>
+        <AppBar info={info} current={view.path} play={play} />
+        {needsToken ? <ClientAccess onToken={takeToken} /> : null}
+        {problem && !needsToken ? (
+          <Notice
+            tone="bad"
+            bar
+            title="The environment information could not be read."
+            actions={<Retry onClick={load} />}
+          >
+            {problem}
+          </Notice>
+        ) : null}
+        {info || problem ? null : <Loading what="the page" />}
+        {info
+          ? VIEWS.map(({ path: name, label, Component }) =>
+              // Play stays, with what is typed and open in it.
+              name === view.path || name === "play" ? (
+                <div key={name} className="view" hidden={name !== view.path}>
+                  <Boundary what={label}>
+                    <Component info={info} play={play} schema={schema} />
+                  </Boundary>
+                </div>
+              ) : null,
+            )
+          : null}
+      </div>
+      <ShortcutsDialog />
+    </>
+  );
+}
+
+/** A server with a client token returns nothing about itself without one. */
+function ClientAccess({ onToken }: { onToken(token: string): void }) {
+  const problem = tabToken() === undefined ? null : "The server rejected this token.";
+  return (
+    <main className="page" id="main" tabIndex={-1}>
+      <section className="card">
+        <div className="empty">
+          <h2 className="empty__title">This server requires a token</h2>
+          <p>
+            Paste the value of <code>OPENENV_CLIENT_TOKEN</code>, with which the server was started; it is kept in this
+            tab only, and a cookie opens the documentation of the server. The operator's token opens the page as well.
+          </p>
+          <TokenForm label="Token" problem={problem} onToken={onToken} />
+        </div>
+      </section>
+    </main>
+  );
+}
+
+function Retry({ onClick }: { onClick(): void }) {
+  return (
+    <button type="button" className="btn btn--sm" onClick={onClick}>
+      Try again
+    </button>
+  );
+}
+
+function useHash(): string {
+  return useSyncExternalStore(subscribeHash, () => location.hash.replace(/^#\/?/, ""));
+}
+
+function subscribeHash(listener: () => void): () => void {
+  addEventListener("hashchange", listener);
+  return () => removeEventListener("hashchange", listener);
+}

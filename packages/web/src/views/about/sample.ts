@@ -1,0 +1,39 @@
+import { isObject, sampleValue } from "openenv-ts/internal";
+import { isToolAction, type JsonObject, type SchemaBody, type WebInfo } from "openenv-ts/protocol";
+import { createValidator } from "../../form/validator.js";
+import type { Timeline } from "../../play/timeline.js";
+
+/** Longer ones make a snippet that nobody reads, characters of JSON. */
+const MOST_LENGTH = 600;
+
+/** An action to show: the last one that went well in this tab, else the plainest that the schema allows. */
+export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeline): JsonObject {
+  const sent = timeline.steps.findLast(
+    ({ kind, failure, action }) =>
+      kind === "step" && failure === undefined && JSON.stringify(action).length <= MOST_LENGTH,
+  );
+  if (sent) return sent.action;
+  const [tool] = schema.tools ?? [];
+  if (!info.tools_only || !tool) return sampleObject(schema.action);
+  return { type: "call_tool", tool_name: tool.name, arguments: sampleObject(tool.input_schema) };
+}
+
+/** Whether the schema of this server takes it: of what only the server checks, it says nothing. */
+export function fitsSchema({ action: own, tools = [] }: SchemaBody, action: JsonObject): boolean {
+  const tool = isToolAction(action) ? tools.find(({ name }) => name === action["tool_name"]) : undefined;
+  const { errors } = createValidator(tool?.input_schema ?? own).validateFormData(
+    tool ? action["arguments"] : action,
+    {},
+  );
+  return errors.length === 0;
+}
+
+/** The options without which a reset is refused. */
+export function sampleReset({ reset_options }: WebInfo): JsonObject {
+  return reset_options === null ? {} : sampleObject(reset_options);
+}
+
+function sampleObject(schema: JsonObject): JsonObject {
+  const value = sampleValue(schema);
+  return isObject(value) ? value : {};
+}

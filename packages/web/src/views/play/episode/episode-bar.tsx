@@ -1,0 +1,158 @@
+import type { WebInfo } from "openenv-ts/protocol";
+import { useState } from "react";
+import { Icon } from "../../../parts/icon.js";
+import { Menu } from "../../../parts/menu.js";
+import { CopyButton } from "../../../parts/text/copy-button.js";
+import { formatReward, inWords } from "../../../parts/text/format.js";
+import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
+import type { TimelineEpisode } from "../../../play/timeline.js";
+import { ResetOptions } from "./reset-options.js";
+import type { TimelineFiles } from "./use-files.js";
+
+interface EpisodeBarProps {
+  info: WebInfo;
+  play: Play;
+  shown: PlaySnapshot;
+  files: TimelineFiles;
+}
+
+/** Reset, and the facts of the episode. */
+export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
+  const [options, setOptions] = useState(false);
+  const timeline = play.shown();
+  const selected = timeline.steps[shown.selected];
+  const episode = shown.imported && selected ? timeline.episodes[selected.episode] : timeline.episodes.at(-1);
+  const free = isFree(shown);
+  const hasSteps = shown.timeline.steps.length > 0;
+  const done = episode?.status === "done" && !shown.imported;
+  return (
+    <section className="episode" aria-label="Episode">
+      <div className="split">
+        <button
+          type="button"
+          className={`btn ${done ? "btn--primary" : ""}`}
+          aria-disabled={free ? undefined : true}
+          onClick={() => free && void play.reset({})}
+        >
+          <Icon name="again" />
+          Reset<kbd>R</kbd>
+        </button>
+        <div className="pop">
+          <button
+            type="button"
+            id="reset-options"
+            className="btn"
+            aria-label="Reset options"
+            title="Reset options (Shift R)"
+            aria-expanded={options}
+            onClick={() => setOptions(!options)}
+          >
+            <Icon name="down" />
+          </button>
+        </div>
+        {options ? <ResetOptions info={info} play={play} free={free} onClose={() => setOptions(false)} /> : null}
+      </div>
+      <StatusBadge episode={episode} />
+      {episode ? <Facts episode={episode} hasTasks={info.tasks} /> : null}
+      <span className="grow" />
+      <Menu label="More: import, export" className="only-md">
+        <FileButtons files={files} hasSteps={hasSteps} />
+      </Menu>
+      <div className="files hide-md">
+        <FileButtons files={files} hasSteps={hasSteps} />
+      </div>
+    </section>
+  );
+}
+
+function FileButtons({ files, hasSteps }: { files: TimelineFiles; hasSteps: boolean }) {
+  return (
+    <>
+      <button type="button" className="btn btn--ghost" onClick={files.choose}>
+        <Icon name="open" />
+        Import
+      </button>
+      <button
+        type="button"
+        className="btn btn--ghost"
+        aria-disabled={hasSteps ? undefined : true}
+        title={hasSteps ? undefined : "There is nothing to export yet"}
+        onClick={files.save}
+      >
+        <Icon name="save" />
+        Export
+      </button>
+    </>
+  );
+}
+
+function Facts({ episode, hasTasks }: { episode: TimelineEpisode; hasTasks: boolean }) {
+  const { id, reset, steps, total } = episode;
+  const { seed, split, index } = reset;
+  return (
+    <dl className="facts">
+      {id === null ? null : (
+        <div className="hide-sm">
+          <dt>Episode</dt>
+          <dd>
+            <span className="mono" title={id}>
+              {id.slice(0, 8)}
+            </span>
+            <CopyButton what="episode id" text={() => id} />
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Seed</dt>
+        <dd>{seed === undefined ? "none" : inWords(seed)}</dd>
+      </div>
+      {hasTasks ? (
+        <div>
+          <dt>Task</dt>
+          <dd>
+            {split === undefined ? (
+              "none"
+            ) : (
+              <span>
+                <bdi>{inWords(split)}</bdi> / <bdi>{inWords(index ?? "any")}</bdi>
+              </span>
+            )}
+          </dd>
+        </div>
+      ) : null}
+      <div>
+        <dt>Steps</dt>
+        <dd>
+          <strong>{steps}</strong>
+        </dd>
+      </div>
+      <div>
+        <dt>Total reward</dt>
+        <dd>
+          <strong>{formatReward(total)}</strong>
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+/** The status of an episode as a word. */
+export function StatusBadge({ episode }: { episode: TimelineEpisode | undefined }) {
+  switch (episode?.status) {
+    case undefined:
+      return <span className="badge">Not started</span>;
+    case "in progress":
+      return <span className="badge badge--live">In progress</span>;
+    case "done":
+      return (
+        <span className="badge badge--ok">
+          <Icon name="check" />
+          Done
+        </span>
+      );
+    case "stopped":
+      return <span className="badge">Stopped</span>;
+    case "cut off":
+      return <span className="badge badge--wait">Cut off</span>;
+  }
+}

@@ -1,0 +1,74 @@
+import type { WebInfo } from "openenv-ts/protocol";
+import { Notice } from "../../../parts/notice.js";
+import { count } from "../../../parts/text/format.js";
+import type { Play, PlaySnapshot } from "../../../play/play.js";
+import type { TimelineFiles } from "./use-files.js";
+
+interface ImportedNoticeProps {
+  info: WebInfo;
+  play: Play;
+  shown: PlaySnapshot;
+  files: TimelineFiles;
+  replaying: boolean;
+  onReplay(): void;
+}
+
+/** Of the names of other environments, characters. */
+const LENGTH = 200;
+
+/** The timeline on the screen is that of a file, or a file could not be read. */
+export function ImportedNotice({ info, play, shown, files, replaying, onReplay }: ImportedNoticeProps) {
+  const { imported } = shown;
+  const others = imported?.environments.filter((name) => name !== info.name) ?? [];
+  return (
+    <>
+      {files.problem ? (
+        <Notice
+          tone="bad"
+          bar
+          title="The file could not be read."
+          actions={
+            <button type="button" className="btn btn--ghost btn--sm" onClick={files.forget}>
+              Close
+            </button>
+          }
+        >
+          {files.problem}
+        </Notice>
+      ) : null}
+      {imported ? (
+        <Notice
+          tone={others.length > 0 ? "wait" : "info"}
+          icon="open"
+          bar
+          title={imported.name}
+          actions={
+            <>
+              {replaying ? null : (
+                <button type="button" className="btn btn--sm" onClick={onReplay}>
+                  Replay
+                </button>
+              )}
+              <button type="button" className="btn btn--ghost btn--sm" onClick={() => play.show(undefined)}>
+                Back to the session
+              </button>
+            </>
+          }
+        >
+          Read-only: {count(imported.timeline.episodes.length, "episode")},{" "}
+          {count(
+            imported.timeline.episodes.reduce((sum, { steps, stepsAfter }) => sum + steps + stepsAfter, 0),
+            "step",
+          )}
+          .
+          {others.length > 0 ? (
+            <>
+              {" "}
+              Recorded with <bdi>{others.join(", ").slice(0, LENGTH)}</bdi>, this is <bdi>{info.name}</bdi>.
+            </>
+          ) : null}
+        </Notice>
+      ) : null}
+    </>
+  );
+}

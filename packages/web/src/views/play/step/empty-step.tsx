@@ -1,0 +1,34 @@
+import type { WebInfo } from "openenv-ts/protocol";
+import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
+
+/** Nothing has happened yet: what this is, and the one next thing. */
+export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; shown: PlaySnapshot }) {
+  const free = isFree(shown);
+  return (
+    <section className="pane pane--step" aria-labelledby="step-h">
+      <div className="empty">
+        <h2 id="step-h" className="empty__title">
+          {info.description.replace(/\.$/, "") || info.name}
+        </h2>
+        <p>
+          You get a separate session. Reset starts an episode; then send actions and watch what comes back, the reward
+          and the state.
+        </p>
+        <div className="acts">
+          <button
+            type="button"
+            className="btn btn--primary"
+            aria-disabled={free ? undefined : true}
+            onClick={() => free && void play.reset({})}
+          >
+            Reset<kbd>R</kbd>
+          </button>
+          <a className="btn btn--ghost" href="#/about">
+            {info.readme === null ? "Use" : "Read about"} <bdi>{info.name}</bdi>
+            {info.readme === null ? " from code" : ""}
+          </a>
+        </div>
+      </div>
+    </section>
+  );
+}

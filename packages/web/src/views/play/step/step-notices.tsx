@@ -1,0 +1,121 @@
+import type { WebInfo } from "openenv-ts/protocol";
+import { Notice } from "../../../parts/notice.js";
+import { CopyButton } from "../../../parts/text/copy-button.js";
+import { count, formatReward } from "../../../parts/text/format.js";
+import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
+import { needsReset, type TimelineStep, wasLastOfSession } from "../../../play/timeline.js";
+
+interface FailureNoticeProps extends DoneNoticeProps {
+  info: WebInfo;
+}
+
+interface DoneNoticeProps {
+  play: Play;
+  shown: PlaySnapshot;
+  step: TimelineStep;
+}
+
+/** Codes after which the server has no session; a `TIMEOUT` may leave it. */
+const ENDED: readonly string[] = ["ISOLATE_LOST", "SESSION_ERROR", "SESSION_LOST", "ABORTED"];
+
+/** What failed, what stays true, and what can be done. A failure is never shown as a reward of 0. */
+export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
+  const { failure, kind, action, exchange } = step;
+  if (!failure) return null;
+  const free = isFree(shown);
+  const ended = ENDED.includes(failure.code) || wasLastOfSession(play.shown(), step);
+  const canRepeat = free && (kind === "reset" || !needsReset(shown.timeline, info));
+  const issues = failure.issues.map(
+    ({ loc, msg }) => `${loc.join(".") || (kind === "reset" ? "options" : "action")}: ${msg}`,
+  );
+  // The message is the first of them again.
+  const told = issues.length > 0 ? issues.join("; ") : failure.message;
+  return (
+    <div className="block">
+      <Notice
+        tone="bad"
+        title={titleOf(failure.code, kind)}
+        actions={
+          <>
+            <button
+              type="button"
+              className="btn btn--sm"
+              aria-disabled={canRepeat ? undefined : true}
+              onClick={() => canRepeat && void (kind === "reset" ? play.reset(action) : play.send(action))}
+            >
+              Send again
+            </button>
+            {kind === "step" ? (
+              <button
+                type="button"
+                className="btn btn--sm"
+                aria-disabled={free ? undefined : true}
+                onClick={() => free && void play.reset({})}
+              >
+                Reset
+              </button>
+            ) : null}
+            {exchange ? (
+              <CopyButton
+                what="report"
+                text={() => JSON.stringify({ sent: exchange.sent, received: exchange.received }, null, 2)}
+              />
+            ) : null}
+          </>
+        }
+      >
+        <bdi>{told.replace(/\.$/, "")}</bdi>.{" "}
+        {ended ? "The session has ended. " : kind === "step" ? "The session continues. " : ""}
+        {kind === "step" ? "The step has no reward." : "No new episode was started."}
+      </Notice>
+    </div>
+  );
+}
+
+function titleOf(code: string, kind: "reset" | "step"): string {
+  if (code === "VALIDATION_ERROR") return kind === "reset" ? "The reset options do not fit" : "The action does not fit";
+  if (code === "TIMEOUT") return "The environment took too long";
+  if (code === "ABORTED") return `This ${kind} was canceled`;
+  if (code === "SESSION_LOST") return `The connection was lost during this ${kind}`;
+  if (code === "ISOLATE_LOST") return `The environment's process ended in this ${kind}`;
+  if (code === "FORBIDDEN") return "This server keeps reset, step and state for its orchestrator";
+  return kind === "reset" ? "The environment failed in this reset" : "The environment failed in this step";
+}
+
+/** The episode is over: what comes next. */
+export function DoneNotice({ play, shown, step }: DoneNoticeProps) {
+  const episode = shown.timeline.episodes[step.episode];
+  if (!episode || episode.index !== shown.timeline.episodes.length - 1) return null;
+  const free = isFree(shown);
+  const reset = (data: Record<string, unknown>) => () => {
+    if (free) void play.reset(data);
+  };
+  const { episode_id: _, ...again } = episode.reset;
+  return (
+    <div className="block">
+      <Notice
+        tone="ok"
+        title={`Done after ${count(episode.steps, "step")}`}
+        actions={
+          <>
+            <button
+              type="button"
+              className="btn btn--primary btn--sm"
+              aria-disabled={!free || undefined}
+              onClick={reset({})}
+            >
+              Reset<kbd>R</kbd>
+            </button>
+            {Object.keys(again).length > 0 ? (
+              <button type="button" className="btn btn--sm" aria-disabled={!free || undefined} onClick={reset(again)}>
+                Same options again
+              </button>
+            ) : null}
+          </>
+        }
+      >
+        Total reward {formatReward(episode.total)}.
+      </Notice>
+    </div>
+  );
+}

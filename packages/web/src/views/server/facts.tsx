@@ -1,0 +1,45 @@
+import type { ServerView } from "openenv-ts/protocol";
+import { Icon } from "../../parts/icon.js";
+import { count, formatDuration } from "../../parts/text/format.js";
+import { BASE } from "../../server/base.js";
+
+interface FactsProps {
+  view: ServerView | undefined;
+  /** The server does not answer at the moment. */
+  stale: boolean;
+  paused: boolean;
+  onPause(on: boolean): void;
+}
+
+/** Which server it is, and whether the numbers move. */
+export function Facts({ view, stale, paused, onPause }: FactsProps) {
+  const [look, words] = paused
+    ? ["", "Paused"]
+    : stale
+      ? ["dot--wait", "No answer"]
+      : ["dot--ok", "Live, every second"];
+  return (
+    <div className="meta">
+      <span className="mono clip">{BASE}</span>
+      {view ? (
+        <>
+          <span>{view.mode} mode</span>
+          <span>{count(view.workers.length + view.silent_workers.length, "worker")}</span>
+          <span>up {formatDuration(view.uptime_s)}</span>
+          <span className="hide-sm">openenv-ts {view.server_version}</span>
+        </>
+      ) : null}
+      <span className="grow hide-sm" />
+      <span className="live">
+        <span className="status">
+          <span className={`dot ${look}`} />
+          {words}
+        </span>
+        <button type="button" className="btn btn--sm live__switch" onClick={() => onPause(!paused)}>
+          <Icon name={paused ? "play" : "pause"} />
+          {paused ? "Resume" : "Pause"}
+        </button>
+      </span>
+    </div>
+  );
+}

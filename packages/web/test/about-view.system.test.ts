@@ -1,0 +1,181 @@
+import { defineContract, defineEnvironment } from "openenv-ts";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import echo from "../../../envs/echo/server/environment.js";
+import wordle from "../../../envs/wordle/server/environment.js";
+import { defineDesk } from "../../../test-support/environments/tool-environment.js";
+import { faults } from "./axe.js";
+import { DESK, PHONE, requireChromium, reset, usePages, width } from "./pages.js";
+import { startProxy } from "./proxy.js";
+import zoo, { DOT } from "./zoo.js";
+
+const chromium = await requireChromium();
+
+const README = `---
+title: Hostile
+sdk: docker
+---
+# Hostile
+
+<!-- not for readers -->
+<script>document.title = "owned"</script>
+<img src=x onerror="document.title='owned'">
+
+[run](javascript:document.title='owned') [data](data:text/html,owned) [file](docs/more.md)
+[site](https://example.org/a) [below](#the-end)
+
+![a picture elsewhere](https://example.org/a.png) ![a dot](${DOT}) ![missing](docs/a.png)
+
+| name | value |
+|---|---|
+| \`a\` | **1** |
+
+1. first
+2. ~~second~~
+
+\`\`\`ts
+const a = "<b>";
+\`\`\`
+
+${"Long enough to scroll.\n\n".repeat(60)}
+## The end
+`;
+
+const hostile = defineEnvironment(
+  defineContract({ name: "hostile_env", action: z.object({ go: z.boolean() }), observation: z.object({}) }),
+  () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) }),
+  { readme: README, author: "Somebody", documentationUrl: "https://example.org/docs" },
+);
+
+describe.skipIf(!chromium.available)("the About view", () => {
+  const { start, open } = usePages(chromium);
+
+  test("shows the README as a page in which nothing runs and nothing is loaded from elsewhere", async () => {
+    const page = await open(await start(hostile), { view: "about" });
+    const readme = page.locator(".prose");
+    await readme.getByRole("heading", { name: "Hostile", level: 3 }).waitFor();
+    const text = await readme.innerText();
+    expect(text).toContain(`<script>document.title = "owned"</script>`);
+    expect(text).not.toContain("not for readers");
+    expect(text).not.toContain("sdk: docker");
+    expect(await page.title()).toBe("About · hostile_env");
+    expect(await readme.locator("script, iframe, [onerror]").count()).toBe(0);
+    expect(await readme.locator("img").evaluateAll((all) => all.map((img) => img.getAttribute("alt")))).toEqual([
+      "a dot",
+    ]);
+    const links = await readme.locator("a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+    expect(links).toEqual(["https://example.org/a", "#the-end", "https://example.org/a.png"]);
+    expect(await readme.getByRole("cell", { name: "1", exact: true }).count()).toBe(1);
+    expect(await readme.locator("ol > li").count()).toBe(2);
+    expect(await readme.locator("pre code").innerText()).toContain('const a = "<b>";');
+  });
+
+  test("goes to a place in the README without leaving the view", async () => {
+    const page = await open(await start(hostile), { view: "about" });
+    await page.getByRole("link", { name: "below" }).click();
+    await page.waitForFunction(() => {
+      const { top = 1e9 } = document.getElementById("readme-the-end")?.getBoundingClientRect() ?? {};
+      return top >= 0 && top < innerHeight;
+    });
+    expect(page.url()).toMatch(/#\/about$/);
+  });
+
+  test("is where the skip link leads, not the view behind it", async () => {
+    const page = await open(await start(hostile), { view: "about" });
+    await page.getByRole("heading", { name: "Facts" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.locator("main:focus").getByRole("heading", { name: "Facts" }).count()).toBe(1);
+  });
+
+  test("tells facts and leads to every page in which the server describes itself", async () => {
+    const server = await start(hostile, { maxConcurrentEnvs: 4 });
+    const page = await open(server, { view: "about" });
+    await page.getByText("of 4 free").waitFor();
+    await page.getByText("Somebody").waitFor();
+    const links = await page
+      .locator(".card", { has: page.getByRole("heading", { name: "Reference" }) })
+      .locator("a")
+      .evaluateAll((all) => all.map((a) => (a as HTMLAnchorElement).href));
+    expect(links.map((href) => href.slice(server.url.length))).toEqual(
+      expect.arrayContaining(["/docs", "/schema", "/metadata", "/openapi.json"]),
+    );
+    for (const link of links) expect((await fetch(link)).status).toBe(200);
+  });
+
+  test("shows the schemas as tables, the tools with what they take, and the JSON", async () => {
+    const page = await open(await start(zoo), { view: "about" });
+    const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name.replace(/[[\].]/g, "\\$&")} `) });
+    expect(await row("color").innerText()).toMatch(/"red" or "green" or "blue"\s+required\s+A colour/);
+    await row("points[].x").waitFor();
+    await page.getByRole("tab", { name: "Observation" }).click();
+    expect(await row("received").innerText()).toContain("The action as it came");
+    await page.getByRole("tab", { name: "Observation" }).press("ArrowRight");
+    expect(await row("step_count").innerText()).toContain("integer");
+    await page.getByRole("tab", { name: "JSON Schema" }).click();
+    await page.getByRole("region", { name: "JSON Schema" }).getByText('"ZooAction"').waitFor();
+    const desk = await open(await start(defineDesk().environment), { view: "about" });
+    await desk.getByRole("tab", { name: "Tools" }).click();
+    await desk.getByRole("heading", { name: "greet" }).waitFor();
+    expect(await desk.locator(".tool-list > li", { hasText: "tally" }).innerText()).toContain(
+      "This tool takes no arguments.",
+    );
+  });
+
+  test("has snippets with this server's address, also below a prefix, that copy whole", async () => {
+    const server = await start(echo);
+    await using proxy = await startProxy(server, "/spaces/echo");
+    const page = await open(proxy, { path: "/spaces/echo", view: "about" });
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    for (const [tab, told] of [
+      ["TypeScript", `connect("${proxy.url}/spaces/echo")`],
+      ["Python", `GenericEnvClient(base_url="${proxy.url}/spaces/echo")`],
+      ["curl", `URL='${proxy.url}/spaces/echo'`],
+      ["Docker", "docker run --rm -p 127.0.0.1:"],
+    ] as const) {
+      await page.getByRole("tab", { name: tab }).click();
+      const shown = (await page.locator(".snippet pre").textContent()) ?? "";
+      expect(shown).toContain(told);
+      const copy = page.locator(".snippet").getByRole("button", { name: "Copy" });
+      await copy.waitFor();
+      // It says so only for a moment.
+      const copied = page.getByRole("button", { name: "Copied" }).waitFor();
+      await Promise.all([copied, copy.click()]);
+      await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), { timeout: 20_000 }).toBe(shown);
+    }
+  });
+
+  test("writes the snippets with the action that was sent last in this tab", async () => {
+    const page = await open(await start(wordle), { view: "play" });
+    await reset(page);
+    await page.getByLabel("Message").fill("[crane]");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Step 1" }).waitFor();
+    await page.getByRole("link", { name: "About" }).click();
+    await page.getByText('await env.step({ message: "[crane]" })').waitFor();
+  });
+
+  test("describes an environment that has no README", async () => {
+    const page = await open(await start(zoo), { view: "about" });
+    await page.getByText("One field of every kind that a schema can have.").waitFor();
+    await page.getByText(/README\.md .* is shown here/).waitFor();
+  });
+
+  test("fits and has no fault for people with disabilities", async () => {
+    for (const environment of [hostile, zoo, defineDesk().environment]) {
+      const server = await start(environment);
+      for (const size of [DESK, PHONE]) {
+        const page = await open(server, { view: "about", size });
+        await page.getByRole("tab", { name: "Python" }).click();
+        await page.locator(".prose p").first().waitFor();
+        expect(await faults(page)).toEqual([]);
+        expect(await width(page)).toBeLessThanOrEqual(size.width);
+        for (const tab of ["Observation", "JSON Schema"]) {
+          await page.getByRole("tab", { name: tab }).click();
+          expect(await width(page)).toBeLessThanOrEqual(size.width);
+        }
+        expect(await faults(page)).toEqual([]);
+      }
+    }
+  }, 240_000);
+});

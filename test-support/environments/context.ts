@@ -1,0 +1,37 @@
+import { createAuthorization } from "../../packages/openenv/src/server/access/authorization.js";
+import { createOrigins } from "../../packages/openenv/src/server/access/origins.js";
+import { readTokens } from "../../packages/openenv/src/server/access/tokens.js";
+import type { ServerContext } from "../../packages/openenv/src/server/context.js";
+import { Backlog, ByteBudget } from "../../packages/openenv/src/server/limits/backlog.js";
+import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
+import { RunQueue } from "../../packages/openenv/src/server/limits/run-queue.js";
+import { Gauge } from "../../packages/openenv/src/server/metrics/gauge.js";
+import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
+import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
+
+const MB = 1024 * 1024;
+
+/** What the transports of a server on this machine work with, for tests that set limits which no option sets. */
+export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
+  return {
+    runtime,
+    sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
+    cluster: undefined,
+    origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
+    authorization: createAuthorization(readTokens({}, {})),
+    maxMessageBytes: MB,
+    pingIntervalMs: 60_000,
+    bodies: new ByteBudget(MB),
+    backlog: new Backlog(MB),
+    runQueue: new RunQueue(),
+    descriptors: new Descriptors(runtime),
+    web: undefined,
+    limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => 0,
+    requests: 0,
+    draining: false,
+    closing: false,
+    ...own,
+  };
+}

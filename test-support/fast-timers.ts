@@ -1,0 +1,9 @@
+import { onTestFinished, vi } from "vitest";
+
+/** Until the test ends, `setTimeout` fires this many times sooner: limits of seconds pass without waiting for them. */
+export function speedUpTimers(factor: number): void {
+  const { setTimeout } = globalThis;
+  const sooner = (callback: () => void, ms = 0, ...args: []) => setTimeout(callback, ms / factor, ...args);
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(sooner as typeof setTimeout);
+  onTestFinished(() => spy.mockRestore());
+}

@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { WEB_UI_ROUTES } from "../../packages/openenv/src/compat/web-ui-routes.js";
+import { WebUiSockets } from "../../packages/openenv/src/compat/web-ui-sockets.js";
+import type { EnvironmentDefinition } from "../../packages/openenv/src/environment/environment.js";
+import type { ServerContext } from "../../packages/openenv/src/server/context.js";
+import { createRouter } from "../../packages/openenv/src/server/http/router.js";
+import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
+import { createRoutes } from "../../packages/openenv/src/server/routes/routes.js";
+import { createSocketServer } from "../../packages/openenv/src/server/websocket/socket-server.js";
+import { createRuntime } from "../../packages/openenv/src/session/runtime.js";
+import { createContext } from "../environments/context.js";
+
+export interface LimitedServer {
+  backlog: Backlog;
+  context: ServerContext;
+  url: string;
+  close(): void;
+}
+
+/** HTTP and WebSockets of a server whose connections may hold little together, which no option sets. */
+export async function startLimited(
+  environment: unknown,
+  limit: number,
+  own: Partial<ServerContext> = {},
+): Promise<LimitedServer> {
+  const backlog = new Backlog(limit);
+  const context = createContext(createRuntime(environment as EnvironmentDefinition), { backlog, ...own });
+  const webInterface = context.web !== undefined;
+  const sockets = createSocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
+  const routes = createRoutes({ mode: "simulation", webInterface }, webInterface ? WEB_UI_ROUTES : {});
+  const server = createServer(createRouter(context, routes));
+  server.on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    backlog,
+    context,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      sockets.close();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
