@@ -29,8 +29,8 @@ test.skipIf(!python.available)(
       "rubric_1.share": share,
     });
     expect(JSON.parse(stdout)).toEqual([
-      expect.stringMatching(/no task 2 in the split "train": it has 2, 0 to 1.*EXECUTION_ERROR/),
-      expect.stringMatching(/no split "dev"; there are: "train", "test".*EXECUTION_ERROR/),
+      expect.stringMatching(/no task 2 in split "train", which has tasks 0 to 1.*EXECUTION_ERROR/),
+      expect.stringMatching(/unknown split "dev"; available splits: "train", "test".*EXECUTION_ERROR/),
       [observed("2 + 3", false), null, false],
       [observed("", true, scores(1, 0.5, 1, 0)), 0.5, false],
       [observed("", false, scores(0, null, null, null)), 0, false],

@@ -1,4 +1,4 @@
-/** Rules about single files: their length, ways around the type checker, and nothing that belongs to one machine. */
+/** Rules about single files: length, ways around the type checker, paths of one machine, and plain English. */
 import { readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
@@ -24,6 +24,29 @@ const MACHINE = {
   ),
   "carries the address of a registry": /"resolved": "https?:/,
 };
+/** Phrases that are not plain English, by what to write instead. Tests and quoted input are not checked. */
+const PHRASES = {
+  "a string": /\bmust be a text\b/i,
+  "a positive (non-negative) integer": /\bwhole number from\b|\bfrom \d+ on\b/i,
+  "gets, receives, is notified": /\b(?:am|is|are|was|were|be|been) told\b/i,
+  "fix, coerce": /\bmend(?:s|ed|ing)?\b/i,
+  "any client that, the caller": /\bwhoever\b/i,
+  "next to, in addition to": /\bbeside\b/i,
+  "is not valid, is not one": /(?<!\bthere )\b(?:is|are) none\b/i,
+  "is not a, is not an":
+    /(?<!\bthere )\b(?:is|are) no (?:JSON|URL|boolean|error|file|folder|function|name|number|object|promise|string|text)\b/i,
+  continues: /\b(?:connection|episode|process|server|session|socket|step) goes on\b/i,
+  "was cancelled": /\b(?:is|are|was|were|be|been) given up\b/i,
+  "the request": /\basked of (?:it|them)\b/i,
+  "check against": /\b(?:held|hold|holds) (?:\w+ )?against\b/i,
+  "still, anyway": /\ball the same\b|\bnevertheless\b/i,
+};
+/** The files whose language is checked. Generated pages and the recorded contract of the Python package are not. */
+const PLAIN =
+  /(?:^|\/)openenv\/src\/(?!server\/(?:http|routes|config)|protocol\/(?:http|web)\.ts)(?:(?:session|environment|contract|validation|protocol|server|cluster|client|compat|mcp|util|testing)\/[^.]*|[^/.]*)\.ts$|^(?:openenv\/)?test-support\/[^.]*\.ts$|^docs\/(?!reference\/(?:api|manifest|wire)\.md).*\.md$|^(?:README|CONTRIBUTING)\.md$/;
+const WORDING = Object.fromEntries(
+  Object.entries(PHRASES).map(([plain, pattern]) => [`is not plain English (write: ${plain})`, pattern]),
+);
 
 if (process.argv[1] === import.meta.filename) {
   for (const file of [...LOCK_FILES, "packages/cli/templates/env/package-lock.json"]) {
@@ -52,7 +75,8 @@ export function judge(file, text) {
   const problems = [];
   const lines = countLines(text);
   if (CODE.test(file) && lines > TOO_LONG) problems.push(`${file} has ${lines} lines; ${TOO_LONG} is the limit.`);
-  for (const [what, pattern] of Object.entries({ ...(CODE.test(file) ? NEVER : {}), ...MACHINE })) {
+  const rules = { ...(CODE.test(file) ? NEVER : {}), ...MACHINE, ...(PLAIN.test(file) ? WORDING : {}) };
+  for (const [what, pattern] of Object.entries(rules)) {
     const found = pattern.exec(text);
     if (found) problems.push(`${file}:${text.slice(0, found.index).split("\n").length} ${what}: ${found[0].trim()}`);
   }

@@ -23,7 +23,28 @@ test.each([
   expect(others).toEqual([]);
 });
 
-test("a lock file without the binaries of other platforms is told apart from a complete one", () => {
+test.each([
+  ["must be a text", 'throw new TypeError("name must be a text");'],
+  ["from 1 on", "/** A number from 1 on. */"],
+  ["is told", "// The client is told why."],
+  ["beside", "// The file beside it."],
+  ["whoever", "// For whoever asks."],
+  ["is no object", "// A value that is no object."],
+])("the phrase %s is named in code and pages", (phrase, text) => {
+  for (const file of ["openenv/src/session/session.ts", "packages/openenv/src/errors.ts", "docs/guide/tasks.md"]) {
+    const [problem, ...others] = judge(file, `\n${text}\n`);
+    expect(problem).toMatch(new RegExp(`^${file}:2 is not plain English .*: ${phrase}$`));
+    expect(others).toEqual([]);
+  }
+});
+
+test("the language of tests, generated pages and other packages is not checked", () => {
+  for (const file of ["openenv/src/session/session.test.ts", "docs/reference/api.md", "web/src/app.tsx"]) {
+    expect(judge(file, "// whoever is told\n")).toEqual([]);
+  }
+});
+
+test("a lock file without the binaries of other platforms is recognised", () => {
   const packages = {
     "node_modules/tool": { optionalDependencies: { "tool-linux-x64": "1.0.0", "tool-darwin-arm64": "1.0.0" } },
     "node_modules/tool-linux-x64": { version: "1.0.0" },

@@ -44,8 +44,11 @@ export function startForeignServer(broken = "nothing"): Promise<ScriptedServer> 
         const hard = broken === "recursion" ? { hard: `${"a".repeat(40)}!` } : {};
         const metadata = { note: 1 };
         const shown = { total, seen: (seen[broken] ?? (() => 0))(), ...hard, metadata };
-        const beside = broken === "metadata" ? { note: 2 } : metadata;
-        const frame = { type: "observation", data: { observation: shown, reward, done: false, metadata: beside } };
+        const frameMetadata = broken === "metadata" ? { note: 2 } : metadata;
+        const frame = {
+          type: "observation",
+          data: { observation: shown, reward, done: false, metadata: frameMetadata },
+        };
         if (broken === "binary") peer.socket.send(Buffer.from(JSON.stringify(frame)), { binary: true });
         else if (broken !== "silence") peer.send(broken === "type" ? { ...frame, type: "state" } : frame);
       };

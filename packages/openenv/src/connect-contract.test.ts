@@ -1,4 +1,4 @@
-/** One environment, used through a server and in process: what a caller sees must be the same. */
+/** One environment, used through a server and in process: callers must see the same results. */
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { EnvClient } from "./client/env-client.js";
@@ -129,7 +129,7 @@ describe.each([
       expect(observation.sent).toEqual(sent);
     }));
 
-  it("refuses a wrong action with the path, and the session goes on", () =>
+  it("rejects an invalid action with its path, and the session continues", () =>
     use(async (env) => {
       await env.reset();
       const error = (await env.step({ weight: -1 }).catch((cause: unknown) => cause)) as RemoteError;
@@ -141,7 +141,7 @@ describe.each([
       expect((await env.step({ weight: 1 })).observation.total).toBe(1);
     }));
 
-  it("gets the environment's failure as an error, and the session goes on", () =>
+  it("gets the environment's failure as an error, and the session continues", () =>
     use(async (env) => {
       await expect(env.step({ weight: 1 })).rejects.toMatchObject({
         code: "NO_EPISODE",
@@ -157,14 +157,14 @@ describe.each([
       expect((await env.step({ weight: 1 })).observation.total).toBe(1);
     }));
 
-  it("tells a cut episode from one that ended", () =>
+  it("distinguishes a truncated episode from a terminated one", () =>
     use(async (env) => {
       await env.reset({ limit: 100 });
       for (let i = 0; i < 3; i++) expect((await env.step({ weight: 1 })).outcome).toBe("ok");
       expect(await env.step({ weight: 1 })).toMatchObject({ outcome: "truncated", done: true });
     }));
 
-  it("is warned of reset options that were dropped", () =>
+  it("gets warnings about ignored reset options", () =>
     use(async (env) => {
       const undeclared = { limit: 5, colour: "red" };
       const { warnings } = await env.reset(undeclared);
@@ -173,7 +173,7 @@ describe.each([
       expect((await env.reset({ limit: 5 })).warnings).toEqual([]);
     }));
 
-  it("is told where the time went when it asks", () =>
+  it("gets server timings when it asks for them", () =>
     use(
       async (env) => {
         await env.reset();
@@ -187,7 +187,7 @@ describe.each([
       { timing: true },
     ));
 
-  it("loses the session with a call that takes too long, and gets a new one by reset", () =>
+  it("loses the session when a call times out, and gets a new one with reset", () =>
     use(async (env) => {
       await env.reset();
       await env.step({ weight: 4 });
@@ -199,7 +199,7 @@ describe.each([
       expect((await env.step({ weight: 1 })).observation.total).toBe(1);
     }));
 
-  it("loses the session with an abort on the way", () =>
+  it("loses the session when a call in flight is aborted", () =>
     use(async (env) => {
       await env.reset();
       const controller = new AbortController();
@@ -237,7 +237,7 @@ describe.each([
       });
     }));
 
-  it("ends the environment once when it is closed", () =>
+  it("closes the environment once", () =>
     use(async (env) => {
       const before = closed;
       await env.reset();
@@ -272,7 +272,7 @@ describe.each([
     await test(env);
   };
 
-  it("what JSON cannot hold is refused before it is sent, and the session goes on", () =>
+  it("rejects values without a JSON form before sending them, and the session continues", () =>
     play({}, async (env) => {
       for (const value of [10n, "\ud800"]) {
         const error: unknown = await env.step({ value }).catch((cause: unknown) => cause);
@@ -282,7 +282,7 @@ describe.each([
       expect((await env.step({ value: 1 })).observation["value"]).toBe(1);
     }));
 
-  it("transforms change what the environment answers", () => {
+  it("transforms change the results of the environment", () => {
     const both = composeTransforms<typeof anything>(
       (transition) => ({ ...transition, observation: { ...transition.observation, by: "transform" } }),
       (transition) => ({ ...transition, reward: 5 }),
@@ -296,7 +296,7 @@ describe.each([
 describe("connecting in process", () => {
   const define = (factory: () => unknown) => defineEnvironment(parcel, factory as never);
 
-  it("tells what the factory threw as a server does", async () => {
+  it("reports a factory error as a server does", async () => {
     const failing = define(() => {
       throw new Error("no parcels today");
     });
@@ -311,18 +311,18 @@ describe("connecting in process", () => {
     });
   });
 
-  it("waits for the factory no longer than for a connection, and closes what is made too late", async () => {
+  it("limits the factory by the connect timeout, and closes an environment that is created too late", async () => {
     let made = (_: unknown): void => {};
     let ended = 0;
     const slow = define(() => new Promise((resolve) => (made = resolve)));
     const late = connect(slow, { connectTimeoutMs: 20 });
-    await expect(late).rejects.toThrow(/factory of "parcel_env" made no environment within 20 ms/);
+    await expect(late).rejects.toThrow(/factory of "parcel_env" did not create an environment within 20 ms/);
     await expect(connect(slow, { connectTimeoutMs: 20 })).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
     made({ reset: () => {}, step: () => {}, close: () => ended++ });
     await expect.poll(() => ended).toBe(1);
   });
 
-  it("is aborted by its signal, before, at once and later", async () => {
+  it("is aborted by its signal before, during and after the factory", async () => {
     const hanging = define(() => new Promise(() => {}));
     await expect(connect(hanging, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "ABORTED" });
     for (const later of [(abort: () => void) => abort(), (abort: () => void) => void setTimeout(abort, 10)]) {
@@ -335,7 +335,7 @@ describe("connecting in process", () => {
 });
 
 describe("a call in process", () => {
-  it("can be aborted by the environment it is made to", async () => {
+  it("can be aborted by the environment it calls", async () => {
     const controller = new AbortController();
     const quitting = defineEnvironment(parcel, () => ({
       reset: () => {
@@ -358,7 +358,7 @@ describe("the comparison of contracts", () => {
     observation: z.object({ total: z.string() }),
   });
 
-  it("names the fields that the server breaks, and can be left out", async () => {
+  it("names the incompatible fields, and can be turned off", async () => {
     await using server = await serve(environment, { port: 0, logLevel: "silent" });
     const error = (await connect(server.url, older).catch((cause: unknown) => cause)) as ContractMismatchError;
     expect(error).toMatchObject({ name: "ContractMismatchError", code: "CONTRACT_MISMATCH" });

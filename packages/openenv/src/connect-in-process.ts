@@ -16,7 +16,7 @@ import { askTasks } from "./session/calls/ask-tasks.js";
 import { createInProcessTransport } from "./session/messages/in-process.js";
 import { silentLog } from "./util/log.js";
 
-/** A client of an environment in this process: the same dispatch as behind a socket, and no socket. */
+/** A client of an environment in this process. Calls take the same path as on a server, without a socket. */
 export async function connectInProcess(
   environment: EnvironmentDefinition,
   options: ConnectOptions,
@@ -24,7 +24,7 @@ export async function connectInProcess(
   return createEnvClient(await prepare(environment, options, "connect"));
 }
 
-/** The same with tools by their names; in production they are called by `mcp` frames. */
+/** Like {@link connectInProcess}, with tools called by name; production mode calls them with `mcp` frames. */
 export async function connectToolsInProcess(
   environment: EnvironmentDefinition,
   { mode = "simulation", ...options }: ConnectToolsOptions,
@@ -43,7 +43,7 @@ async function prepare(
   caller: string,
 ): Promise<ClientParts> {
   if (!isEnvironmentDefinition(environment)) {
-    throw new TypeError(`${caller}() takes the URL of a server, or an environment that defineEnvironment made.`);
+    throw new TypeError(`${caller}() takes the URL of a server or an environment from defineEnvironment().`);
   }
   const { contract } = environment;
   return {
@@ -56,7 +56,7 @@ async function prepare(
   };
 }
 
-/** Waits for the factory as long as for a connection; an environment that is made too late is closed. */
+/** The connect timeout limits the factory. An environment that is created too late is closed. */
 async function openTransport(
   environment: EnvironmentDefinition,
   { timing, connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS }: ConnectOptions,
@@ -77,7 +77,7 @@ async function openTransport(
     const { name } = environment.contract;
     throw new ConnectionError(
       "CONNECTION_FAILED",
-      `The factory of "${name}" made no environment within ${timeoutMs} ms.`,
+      `The factory of "${name}" did not create an environment within ${timeoutMs} ms.`,
       { cause: error },
     );
   }
@@ -87,7 +87,7 @@ function aborted(signal: AbortSignal): ConnectionError {
   return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal.reason });
 }
 
-/** The Task API without its server. */
+/** Reads tasks from the environment's task provider directly. */
 function inProcessTasks(definition: EnvironmentDefinition): TaskClient {
   const runtime = { number: 0, definition, mode: "simulation", log: silentLog } as const;
   const ask = async <K extends keyof TaskProvider>(

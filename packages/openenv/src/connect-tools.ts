@@ -4,10 +4,10 @@ import type { Contract } from "./contract/contract.js";
 import type { EnvironmentDefinition } from "./environment/environment.js";
 
 /**
- * Opens one session of an environment with tools: of a server of this package or of the Python package, or in this
- * process without a server. Tools can be called by names that a contract does not know.
- * @throws ConnectionError CONNECTION_FAILED when no connection is to be had, ContractMismatchError when the server's
- * schema breaks the contract.
+ * Opens one session of an environment with tools: on a server of this package or of the Python package, or in this
+ * process without a server. Tools that the contract does not declare can be called too.
+ * @throws ConnectionError CONNECTION_FAILED when the connection cannot be opened, ContractMismatchError when the
+ * server's schema is incompatible with the contract.
  * @example
  * await using client = await connectTools("http://localhost:8000");
  * await client.reset();

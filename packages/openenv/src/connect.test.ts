@@ -14,7 +14,7 @@ import { serve } from "./serve.js";
 
 const silent = (): void => {};
 
-/** Answers every frame with what the handshake asked for. */
+/** Answers every frame with the headers and URL of the handshake. */
 const tellRequest = async (peer: ScriptedPeer): Promise<void> => {
   const { url, headers } = peer.request;
   for (;;) await peer.answer({ metadata: { url, authorization: headers.authorization, team: headers["x-team"] } });
@@ -34,7 +34,7 @@ it.each([0, 7])("the environment receives the seed %i, and its reward of 0 arriv
 });
 
 describe("connect", () => {
-  it("asks for extensions by a query key and keeps the caller's query and prefix", async () => {
+  it("requests extensions with a query key and keeps the caller's query and prefix", async () => {
     await using server = await startScriptedServer(tellRequest);
     await using plain = await connect(`${server.url}/a/b/?key=1`);
     expect((await plain.reset()).metadata["url"]).toBe("/a/b/ws?key=1&openenv=warnings");
@@ -48,7 +48,7 @@ describe("connect", () => {
     expect((await env.reset()).metadata).toMatchObject({ authorization: "Bearer t0", team: "red" });
   });
 
-  it("refuses headers where the WebSocket of the platform cannot send them", async () => {
+  it("rejects headers where the WebSocket of the platform cannot send them", async () => {
     vi.stubGlobal("Deno", {});
     try {
       const refused = connect("http://127.0.0.1:9", { check: false, headers: { "x-team": "red" } });
@@ -73,7 +73,7 @@ describe("connect", () => {
     }
   });
 
-  it("offers no subprotocol and no compression, which a Python server would refuse or slow down", async () => {
+  it("offers no subprotocol and no compression, because a Python server rejects one and slows down with the other", async () => {
     await using server = await startScriptedServer(async (peer) => {
       const { headers } = peer.request;
       const offered = ["sec-websocket-protocol", "sec-websocket-extensions"].filter((name) => name in headers);
@@ -97,7 +97,7 @@ describe("connect", () => {
     });
   });
 
-  it("tells the page of a balancer in one line, without its tags", async () => {
+  it("reports the error page of a balancer in one line, without its tags", async () => {
     const page =
       "<html><style>p { color: red }</style>\n<body>\n<h1>503</h1>\n <p>No server is\navailable</p></body></html>";
     const balancer = createHttpServer((_, response) => response.writeHead(503).end(page));
@@ -114,7 +114,7 @@ describe("connect", () => {
     }
   });
 
-  it("gives up on a server that never answers the handshake", async () => {
+  it("times out when a server never answers the handshake", async () => {
     await using deaf = await listenDeaf();
     const options = { check: false, connectTimeoutMs: 30 };
     await expect(connect(deaf.url, options)).rejects.toThrow(/^Could not reach ws:.*: no answer within 30 ms/);
@@ -135,7 +135,7 @@ describe("connect", () => {
     await expect(connect(deaf.url, { signal })).rejects.toMatchObject({ code: "ABORTED" });
   });
 
-  it("refuses what is neither a URL nor an environment, and says what it takes", async () => {
+  it("rejects a target that is neither a URL nor an environment, and says what it accepts", async () => {
     // @ts-expect-error: a factory is not a definition
     await expect(connect(() => ({}))).rejects.toThrow(/URL|defineEnvironment/);
   });
@@ -151,7 +151,7 @@ describe("extensions", () => {
     peer.send({ type: "observation", data });
   };
 
-  it("that the server took up put its warnings into the results", async () => {
+  it("confirmed by the server add its warnings to the results", async () => {
     await using server = await startScriptedServer(answers({ openenv: { extensions: ["warnings"] } }));
     await using env = await connect(server.url);
     const warnings = ['reset option "foo" is not declared'];
@@ -159,7 +159,7 @@ describe("extensions", () => {
     expect((await env.step({})).warnings).toEqual(warnings);
   });
 
-  it("that the server did not take up leave the metadata to the environment", async () => {
+  it("not confirmed by the server leave the metadata unchanged", async () => {
     await using server = await startScriptedServer(answers({}));
     await using env = await connect(server.url);
     const result = await env.reset();
@@ -169,7 +169,7 @@ describe("extensions", () => {
 });
 
 describe("outcomes", () => {
-  it("tell an end from a cut, and both from a failure and a loss", async () => {
+  it("distinguish terminated, truncated, failed and lost", async () => {
     await using server = await startScriptedServer(async (peer) => {
       await peer.answer();
       await peer.answer({ done: true });
@@ -194,7 +194,7 @@ describe("outcomes", () => {
     expect([failed.error.code, lost.error.code]).toEqual(["EXECUTION_ERROR", "SESSION_LOST"]);
   });
 
-  it("pass rewards on as they are and read what Python leaves out", async () => {
+  it("keep rewards unchanged and accept answers of Python that lack fields", async () => {
     const rewards = [2, 2.5, true, false, null];
     await using server = await startScriptedServer(async (peer) => {
       for (const reward of rewards) await peer.answer({ reward });
@@ -208,7 +208,7 @@ describe("outcomes", () => {
 });
 
 describe("state", () => {
-  it("always has the id of the episode and the number of steps", async () => {
+  it("always has an episode id and a step count", async () => {
     await using server = await startScriptedServer(async (peer) => {
       await peer.receive();
       peer.send({ type: "state", data: { total: 3 } });
@@ -237,7 +237,7 @@ describe("the generic client", () => {
     required: ["amount"],
   };
 
-  it("refuses an action that does not fit the server's schema before it is sent", async () => {
+  it("rejects an action that does not fit the server's schema before sending it", async () => {
     await using server = await startScriptedServer(tellRequest, { "/schema": { action } });
     await using env = await connect(server.url);
     const error = (await env
@@ -253,7 +253,7 @@ describe("the generic client", () => {
     expect(env.sessionLost).toBe(false);
   });
 
-  it("leaves the judgement to the server where the schema cannot be compiled, is missing or is not wanted", async () => {
+  it("leaves validation to the server when the schema is broken, missing or turned off", async () => {
     const broken = { "/schema": { action: { type: "object", properties: { a: { $ref: "#/$defs/Missing" } } } } };
     for (const [routes, check] of [
       [broken, true],
@@ -268,7 +268,7 @@ describe("the generic client", () => {
 });
 
 describe("metadata", () => {
-  it("is read from the server, and its refusal is told with the status", async () => {
+  it("is read from the server, and an error includes the status", async () => {
     await using server = await startScriptedServer(silent, { "/metadata": { name: "counter" } });
     await using env = await connect(server.url);
     expect(await env.metadata()).toEqual({ name: "counter" });
@@ -280,7 +280,7 @@ describe("metadata", () => {
   });
 });
 
-/** Takes connections and says nothing. */
+/** Accepts connections and never answers. */
 async function listenDeaf(): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer((socket) => socket.on("error", silent).resume());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -6,10 +6,10 @@ import type { Contract } from "./contract/contract.js";
 import type { EnvironmentDefinition } from "./environment/environment.js";
 
 /**
- * Opens one session of an environment: of a server, typed by a contract or generic from its `/schema`,
+ * Opens one session of an environment: on a server, typed by a contract or generic from its `/schema`,
  * or in this process without a server.
- * @throws ConnectionError CONNECTION_FAILED when no connection is to be had, ContractMismatchError when the server's
- * schema breaks the contract.
+ * @throws ConnectionError CONNECTION_FAILED when the connection cannot be opened, ContractMismatchError when the
+ * server's schema is incompatible with the contract.
  * @example
  * await using env = await connect("http://localhost:8000", counter);
  * let result = await env.reset({ seed: 7 });

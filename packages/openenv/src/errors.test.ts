@@ -9,12 +9,12 @@ const rows = [...page.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \|$/gm)].map(([, cod
   remedy,
 }));
 
-test("the page of errors says what the table says, code by code", () => {
+test("the reference page lists every error code with the meaning and remedy of the table", () => {
   const table = Object.entries(ERRORS).map(([code, { meaning, remedy }]) => ({ code, meaning, remedy }));
   expect(byCode(rows)).toEqual(byCode(table));
 });
 
-test.each(["constructor", "toString", "__proto__"])("%s is no code", (word) => {
+test.each(["constructor", "toString", "__proto__"])("%s is not an error code", (word) => {
   expect(new RemoteError(word, "")).toMatchObject({ code: "PROTOCOL_ERROR", wireCode: word });
 });
 

@@ -1,32 +1,32 @@
 /**
- * Every code this package raises or sends, with what it means and what to do about it.
- * `docs/reference/errors.md` is held equal to this table by a test.
+ * Every error code of this package, with its meaning and remedy.
+ * A test keeps `docs/reference/errors.md` equal to this table.
  */
 export const ERRORS = {
   INVALID_JSON: {
     boundary: "remote",
     meaning: "A frame or body is not JSON; with the extension `binary`, a binary frame is not MessagePack.",
-    remedy: "Send one object a frame; the session goes on.",
+    remedy: "Send one JSON object in each frame; the session continues.",
   },
   UNKNOWN_TYPE: {
     boundary: "remote",
-    meaning: "The `type` of a frame is missing or not one the server knows.",
-    remedy: "Use reset, step, state, close or mcp; the session goes on.",
+    meaning: "The `type` of a frame is missing or unknown to the server.",
+    remedy: "Use reset, step, state, close or mcp; the session continues.",
   },
   VALIDATION_ERROR: {
     boundary: "remote",
     meaning: "A frame, an action or a reset option does not fit its schema.",
-    remedy: "Read `errors`: each entry has the path, the reason and the input; the session goes on.",
+    remedy: "Read `errors`: each entry has the path, the reason and the input; the session continues.",
   },
   EXECUTION_ERROR: {
     boundary: "remote",
-    meaning: "The environment failed in reset, step or state, or returned what its contract forbids.",
-    remedy: "Read the message; mask this step instead of training on it; the session goes on.",
+    meaning: "The environment failed in reset, step or state, or returned a value that its contract does not allow.",
+    remedy: "Read the message; mask this step instead of training on it; the session continues.",
   },
   NO_EPISODE: {
     boundary: "remote",
-    meaning: "A step was made before the first reset, or after one that failed; on the wire it is EXECUTION_ERROR.",
-    remedy: "Call reset first; the session goes on.",
+    meaning: "Step was called before the first reset or after a failed reset; on the wire it is EXECUTION_ERROR.",
+    remedy: "Call reset first; the session continues.",
   },
   TIMEOUT: {
     boundary: "remote",
@@ -35,64 +35,64 @@ export const ERRORS = {
   },
   ISOLATE_LOST: {
     boundary: "remote",
-    meaning: "The thread or process that held the session's environment has ended, and the session with it.",
-    remedy: "Open a new session and mask the lost episode; the server's log says why.",
+    meaning: "The thread or process that ran the session's environment has ended, and the session with it.",
+    remedy: "Open a new session and mask the lost episode; the server's log has the cause.",
   },
   CAPACITY_REACHED: {
     boundary: "remote",
-    meaning: "Every session of the server is taken.",
+    meaning: "All sessions of the server are in use.",
     remedy: "Try again later, or raise MAX_CONCURRENT_ENVS.",
   },
   FACTORY_ERROR: {
     boundary: "remote",
     meaning: "The environment factory failed to create an instance.",
-    remedy: "See the server's log for the cause; mend the factory or its configuration.",
+    remedy: "See the server's log for the cause; fix the factory or its configuration.",
   },
   SESSION_ERROR: {
     boundary: "remote",
-    meaning: "The named session is unknown, has ended or is attached elsewhere.",
+    meaning: "The named session is unknown, has ended or is attached to another socket.",
     remedy: "Open a new session, or detach the other socket first.",
   },
   TASKS_NOT_SUPPORTED: {
     boundary: "remote",
-    meaning: "The environment has no tasks, or not this way of reading them.",
-    remedy: "Give `defineEnvironment` a task provider with that method.",
+    meaning: "The environment has no tasks, or its task provider lacks this method.",
+    remedy: "Pass `defineEnvironment` a task provider with that method.",
   },
   UNAUTHORIZED: {
     boundary: "remote",
-    meaning: "The server answers only clients with its token, or the route is for its operator.",
+    meaning: "The server requires a token, or the route is reserved for its operator.",
     remedy:
-      "Send the value of OPENENV_CLIENT_TOKEN, on a route for operators that of OPENENV_OPERATOR_TOKEN, as `token`; the command line takes it from OPENENV_TOKEN.",
+      "Pass the value of OPENENV_CLIENT_TOKEN as `token`, or the value of OPENENV_OPERATOR_TOKEN on a route for operators; the command line reads it from OPENENV_TOKEN.",
   },
   FORBIDDEN: {
     boundary: "remote",
-    meaning: "The server is in production and lets only its orchestrator reset, step and ask for the state.",
-    remedy: "Connect with OPENENV_ORCHESTRATOR_TOKEN as `token`; tools can be called without it.",
+    meaning: "The server runs in production mode, in which only its orchestrator may call reset, step and state.",
+    remedy: "Connect with OPENENV_ORCHESTRATOR_TOKEN as `token`; tool calls do not need it.",
   },
   REQUEST_FAILED: {
     boundary: "remote",
-    meaning: "An HTTP request was answered with a status that is no success, or a JSON-RPC request with an error.",
+    meaning: "The server answered an HTTP request with an error status, or a JSON-RPC request with an error.",
     remedy: "Read the message; `details` has the `status` or the `rpc_code`.",
   },
   CONNECTION_FAILED: {
     boundary: "connection",
-    meaning: "No connection to the server could be opened.",
-    remedy: "Check the URL and that the server runs (`GET /health`).",
+    meaning: "The connection to the server could not be opened.",
+    remedy: "Check the URL and that the server is running (`GET /health`).",
   },
   SESSION_LOST: {
     boundary: "connection",
-    meaning: "The connection that carried the session has ended; the episode is gone.",
+    meaning: "The connection of the session has closed; the episode is lost.",
     remedy: "Call reset to start a new episode on a new session; mask the lost one.",
   },
   CLIENT_TIMEOUT: {
     boundary: "connection",
-    meaning: "No answer came within the time limit of the call; the connection was dropped.",
+    meaning: "No answer arrived within the time limit of the call; the connection was closed.",
     remedy: "Raise `timeoutMs`, then call reset.",
   },
   ABORTED: {
     boundary: "connection",
     meaning: "The caller's signal was aborted.",
-    remedy: "Call reset before the next step when the call was already on its way.",
+    remedy: "If the call had already been sent, call reset before the next step.",
   },
   CLIENT_CLOSED: {
     boundary: "connection",
@@ -101,90 +101,91 @@ export const ERRORS = {
   },
   PROTOCOL_ERROR: {
     boundary: "connection",
-    meaning: "The server answered something that is not the OpenEnv protocol.",
-    remedy: "Check that the URL names an OpenEnv server.",
+    meaning: "The server's answer does not follow the OpenEnv protocol.",
+    remedy: "Check that the URL is the address of an OpenEnv server.",
   },
   CONTRACT_MISMATCH: {
     boundary: "connection",
-    meaning: "The server's schema breaks the contract the client was given.",
+    meaning: "The server's schema is incompatible with the client's contract.",
     remedy: "Use the server's version of the contract; `openenv schema diff` lists every change.",
   },
   SYNC_SAME_PROCESS: {
     boundary: "connection",
-    meaning: "A blocking client was pointed at a server in its own process, which would wait for itself.",
+    meaning: "A blocking client was connected to a server in the same process, which would deadlock.",
     remedy: "Use the asynchronous client, or run the server in another process.",
   },
   ENV_FAILED: {
     boundary: "environment",
-    meaning: "The author's code reported a failure.",
-    remedy: "The message is the author's and reaches the client as it is.",
+    meaning: "The environment's author reported a failure.",
+    remedy: "Read the message: it is the author's, sent to the client unchanged.",
   },
   TOOL_FAILED: {
     boundary: "environment",
-    meaning: "A tool could not be called, or gave no result; `errorType` says why.",
-    remedy: "Correct the arguments of `invalid_args`, choose another tool for `tool_not_found`; else read the message.",
+    meaning: "A tool could not be called or returned no result; `errorType` has the reason.",
+    remedy:
+      "For `invalid_args` correct the arguments, for `tool_not_found` choose another tool, otherwise read the message.",
   },
   INVALID_TOOL: {
     boundary: "environment",
-    meaning:
-      "A tool is declared with a name that is reserved or is none, without a description, or with a wrong option.",
-    remedy: "The message names the tool and says what is allowed.",
+    meaning: "A tool is declared with a reserved or invalid name, without a description, or with an invalid option.",
+    remedy: "Read the message: it names the tool and says what is allowed.",
   },
   RUBRIC_FAILED: {
     boundary: "environment",
     meaning: "A rubric could not score a step; on the wire it is EXECUTION_ERROR.",
-    remedy: "Mask the step, never count it as zero; the message names the rubric, the server's log has the cause.",
+    remedy: "Mask the step, never score it as zero; the message names the rubric, the server's log has the cause.",
   },
   PROVIDER_UNAVAILABLE: {
     boundary: "provider",
-    meaning: "What a provider works with is not there: no container engine answers, or it may not be used.",
-    remedy: "Start or install it, or get the permission; the message names it. Or choose another provider.",
+    meaning: "A provider needs something that is missing or not permitted, such as a running container engine.",
+    remedy: "Install it, start it or get permission; the message names it. Or choose another provider.",
   },
   SOURCE_NOT_FOUND: {
     boundary: "provider",
-    meaning: "The image, folder or repository that was to be started does not exist, or cannot be read.",
-    remedy: "Check its name and, for a private one, that you are logged in.",
+    meaning: "The image, folder or repository to start does not exist or cannot be read.",
+    remedy: "Check its name and, if it is private, that you are logged in.",
   },
   SPACE_NOT_RUNNING: {
     boundary: "provider",
-    meaning: "A Space that was to be used where it runs is asleep, paused, being built or broken.",
-    remedy: "Wake it on its page, or start its image on your own machine with its `owner/name`.",
+    meaning: "A Space that the client should connect to is asleep, paused, being built or broken.",
+    remedy: "Wake it on its page, or start its image on your machine with its `owner/name`.",
   },
   START_FAILED: {
     boundary: "provider",
-    meaning: "An environment that a provider started ended at once, or does not work; nothing of it is left.",
-    remedy: "Read the last lines of its log: the message ends with them, `logs` has more.",
+    meaning: "An environment that a provider started exited or does not work; the provider has removed it.",
+    remedy: "Read the last lines of its log at the end of the message; `logs` has more.",
   },
   START_TIMEOUT: {
     boundary: "provider",
-    meaning: "An environment did not answer a reset over its WebSocket within `timeoutMs`; nothing of it is left.",
-    remedy: "Read the message: it says what it waited for. Raise `timeoutMs` if it only needs longer.",
+    meaning:
+      "An environment did not answer a reset over its WebSocket within `timeoutMs`; the provider has removed it.",
+    remedy: "Read the message: it says what the provider waited for. Raise `timeoutMs` if the start needs longer.",
   },
   RELEASE_FAILED: {
     boundary: "provider",
-    meaning: "A part of what a provider started could not be removed.",
-    remedy: "`openenv ps` shows what is left, `openenv prune` removes it.",
+    meaning: "A provider could not remove a resource that it had created.",
+    remedy: "List what is left with `openenv ps`, remove it with `openenv prune`.",
   },
   BUILD_FAILED: {
     boundary: "publication",
     meaning: "The image of an environment could not be built.",
-    remedy: "Read the last lines of the build: the message ends with them.",
+    remedy: "Read the last lines of the build at the end of the message.",
   },
   HUB_FAILED: {
     boundary: "publication",
-    meaning: "The Hub refused a request, or the connection to it broke; `status` is what it answered.",
-    remedy: "The message says what to do; a push that broke off can be run again.",
+    meaning: "The Hugging Face Hub refused a request, or the connection to it broke; `status` is the HTTP status.",
+    remedy: "Read the message: it says what to do. An interrupted push can be run again.",
   },
   INVALID_CONFIG: {
     boundary: "configuration",
-    meaning: "An option of a call, or an option, a variable or a file that something was started with, is wrong.",
-    remedy: "The message names it and says what is allowed.",
+    meaning: "An option, a command-line flag, an environment variable or a file has an invalid value.",
+    remedy: "Read the message: it names the setting and says what is allowed.",
   },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What every error of this package is: a `code` from {@link ERRORS} and a message that says what to do. */
+/** The base class of every error of this package: a `code` from {@link ERRORS} and a message that says what to do. */
 export class OpenEnvError extends Error {
   readonly code: ErrorCode;
 
@@ -195,7 +196,7 @@ export class OpenEnvError extends Error {
   }
 }
 
-/** One reason why a value does not fit its schema. `loc` is the path to it, `input` what was found there. */
+/** One reason why a value does not fit its schema. `loc` is the path to the value, `input` the value found there. */
 export interface ValidationIssue {
   type: string;
   loc: (string | number)[];
@@ -205,8 +206,8 @@ export interface ValidationIssue {
 }
 
 /**
- * The server answered an error. `wireCode` is what it sent, also when this package does not know it; `code` may say more:
- * a server of this package tells NO_EPISODE from other EXECUTION_ERRORs.
+ * The server answered with an error. `wireCode` is the code that it sent, even an unknown one. `code` may be more
+ * precise: a server of this package distinguishes NO_EPISODE from other EXECUTION_ERRORs.
  */
 export class RemoteError extends OpenEnvError {
   readonly outcome = "env_error" as const;
@@ -226,12 +227,12 @@ function toErrorCode(code: unknown): ErrorCode | undefined {
   return typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : undefined;
 }
 
-/** The connection failed or ended: the episode is lost, and no reward may be taken from it. */
+/** The connection failed or ended. The episode is lost and has no reward. */
 export class ConnectionError extends OpenEnvError {
   readonly outcome = "lost" as const;
 }
 
-/** The server's contract is not the one the client was given. `fields` are the paths that break. */
+/** The server's schema is incompatible with the client's contract. `fields` are the paths of the differences. */
 export class ContractMismatchError extends ConnectionError {
   readonly fields: readonly string[];
 
@@ -242,7 +243,7 @@ export class ContractMismatchError extends ConnectionError {
 }
 
 /**
- * Thrown by an author to tell the client what went wrong: its message is sent as it is, in every mode.
+ * Thrown by an author to report a failure to the client: its message is sent unchanged, in every mode.
  * An illegal move is an observation, not an error.
  */
 export class EnvironmentError extends OpenEnvError {
@@ -251,7 +252,7 @@ export class EnvironmentError extends OpenEnvError {
   }
 }
 
-/** What can go wrong when a tool is called. */
+/** The kinds of failed tool calls. */
 export const TOOL_ERROR_TYPES = [
   "execution_error",
   "invalid_args",
@@ -262,8 +263,8 @@ export const TOOL_ERROR_TYPES = [
 export type ToolErrorType = (typeof TOOL_ERROR_TYPES)[number];
 
 /**
- * A tool gave no result. Thrown by a handler to say of which kind the failure is: its message is sent as it is, in every
- * mode. What an agent can do about it is better told in an ordinary result.
+ * A tool call failed. A handler throws it to name the kind of the failure; its message is sent unchanged, in every
+ * mode. Return an ordinary result instead when the agent can act on it.
  */
 export class ToolError extends OpenEnvError {
   readonly errorType: ToolErrorType;
@@ -275,12 +276,12 @@ export class ToolError extends OpenEnvError {
 }
 
 /**
- * A rubric could not score. The message names the rubric and holds nothing that a client must not see; `cause` is what
- * went wrong. Never a score of zero.
+ * A rubric could not score a step. This is never a score of zero. The message names the rubric and is safe to send to
+ * clients; `cause` is the original error.
  */
 export class RubricError extends EnvironmentError {
   override readonly code = "RUBRIC_FAILED";
-  /** The path of the rubric below the one that was asked (`tests.style`), or its class. */
+  /** The path of the rubric below the root rubric (`tests.style`), or its class. */
   readonly rubric: string;
 
   constructor(rubric: string, reason: string, options?: ErrorOptions) {
@@ -290,12 +291,12 @@ export class RubricError extends EnvironmentError {
 }
 
 /**
- * A provider could not start an environment, or not end it; nothing of a failed start is left. The message ends with the
- * last lines that the environment wrote.
+ * A provider could not start or stop an environment. After a failed start the provider has removed what it created. The
+ * message ends with the last lines of the environment's log.
  */
 export class ProviderError extends OpenEnvError {
   readonly outcome = "lost" as const;
-  /** The end of its log, at most 64 KB; empty when nothing was written. */
+  /** The end of the environment's log, at most 64 KB; empty when it wrote nothing. */
   readonly logs: string;
 
   constructor(code: ErrorCode, message: string, { logs = "", ...options }: ErrorOptions & { logs?: string } = {}) {
@@ -304,7 +305,7 @@ export class ProviderError extends OpenEnvError {
   }
 }
 
-/** A wrong option, variable or file; the message says what to change. Command lines exit with 2. */
+/** An invalid option, environment variable or file; the message says what to change. Commands exit with code 2. */
 export class ConfigError extends OpenEnvError {
   constructor(message: string, options?: ErrorOptions) {
     super("INVALID_CONFIG", message, options);

@@ -7,9 +7,10 @@ import type { RunningServer, ServeOptions } from "./server/types.js";
 import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
 
 /**
- * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when it listens. With more than one
- * worker, or with `supervise`, this process only watches over them, and each runs the same program up to this call.
- * @throws ConfigError for a wrong option or variable, a taken port, or what is no environment.
+ * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when the server listens. With more
+ * than one worker, or with `supervise`, this process only supervises workers, and each worker runs the same program up
+ * to this call.
+ * @throws ConfigError for an invalid option or variable, a port in use, or a value that is not an environment.
  */
 export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
   if (options.handleSignals !== true) return start(environment, options);
@@ -21,7 +22,9 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
     throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
   }
   if (ISOLATE_MARK in globalThis) {
-    throw new ConfigError("The module of an isolated environment must not serve: keep serve() in another file.");
+    throw new ConfigError(
+      "The module of an isolated environment must not call serve(): move the call to another file.",
+    );
   }
   if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
     const { findCluster } = await import("./cluster/worker-cluster.js");

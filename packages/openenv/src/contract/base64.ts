@@ -7,7 +7,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Undefined when the text is not exactly what {@link encodeBase64} writes: alphabet, padding, no stray bits. */
+/** Undefined unless the text is what {@link encodeBase64} writes: standard alphabet, padding, no stray bits. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!isBase64(text)) return undefined;
   if (native) return new Uint8Array(native.from(text, "base64"));
@@ -23,7 +23,7 @@ export function isBase64(text: string): boolean {
   const found = wrong.exec(text);
   if (found ? found.index !== end || padding === 0 : padding > 0) return false;
   if (padding === 0) return true;
-  // The last character of a padded group holds bits that belong to no byte.
+  // The unused bits of the last character before the padding must be zero.
   return (ALPHABET.indexOf(text.charAt(end - 1)) & (padding === 2 ? 15 : 3)) === 0;
 }
 

@@ -11,7 +11,7 @@ const options = {
   observation: z.object({ count: z.int() }),
 };
 
-test("a contract has what was given and defaults for the rest", () => {
+test("a contract has the given options and defaults for the others", () => {
   const contract = defineContract(options);
   expect(contract).toMatchObject({ name: "counter_env", version: "1.0.0", description: "" });
   expect(contract.action).toBe(options.action);
@@ -62,10 +62,10 @@ test.each([
 
 test.each([
   ["a union", z.union([none, none])],
-  ["a text", z.string()],
+  ["a string", z.string()],
   ["an object behind a function", none.transform((value) => value)],
-  ["no schema", { amount: "number" }],
-  ["nothing", undefined],
+  ["a plain object", { amount: "number" }],
+  ["undefined", undefined],
 ])("%s as action is a TypeError that says what to write", (_what, action) => {
   const declare = () => defineContract({ ...options, action: action as never });
   expect(declare).toThrow(TypeError);
@@ -76,7 +76,7 @@ test("a contract without a name is a TypeError", () => {
   expect(() => defineContract({ ...options, name: "" })).toThrow(/name/);
 });
 
-test("a schema of zod 3 is refused with what to install", () => {
+test("a schema of zod 3 is rejected with the version to install", () => {
   const options = { name: "old_env", action: z3.object({ amount: z3.number() }), observation: z3.object({}) };
   expect(() => defineContract(options as never)).toThrow(
     "The action of a contract is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.",

@@ -18,24 +18,24 @@ export interface ContractOptions<
   R extends ObjectSchema,
   T extends Tools = NoTools,
 > {
-  /** The environment's name, in snake case by custom: `counter_env`. */
+  /** The environment's name, in snake case by convention: `counter_env`. */
   name: string;
-  /** The environment's version; default `1.0.0`, instead of which `openenv serve` tells that of openenv.yaml. */
+  /** The environment's version; default `1.0.0`, or the version in openenv.yaml with `openenv serve`. */
   version?: string;
   description?: string;
-  /** What an agent sends in a step. Unknown fields are refused. */
+  /** What an agent sends in a step. Unknown fields are rejected. */
   action: A;
-  /** What reset and step show. Unknown fields are refused. `reward`, `done` and `metadata` are beside it. */
+  /** What reset and step return. Unknown fields are rejected. `reward`, `done` and `metadata` are not part of it. */
   observation: O;
-  /** What `state` tells beyond `episode_id` and `step_count`, which the server adds. */
+  /** What `state` returns in addition to `episode_id` and `step_count`, which the server adds. */
   state?: S;
-  /** The environment's own reset options, beside `seed`, `episode_id`, `split` and `index`. */
+  /** The environment's own reset options, in addition to `seed`, `episode_id`, `split` and `index`. */
   reset?: R;
-  /** What an agent can call beside or instead of the action: see {@link defineTools}. */
+  /** The tools an agent can call in addition to or instead of the action: see {@link defineTools}. */
   tools?: T;
 }
 
-/** A contract without an action of its own: what an agent does is to call tools. */
+/** Options of a contract without an action: an agent acts by calling tools. */
 export interface ToolContractOptions<
   T extends Tools,
   O extends ObjectSchema,
@@ -43,7 +43,7 @@ export interface ToolContractOptions<
   R extends ObjectSchema,
 > extends Omit<ContractOptions<ObjectSchema, O, S, R, T>, "action" | "observation"> {
   action?: undefined;
-  /** What reset shows; default nothing. */
+  /** What reset returns; default `{}`. */
   observation?: O;
   tools: T;
 }
@@ -64,13 +64,13 @@ export interface Contract<
   readonly state: S;
   readonly reset: R;
   readonly tools: T;
-  /** The observation of reset, where that is not the one of steps. */
+  /** The observation of reset; with `toolsOnly` it differs from the observation of steps. */
   readonly resetObservation: ObjectSchema;
-  /** There is no action but to call a tool. */
+  /** True when the only action is to call a tool. */
   readonly toolsOnly: boolean;
   /** The four JSON Schemas of `GET /schema`, built on first use. */
   schemas(): SchemaBody;
-  /** Version and schema hash, as `GET /metadata` tells them. */
+  /** Version and schema hash, as in `GET /metadata`. */
   fingerprint(): Promise<ContractFingerprint>;
 }
 
@@ -97,10 +97,10 @@ const RESERVED = {
 } as const;
 
 /**
- * Declares what an environment takes and gives. The result is used by the server, the clients and the tools alike.
- * With `tools` the action may be left out.
- * @throws TypeError when a part is not an object schema, or declares a field that the protocol itself has;
- * OpenEnvError INVALID_TOOL as {@link defineTools}.
+ * Declares the data that an environment receives and returns. Server, clients and tools use the same contract.
+ * With `tools` the action may be omitted.
+ * @throws TypeError when a part is not an object schema or declares a reserved field of the protocol;
+ * OpenEnvError INVALID_TOOL as {@link defineTools} does.
  */
 export function defineContract<
   const T extends Tools,
@@ -162,7 +162,7 @@ interface AnyOptions {
   tools?: Tools;
 }
 
-/** By its `type` a call of a tool is told from the action. */
+/** `type` distinguishes a tool call from the contract's own action. */
 function checkOwnAction(action: ObjectSchema): void {
   if (!("type" in action.shape)) return;
   throw new TypeError(

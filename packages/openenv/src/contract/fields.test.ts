@@ -11,7 +11,7 @@ function issueType(schema: z.ZodType, value: unknown): unknown {
 }
 
 describe("bytes", () => {
-  test("take base64 text and bytes, give bytes, and are sent as base64", () => {
+  test("accept base64 strings and bytes, return bytes, and are sent as base64", () => {
     const { data } = z.object({ data: bytes() }).parse({ data: "AQL/" });
     expect([...data]).toEqual([1, 2, 255]);
     expect(data).toBeInstanceOf(Uint8Array);
@@ -19,7 +19,7 @@ describe("bytes", () => {
     expect(JSON.stringify(bytes().parse(Buffer.from("ab").subarray(1)))).toBe('"Yg=="');
   });
 
-  test("are a copy: what the environment does to its buffer later changes nothing", () => {
+  test("are a copy that later changes of the buffer do not affect", () => {
     const buffer = new Uint8Array([1, 2]);
     const data = bytes().parse(buffer);
     buffer[0] = 9;
@@ -28,20 +28,20 @@ describe("bytes", () => {
   });
 
   test.each(["A", "AA", "AA=", "AB==", "AAB=", "A===", "====", "AA==AA==", "AQ L/", "AQL_", "\u00e9AAA", "AQL/\n"])(
-    "refuse %j, which is not exactly base64",
+    "reject %j, which is not canonical base64",
     (text) => {
       expect(issueType(bytes(), text)).toBe("base64_decode");
     },
   );
 
   test.each([[5], [null], [[1, 2]], [new Date()], [undefined]])(
-    "refuse %j, which is neither text nor bytes",
+    "reject %j, which is neither a string nor bytes",
     (value) => {
       expect(issueType(bytes(), value)).toBe("bytes_type");
     },
   );
 
-  test("come back as they went, of any content", () => {
+  test("with any content survive a round trip", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), (data) => {
         const text = JSON.parse(JSON.stringify(bytes().parse(data))) as string;
@@ -58,7 +58,7 @@ describe("in a browser, which has no Buffer, bytes", () => {
     vi.resetModules();
   });
 
-  test("come back as they went", async () => {
+  test("survive a round trip", async () => {
     vi.resetModules();
     vi.stubGlobal("Buffer", undefined);
     const { decodeBase64, encodeBase64 } = await import("./base64.js");
@@ -68,13 +68,13 @@ describe("in a browser, which has no Buffer, bytes", () => {
   });
 });
 
-describe("a picture", () => {
+describe("an image", () => {
   test.each([
     ["PNG", PNG, "data:image/png;base64,iVBORw0KGgoAAA=="],
     ["JPEG", new Uint8Array([0xff, 0xd8, 0xff]), "data:image/jpeg;base64,/9j/"],
     ["GIF", new TextEncoder().encode("GIF89a"), "data:image/gif;base64,R0lGODlh"],
     ["WebP", new TextEncoder().encode("RIFF....WEBP"), "data:image/webp;base64,UklGRi4uLi5XRUJQ"],
-  ])("of the bytes of a %s file becomes a data URL", (_kind, data, url) => {
+  ])("from the bytes of a %s file becomes a data URL", (_kind, data, url) => {
     expect(image().parse(data)).toBe(url);
     expect(image().parse(url)).toBe(url);
   });
@@ -86,39 +86,39 @@ describe("a picture", () => {
     ["data:image/png;base64,A"],
     ["data:text/html;base64,AAAA"],
     ["data:image/png,AAAA"],
-  ])("is not %o", (value) => {
+  ])("rejects %o", (value) => {
     expect(issueType(image(), value)).toBe("value_error");
   });
 
-  test("is not a number", () => {
+  test("rejects a number", () => {
     expect(issueType(image(), 5)).toBe("string_type");
   });
 });
 
-describe("a point in time", () => {
+describe("a datetime", () => {
   test.each([
     ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000Z"],
     ["2026-01-02T03:04:05.678+01:00", "2026-01-02T02:04:05.678Z"],
     ["2026-01-02 03:04:05Z", "2026-01-02T03:04:05.000Z"],
-  ])("is read from %s", (text, sent) => {
+  ])("accepts %s", (text, sent) => {
     expect(datetime().parse(text)).toBeInstanceOf(Date);
     expect(JSON.stringify(datetime().parse(text))).toBe(JSON.stringify(sent));
   });
 
-  test("may be a Date", () => {
+  test("accepts a Date", () => {
     const now = new Date();
     expect(datetime().parse(now)).toEqual(now);
     expect(issueType(datetime(), new Date(Number.NaN))).toBe("datetime_parsing");
   });
 
   test.each(["yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-02-30T00:00:00Z", "2026-01-02T99:04:05Z", ""])(
-    "is not %j",
+    "rejects %j",
     (text) => {
       expect(issueType(datetime(), text)).toBe("datetime_from_date_parsing");
     },
   );
 
-  test("is not a number", () => {
+  test("rejects a number", () => {
     expect(issueType(datetime(), 5)).toBe("datetime_type");
   });
 });

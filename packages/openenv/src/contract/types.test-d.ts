@@ -1,4 +1,4 @@
-/** Proofs about types. The compiler runs this file: each `@ts-expect-error` must be one, everything else must not. */
+/** Type tests, run by the compiler: each `@ts-expect-error` must be an error, everything else must compile. */
 import * as z from "zod";
 import {
   defineEnvironment,
@@ -46,7 +46,7 @@ proves<Same<ResetRequest<Counter>["level"], number>>();
 proves<Same<ResetRequest<Counter>["episodeId"], string>>();
 proves<Same<StepContext["signal"], AbortSignal>>();
 
-// Field helpers: what is given and what is used.
+// Field helpers: input and output types.
 const fields = z.object({ data: bytes(), when: datetime(), picture: image() });
 proves<Same<z.input<typeof fields>["data"], string | Uint8Array>>();
 proves<Same<z.output<typeof fields>["data"] extends Uint8Array ? true : false, true>>();
@@ -54,7 +54,7 @@ proves<Same<z.input<typeof fields>["when"], string | Date>>();
 proves<Same<z.output<typeof fields>["when"], Date>>();
 proves<Same<z.output<typeof fields>["picture"], string>>();
 
-// A closure is told the types of its parameters.
+// The parameters of a closure are inferred.
 defineEnvironment(counter, () => ({
   reset: ({ level, seed, episodeId, signal }) => {
     proves<Same<typeof level, number>>();
@@ -70,7 +70,7 @@ defineEnvironment(counter, () => ({
   state: () => ({ total: 1 }),
 }));
 
-// A class fits without saying so, sync or async, and may name its contract.
+// A class fits without `implements`, sync or async, and may declare its contract.
 class Plain {
   async reset() {
     return { observation: { count: 0 } };
@@ -91,7 +91,7 @@ class Declared implements Environment<Counter> {
 }
 defineEnvironment(counter, () => new Declared(), { transforms: [(transition) => transition] });
 
-// A rubric that fits the contract, or anything, is the environment's; in reset there is the task.
+// An environment accepts rubrics for its contract and rubrics for any contract; reset receives the task.
 class Fits extends Rubric<Action<Counter>, ScoredObservation<Counter>> {
   override forward({ amount }: Action<Counter>, { count, done, reward }: ScoredObservation<Counter>) {
     return done && reward === null ? amount : count;
@@ -110,7 +110,7 @@ for (const rubric of [fits, new Gate(fits), new Sequential(), new WeightedSum([f
 defineEnvironment(counter, () => ({ ...rewarded, rubric: new Misfit() }));
 proves<Same<ResetRequest<Counter>["task"], Task | undefined>>();
 
-// @ts-expect-error an instance is no factory
+// @ts-expect-error an instance is not a factory
 defineEnvironment(counter, new Plain());
 // @ts-expect-error nor is the class itself
 defineEnvironment(counter, Plain);
@@ -142,7 +142,7 @@ class Extra {
 defineEnvironment(counter, () => new Extra());
 defineEnvironment(counter, () => ({
   reset,
-  // @ts-expect-error a reward that is a text
+  // @ts-expect-error a reward that is a string
   step: () => ({ observation: { count: 1 }, reward: "1" }),
 }));
 defineEnvironment(counter, () => ({
@@ -167,11 +167,11 @@ defineContract({ name: "a", action: z.string(), observation: z.object({}) });
 // @ts-expect-error a contract has an observation
 defineContract({ name: "a", action: z.object({}) });
 
-// Without state and reset options there is nothing to declare and nothing to give.
+// A contract without state and reset options needs neither in the environment.
 defineEnvironment(bare, () => ({ reset, step: reset }));
 proves<Same<keyof ResetInput<typeof bare>, never>>();
 
-// Transforms keep to the contract.
+// Transforms preserve the types of the contract.
 const clip: Transform<Counter> = (transition) => ({ ...transition, reward: Math.min(1, Number(transition.reward)) });
 proves<Same<ReturnType<typeof clip>["observation"]["count"], number>>();
 composeTransforms(clip, clip);
@@ -179,7 +179,7 @@ composeTransforms(clip, clip);
 const wrong: Transform<Counter> = (transition) => ({ ...transition, observation: { count: "1" } });
 void wrong;
 
-// Handlers are told the types of their arguments, and are held to the results.
+// The arguments of handlers are inferred, and their results are checked.
 const tooled = defineContract({
   name: "tooled",
   observation: z.object({ hint: z.string() }),
@@ -220,7 +220,7 @@ defineEnvironment(tooled, () => ({
   // @ts-expect-error an argument that is not declared
   tools: { add: ({ c }) => c, free: () => 1 },
 }));
-// @ts-expect-error an input that is no object
+// @ts-expect-error an input that is not an object
 defineTools({ go: { description: "Goes.", input: z.string() } });
 // @ts-expect-error no description
 defineTools({ go: { input: z.object({}) } });
@@ -231,5 +231,5 @@ const both = defineContract({
   tools: { look: { description: "Looks.", output: z.string() } },
 });
 defineEnvironment(both, () => ({ reset, step: reset, tools: { look: () => "around" } }));
-// @ts-expect-error an action of its own needs a step
+// @ts-expect-error a contract with an action needs a step
 defineEnvironment(both, () => ({ reset, tools: { look: () => "around" } }));

@@ -1,12 +1,12 @@
 import * as z from "zod";
 
-/** Any schema of an author, classic or mini. */
+/** Any zod schema, classic or mini. */
 export type AnySchema = z.core.$ZodType;
-/** A schema whose `_zod.def.type` tells its kind. */
+/** A schema with a known kind in `_zod.def.type`. */
 export type KnownSchema = z.core.$ZodTypes;
 export type UnionSchema = z.core.$ZodUnion | z.core.$ZodDiscriminatedUnion;
 
-/** The schema that decides what input is taken, behind optional, default, pipe and the like; stops at a union. */
+/** The schema that decides which input is accepted, inside optional, default, pipe and similar; stops at a union. */
 export function unwrap(schema: AnySchema): KnownSchema {
   let current = schema as KnownSchema;
   for (;;) {
@@ -30,14 +30,14 @@ function innerOf(schema: KnownSchema): KnownSchema | undefined {
     case "lazy":
       return (schema as z.core.$ZodLazy)._zod.innerType as KnownSchema;
     case "pipe":
-      // z.preprocess: what comes after the function is what the input is held against.
+      // z.preprocess: the schema after the function checks the input.
       return ((def.in as KnownSchema)._zod.def.type === "transform" ? def.out : def.in) as KnownSchema;
     default:
       return undefined;
   }
 }
 
-/** The schema of a member of an object, record, array or tuple; undefined where anything may stand. */
+/** The schema of a member of an object, record, array or tuple; undefined where any value is allowed. */
 export function childOf(schema: KnownSchema, key: PropertyKey): AnySchema | undefined {
   const { def } = schema._zod;
   switch (def.type) {
@@ -56,7 +56,7 @@ export function childOf(schema: KnownSchema, key: PropertyKey): AnySchema | unde
   }
 }
 
-/** What a union chooses between, without null: `X | null` is X where errors and leniency are concerned. */
+/** The options of a union without null: errors and coercion treat `X | null` as X. */
 export function membersOf(union: UnionSchema): AnySchema[] {
   return union._zod.def.options.filter((option) => (option as KnownSchema)._zod.def.type !== "null");
 }
@@ -66,7 +66,7 @@ export interface TaggedMember {
   schema: AnySchema;
 }
 
-/** The member that the discriminator names; undefined for a plain union, or a value without a known tag. */
+/** The member selected by the discriminator; undefined for a plain union or a value without a known tag. */
 export function taggedMember(union: UnionSchema, value: unknown): TaggedMember | undefined {
   const key = discriminatorOf(union);
   if (key === undefined) return undefined;
@@ -79,7 +79,7 @@ export function discriminatorOf(union: UnionSchema): string | undefined {
   return (union as z.core.$ZodDiscriminatedUnion)._zod.def.discriminator;
 }
 
-/** The member of a value, never one that every object inherits (`constructor`, `__proto__`). */
+/** The member of a value, excluding those of Object.prototype (`constructor`, `__proto__`). */
 export function read(value: unknown, key: PropertyKey): unknown {
   return has(value, key) ? (value as Record<PropertyKey, unknown>)[key] : undefined;
 }
@@ -89,7 +89,7 @@ export function has(value: unknown, key: PropertyKey): boolean {
   return Object.hasOwn(value, key) || (key in value && !(key in Object.prototype));
 }
 
-/** The name that errors give a schema: its meta id, else its meta title. */
+/** The name of a schema in errors: its meta id, otherwise its meta title. */
 export function nameOf(schema: AnySchema): string | undefined {
   const meta = z.globalRegistry.get(schema);
   return meta?.id ?? meta?.title;

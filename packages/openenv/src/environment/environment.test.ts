@@ -22,7 +22,7 @@ class Counter {
 }
 
 describe("an environment", () => {
-  test("runs many sessions and wants a reset first, unless it says otherwise", () => {
+  test("by default runs many sessions and requires a reset first", () => {
     const definition = defineEnvironment(counter, () => new Counter());
     expect(definition).toMatchObject({ supportsConcurrentSessions: true, stepBeforeReset: "error" });
     expect(definition.contract).toBe(counter);
@@ -34,13 +34,13 @@ describe("an environment", () => {
     expect(other).toMatchObject({ supportsConcurrentSessions: false, stepBeforeReset: "allow", author: "Ada" });
   });
 
-  test("has an instance of its own for each session", async () => {
+  test("creates a separate instance for each session", async () => {
     const definition = defineEnvironment(counter, () => new Counter());
     const [one, two] = [await definition.create(), await definition.create()];
     expect(one).not.toBe(two);
   });
 
-  test("may be made asynchronously, and be a closure, a method or an async function", async () => {
+  test("accepts an async factory, closures, methods and async functions", async () => {
     const closure = defineEnvironment(counter, async () => new Counter());
     expect(await closure.create()).toBeInstanceOf(Counter);
     const plain = function makeCounter() {
@@ -51,13 +51,13 @@ describe("an environment", () => {
 });
 
 describe("instead of a factory", () => {
-  test("an instance is a TypeError that says what to write", () => {
+  test("an instance is a TypeError with the correct code", () => {
     const define = () => defineEnvironment(counter, new Counter() as never);
     expect(define).toThrow(TypeError);
     expect(define).toThrow("() => new MyEnvironment()");
   });
 
-  test("the class itself is one that names it", () => {
+  test("a class is a TypeError that names it", () => {
     const define = () => defineEnvironment(counter, Counter as never);
     expect(define).toThrow(TypeError);
     expect(define).toThrow("() => new Counter()");
@@ -68,7 +68,7 @@ describe("instead of a factory", () => {
   });
 });
 
-test("a definition is told from anything else, also one of another copy of this package", () => {
+test("a definition is recognised, also from another copy of this package", () => {
   expect(isEnvironmentDefinition(defineEnvironment(counter, () => new Counter()))).toBe(true);
   expect(isEnvironmentDefinition({ [Symbol.for("openenv.environment")]: true })).toBe(true);
   for (const other of [undefined, null, 1, "x", {}, counter, () => new Counter()]) {

@@ -31,7 +31,7 @@ const define = (options: EnvironmentOptions<typeof contract>, rubric?: Rubric) =
 
 const { start, open } = useServers();
 
-test("maxSteps truncates an episode that has not ended, on the wire as the environment would", async () => {
+test("maxSteps truncates an episode, with the same result on the wire as a truncation by the environment", async () => {
   const socket = await open(await start({}, { environment: define({ maxSteps: 2 }) }));
   const step = (action: object) => socket.ask({ type: "step", data: action });
   for (let episode = 0; episode < 2; episode++) {
@@ -41,7 +41,7 @@ test("maxSteps truncates an episode that has not ended, on the wire as the envir
   }
 });
 
-test("a call of a tool by a step counts, and ends the episode too", async () => {
+test("a tool call by a step counts as a step, and can end the episode", async () => {
   const socket = await open(await start({}, { environment: define({ maxSteps: 2 }) }));
   const call = { type: "call_tool", tool_name: "look", arguments: {} };
   await socket.ask({ type: "reset", data: {} });
@@ -52,13 +52,13 @@ test("a call of a tool by a step counts, and ends the episode too", async () => 
   });
 });
 
-test("an episode that ends with its last step is not truncated", async () => {
+test("an episode that ends with the last allowed step is not truncated", async () => {
   await using env = await connect(define({ maxSteps: 1 }));
   await env.reset();
   expect((await env.step({ last: true })).outcome).toBe("terminated");
 });
 
-test("maxSeconds truncates with the first step after it, and begins anew with a reset", async () => {
+test("maxSeconds truncates the first step after the limit, and starts again with a reset", async () => {
   await using env = await connect(define({ maxSeconds: 60 }));
   await env.reset();
   expect((await env.step({})).outcome).toBe("ok");
@@ -69,7 +69,7 @@ test("maxSeconds truncates with the first step after it, and begins anew with a 
   expect((await env.step({})).outcome).toBe("ok");
 });
 
-test("a rubric sees that the episode was truncated", async () => {
+test("a rubric receives truncated episodes as such", async () => {
   class Truncated extends Rubric {
     forward(_action: unknown, seen: unknown): number {
       const { done, metadata } = seen as { done: boolean; metadata: { truncated?: boolean } };
@@ -82,9 +82,9 @@ test("a rubric sees that the episode was truncated", async () => {
 });
 
 test.each([
-  [{ maxSteps: 0 }, "maxSteps must be a positive integer, and is 0."],
-  [{ maxSteps: 1.5 }, "maxSteps must be a positive integer, and is 1.5."],
-  [{ maxSeconds: -1 }, "maxSeconds must be a positive number of seconds, and is -1."],
-])("%o is refused", (options, message) => {
+  [{ maxSteps: 0 }, "maxSteps must be a positive integer, got 0."],
+  [{ maxSteps: 1.5 }, "maxSteps must be a positive integer, got 1.5."],
+  [{ maxSeconds: -1 }, "maxSeconds must be a positive number of seconds, got -1."],
+])("%o is rejected", (options, message) => {
   expect(() => define(options)).toThrow(new TypeError(message));
 });

@@ -1,7 +1,7 @@
 export interface EpisodeLimitOptions {
-  /** Steps after which an episode that has not ended is truncated; default none. */
+  /** Number of steps after which an episode is truncated; default no limit. */
   maxSteps?: number;
-  /** Seconds since its reset after which the next step of an episode truncates it; default none. */
+  /** Seconds after a reset; the next step then truncates the episode. Default no limit. */
   maxSeconds?: number;
 }
 
@@ -10,7 +10,7 @@ interface Ending {
   truncated?: boolean;
 }
 
-/** How long the episodes of one session may be. */
+/** The limits of one session's episodes. */
 export class EpisodeLimits {
   readonly #maxSteps: number;
   readonly #maxMs: number;
@@ -27,7 +27,7 @@ export class EpisodeLimits {
     this.#begun = performance.now();
   }
 
-  /** Counts a step; its result says `truncated` where a limit is reached and the environment has not ended the episode. */
+  /** Counts a step, and sets `truncated` when a limit is reached before the environment ended the episode. */
   apply<R extends Ending>(result: R): R {
     this.#steps++;
     const isOver = this.#steps >= this.#maxSteps || performance.now() - this.#begun >= this.#maxMs;
@@ -35,12 +35,12 @@ export class EpisodeLimits {
   }
 }
 
-/** @throws TypeError for a limit that is not one. */
+/** @throws TypeError for an invalid limit. */
 export function checkEpisodeLimits({ maxSteps, maxSeconds }: EpisodeLimitOptions): void {
   if (maxSteps !== undefined && !(Number.isInteger(maxSteps) && maxSteps > 0)) {
-    throw new TypeError(`maxSteps must be a positive integer, and is ${maxSteps}.`);
+    throw new TypeError(`maxSteps must be a positive integer, got ${maxSteps}.`);
   }
   if (maxSeconds !== undefined && !(Number.isFinite(maxSeconds) && maxSeconds > 0)) {
-    throw new TypeError(`maxSeconds must be a positive number of seconds, and is ${maxSeconds}.`);
+    throw new TypeError(`maxSeconds must be a positive number of seconds, got ${maxSeconds}.`);
   }
 }

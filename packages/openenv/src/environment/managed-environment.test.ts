@@ -48,19 +48,19 @@ describe("an environment with a rubric", () => {
   test.each([
     ["sync", () => new Short()],
     ["async", () => late(1)],
-  ])("gets its reward from it, a reset none: %s", async (_, make) => {
+  ])("gets its reward from the rubric, and no reward for a reset: %s", async (_, make) => {
     await using env = await connect(scored(make()));
     expect((await env.reset()).reward).toBeNull();
     expect((await env.step({ text: "abc" })).reward).toBe(1);
   });
 
-  test("that is sync answers in the same turn", () => {
+  test("stays sync with a sync rubric", () => {
     const { definition } = createRuntime(scored(new Short()));
     const made = definition.create() as Environment;
     expect(made.step({ text: "abc" }, {} as never)).toMatchObject({ reward: 1, observation: { text: "abc" } });
   });
 
-  test("has the calls of tools scored too, but not those that failed by no fault of the agent", async () => {
+  test("gets a score for tool calls too, but not for calls that failed through no fault of the agent", async () => {
     const tooled = defineContract({
       name: "tooled_env",
       tools: defineTools({ add: { description: "Adds.", input: z.object({ n: z.int() }) } }),
@@ -99,7 +99,7 @@ describe("an environment with a rubric", () => {
     expect(failed).toMatchObject({ reward: 5, observation: { error: { error_type: "execution_error" } } });
   });
 
-  test("may be a class, or be made by an async factory", async () => {
+  test("may be a class or come from an async factory", async () => {
     class Typewriter implements Typing {
       readonly rubric = new Short();
       #last = "";
@@ -119,7 +119,7 @@ describe("an environment with a rubric", () => {
     expect(await env.step({ text: "c" })).toMatchObject({ reward: 1, observation: { text: "abc" } });
   });
 
-  test("shows it the observation, what the step said of it, and the step's own reward", async () => {
+  test("passes the rubric the observation, done, metadata and the step's own reward", async () => {
     const seen: unknown[] = [];
     class Looks extends Rubric<unknown, Seen> {
       override forward(_action: unknown, observation: Seen) {
@@ -141,7 +141,7 @@ describe("an environment with a rubric", () => {
     ]);
   });
 
-  test("resets it, nested ones too, and every session has its own", async () => {
+  test("resets the rubric and its children, and every session has its own", async () => {
     class Steps extends TrajectoryRubric<unknown, Seen> {
       override scoreTrajectory(trajectory: readonly TrajectoryStep<unknown, Seen>[]) {
         return trajectory.length;
@@ -159,7 +159,7 @@ describe("an environment with a rubric", () => {
     expect((await other.step({ text: "end" })).reward).toBe(3);
   });
 
-  test("sends the scores of its parts when asked, null where one was not asked", async () => {
+  test("sends the scores of all rubrics on request, null for those that did not run", async () => {
     const rubric = () =>
       new Sequential(
         new Gate(new Short(), 0.9),
@@ -189,7 +189,7 @@ describe("an environment with a rubric", () => {
     expect((await quiet.step({ text: "abc" })).metadata).toEqual({});
   });
 
-  test("fails the step when the rubric fails, never with a reward of 0, and the session goes on", async () => {
+  test("fails the step when the rubric fails, never with a reward of 0, and the session continues", async () => {
     let trouble: Error | undefined = new TypeError("what only the author knows");
     const rubric = new WeightedSum(
       {
@@ -211,10 +211,10 @@ describe("an environment with a rubric", () => {
     expect((await env.step({ text: "a" })).reward).toBe(0.5);
   });
 
-  test("leaves what is no result to the check that names it", async () => {
+  test("leaves an invalid result to validation", async () => {
     await using env = await connect(scored(new Short(), { step: () => undefined as never }));
     await env.reset();
-    await expect(env.step({ text: "a" })).rejects.toThrow("reset and step return { observation");
+    await expect(env.step({ text: "a" })).rejects.toThrow("reset and step must return { observation");
   });
 });
 
@@ -234,7 +234,7 @@ describe("an environment with tasks", () => {
     ["sync", lists],
     ["async", later],
     ["without a count", { splits: lists.splits, get: lists.get }],
-  ])("is given the task that split and index name: %s", async (_, tasks) => {
+  ])("receives the task at split and index: %s", async (_, tasks) => {
     await using env = await connect(tasked(tasks));
     const text = async (options: Parameters<typeof env.reset>[0]) =>
       JSON.parse((await env.reset(options)).observation.text);
@@ -244,12 +244,12 @@ describe("an environment with tasks", () => {
   });
 
   test.each([
-    [{ split: "trian", index: 0 }, /^there is no split "trian"; there are: "train", "test"$/],
-    [{ split: "trian" }, /^there is no split "trian"/],
-    [{ split: "train", index: 2 }, /^there is no task 2 in the split "train": it has 2, 0 to 1$/],
-    [{ split: "train", index: -1 }, /^there is no task -1 in the split "train"/],
-    [{ index: 0 }, /^an index needs a split beside it; there are: "train", "test"$/],
-  ])("is not reset to %j, and plays on after that", async (options, message) => {
+    [{ split: "trian", index: 0 }, /^unknown split "trian"; available splits: "train", "test"$/],
+    [{ split: "trian" }, /^unknown split "trian"/],
+    [{ split: "train", index: 2 }, /^no task 2 in split "train", which has tasks 0 to 1$/],
+    [{ split: "train", index: -1 }, /^no task -1 in split "train"/],
+    [{ index: 0 }, /^a task index needs a split; available splits: "train", "test"$/],
+  ])("rejects a reset to %j, and the session continues", async (options, message) => {
     for (const tasks of [lists, later]) {
       await using env = await connect(tasked(tasks));
       await expect(env.reset(options)).rejects.toMatchObject({
@@ -260,7 +260,7 @@ describe("an environment with tasks", () => {
     }
   });
 
-  test("takes an index alone where there is one split, and a provider's RangeError for one that is not there", async () => {
+  test("needs no split if there is only one, and handles a provider's RangeError for an unknown index", async () => {
     await using env = await connect(tasked(createTasks({ train: [{ id: 1 }] })));
     expect((await env.reset({ index: 0 })).observation.text).toContain('{"id":1}');
     const strict: TaskProvider = {
@@ -269,16 +269,16 @@ describe("an environment with tasks", () => {
       },
     };
     await using other = await connect(tasked(strict));
-    await expect(other.reset({ split: "x", index: 5 })).rejects.toThrow('there is no task 5 in the split "x"');
+    await expect(other.reset({ split: "x", index: 5 })).rejects.toThrow('no task 5 in split "x"');
   });
 
   test("checks the index against the count of a provider that has a task for any index", async () => {
     const any: TaskProvider = { splits: lists.splits, count: () => 2, get: () => ({ id: 1 }) };
     await using env = await connect(tasked(any));
-    await expect(env.reset({ split: "train", index: 2 })).rejects.toThrow("it has 2, 0 to 1");
+    await expect(env.reset({ split: "train", index: 2 })).rejects.toThrow("which has tasks 0 to 1");
   });
 
-  test("is left alone without a provider, and may not have a reset option of that name with one", async () => {
+  test("may declare a reset option `task` only without a task provider", async () => {
     await using env = await connect(define(() => ({ ...plain(), reset: shows })));
     expect((await env.reset({ split: "any", index: 9 })).observation.text).toBe('["any",9,null]');
     const own = defineContract({
@@ -288,7 +288,7 @@ describe("an environment with tasks", () => {
       reset: z.object({ task: z.string() }),
     });
     const factory = () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) });
-    expect(() => defineEnvironment(own, factory, { tasks: lists })).toThrow('The reset option "task" is taken');
+    expect(() => defineEnvironment(own, factory, { tasks: lists })).toThrow('The reset option "task" is reserved');
     defineEnvironment(own, () => ({
       ...factory(),
       reset: ({ task }) => ({ observation: {}, metadata: { task: task.length } }),

@@ -25,11 +25,11 @@ interface Request {
   readonly index: number | undefined;
 }
 
-/** An environment, of whatever contract. */
+/** An environment of any contract. */
 interface Managed {
   rubric?: Rubric | undefined;
   reset(request: Request): MaybePromise<Result>;
-  /** Missing where the contract has tools only. */
+  /** Missing for a tools-only contract. */
   step?(action: unknown, context: ScoreContext): MaybePromise<Result>;
   state?(): MaybePromise<object>;
   close?(): MaybePromise<void>;
@@ -39,12 +39,12 @@ interface Managed {
   actions?(observation: object): MaybePromise<unknown[]>;
 }
 
-/** The factory of environments whose tasks are looked up and whose steps are limited and scored, where that is asked for. */
+/** Wraps a factory: its environments look up tasks, limit episodes and score steps, as far as they need it. */
 export function manage(factory: () => MaybePromise<Managed>, options: ManageOptions): () => MaybePromise<Managed> {
   const isLimited = options.maxSteps !== undefined || options.maxSeconds !== undefined;
   const wrap = (made: Managed): Managed => {
     if (options.tasks === undefined && made?.rubric === undefined && !isLimited) return made;
-    // What is no environment is told to the author by whoever uses it.
+    // The caller reports a value that is not an environment.
     if (typeof made?.reset !== "function") return made;
     return new ManagedEnvironment(made, options);
   };
@@ -70,7 +70,7 @@ class ManagedEnvironment implements Managed {
     this.#tasks = tasks;
     this.#showScores = rubricScores;
     if (limits.maxSteps !== undefined || limits.maxSeconds !== undefined) this.#limits = new EpisodeLimits(limits);
-    // What is missing is told to the author by whoever uses it.
+    // The caller reports a missing method.
     if (typeof inner.step === "function") this.step = (action, context) => this.#step(action, context);
     if (inner.tools !== undefined) this.tools = inner.tools;
     if (inner.afterTool ?? inner.rubric ?? this.#limits)
@@ -110,7 +110,7 @@ class ManagedEnvironment implements Managed {
     return this.#inner.close?.();
   }
 
-  /** A step that called a tool is scored like any other, unless it failed by no fault of the agent. */
+  /** A step that called a tool is scored like any other, unless the call failed through no fault of the agent. */
   #afterTool(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition> {
     const told = this.#inner.afterTool?.(call, context) ?? {};
     const { rubric } = this.#inner;
@@ -126,13 +126,13 @@ class ManagedEnvironment implements Managed {
     return isThenable(told) ? told.then(finish) : finish(told);
   }
 
-  /** What is no result is told to the author by the check that comes after. */
+  /** Validation reports an invalid result. */
   #limit<R>(result: R): R {
     return this.#limits !== undefined && isObject(result) ? this.#limits.apply(result) : result;
   }
 
   #score(rubric: Rubric, { action, result, context }: Step): MaybePromise<Result> {
-    // What is no result is told to the author by the check that comes after.
+    // Validation reports an invalid result.
     if (!isObject(result) || !isObject(result.observation)) return result;
     const reward = rubric.score(action, seen(result), context);
     const show = (value: number): Result => this.#rewarded(result, value, rubric);
@@ -156,7 +156,7 @@ interface Step {
   context: ScoreContext;
 }
 
-/** The observation with what goes with it, as a rubric sees it. */
+/** The observation with reward, done and metadata, as a rubric receives it. */
 function seen({ observation, reward = null, done, truncated, metadata }: Result): object {
   return {
     ...observation,

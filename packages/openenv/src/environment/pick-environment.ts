@@ -2,8 +2,8 @@ import { ConfigError } from "../errors.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment.js";
 
 /**
- * The environment that a module exports: the default export, or the only one among the others.
- * @throws ConfigError when there is none, or more than one to choose from; `name` is the module's for the message.
+ * The environment that a module exports: the default export, or the only other export that is an environment.
+ * @throws ConfigError when the module exports none or several; `name` is the name of the module in the message.
  */
 export function pickEnvironment(module: Record<string, unknown>, name: string): EnvironmentDefinition {
   if (isEnvironmentDefinition(module["default"])) return module["default"];

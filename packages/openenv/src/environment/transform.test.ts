@@ -4,7 +4,7 @@ import { composeTransforms, type Transform } from "./transform.js";
 const double: Transform = (transition) => ({ ...transition, reward: Number(transition.reward) * 2 });
 const add: Transform = (transition) => ({ ...transition, reward: Number(transition.reward) + 1 });
 
-test("transforms apply in the order they are given", () => {
+test("transforms apply in order", () => {
   expect(composeTransforms(double, add)({ observation: {}, reward: 3 }).reward).toBe(7);
   expect(composeTransforms(add, double)({ observation: {}, reward: 3 }).reward).toBe(8);
 });
@@ -14,6 +14,6 @@ test("no transforms change nothing", () => {
   expect(composeTransforms()(transition)).toBe(transition);
 });
 
-test("composed transforms compose again", () => {
+test("composed transforms can be composed again", () => {
   expect(composeTransforms(composeTransforms(add, add), double)({ observation: {}, reward: 0 }).reward).toBe(4);
 });

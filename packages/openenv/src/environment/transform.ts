@@ -3,7 +3,7 @@ import type { Transform } from "./environment.js";
 
 export type { Transform } from "./environment.js";
 
-/** One transform that applies the given ones in order. */
+/** Combines transforms into one that applies them in order. */
 export function composeTransforms<C extends Contract>(...transforms: Transform<C>[]): Transform<C> {
   return (transition) => transforms.reduce((value, transform) => transform(value), transition);
 }

@@ -1,9 +1,9 @@
 import type { JsonObject, ServerMessage } from "./messages.js";
 
-/** Most items of one frame, and most sessions that one frame opens. */
+/** Maximum number of items in one frame, and of sessions that one frame opens. */
 export const MAX_BATCH_ITEMS = 1024;
 
-/** Frames of the extension `batch`. Sessions are named by whole numbers that the server gives, good on this socket. */
+/** Frames of the extension `batch`. The server assigns each session an integer that is valid on this socket. */
 export type BatchMessage =
   | { type: "open_many"; data: { count: number } }
   | { type: BatchMethod; data: { items: unknown[] } };
@@ -16,19 +16,19 @@ export const BATCH_METHODS = {
 } as const;
 export type BatchMethod = keyof typeof BATCH_METHODS;
 
-/** One item of a frame, when it is right: `data` is that of a frame of a socket of its own. */
+/** One valid item of a frame: `data` is the same as in a frame of a socket with one session. */
 export interface BatchItem {
   session: number;
   data?: JsonObject;
 }
 
-/** What one item is answered: what a socket of its own would be, or that a session was opened or closed. */
+/** The reply to one item: the answer of a socket with one session, or that a session was opened or closed. */
 export type BatchReply =
   | ServerMessage
   | { type: "opened"; data: { session: number } }
   | { type: "closed"; data: Record<string, never> };
 
-/** The answer to each frame of the extension: as many replies as there were items, in their order. */
+/** The answer to a frame of the extension: one reply for each item, in order. */
 export interface ManyMessage {
   type: "many";
   data: { items: BatchReply[] };

@@ -17,14 +17,14 @@ const EPISODE = {
 };
 
 describe("a recorded episode", () => {
-  test("is read as it was written", () => {
+  test("survives a round trip", () => {
     expect(parseEpisode(JSON.stringify(EPISODE))).toEqual(EPISODE);
   });
 
   test.each([
     ["{", /not valid JSON/],
     [`{"a":${"[".repeat(2000)}${"]".repeat(2000)}}`, /nested deeper than 1000 levels/],
-    ["[]", /one JSON object/],
+    ["[]", /must be one JSON object/],
     [{ ...EPISODE, format: "other/2" }, /"format" must be "openenv.episode\/1", not "other\/2"/],
     [{ ...EPISODE, episode: -1 }, /"episode" is not a non-negative integer/],
     [{ ...EPISODE, url: 1 }, /"url" is not a string/],
@@ -36,7 +36,7 @@ describe("a recorded episode", () => {
       /"failures\[0\]\.after" is not a non-negative integer/,
     ],
     [{ ...EPISODE, end: "crashed" }, /"end" is not one of/],
-  ])("that is malformed is named: %j", (line, message) => {
+  ])("that is malformed is rejected with its invalid field: %j", (line, message) => {
     expect(() => parseEpisode(typeof line === "string" ? line : JSON.stringify(line))).toThrow(message);
   });
 });

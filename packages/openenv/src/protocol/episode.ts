@@ -2,30 +2,30 @@ import { isObject } from "../util/is-object.js";
 import { parseJson, TooDeepError } from "./codec/json.js";
 import type { JsonObject } from "./messages.js";
 
-/** One line of a file of episodes; the page and `openenv collect` write it, and read it again. */
+/** One line of an episode file, written and read by the page and by `openenv collect`. */
 export interface EpisodeRecord {
   format: typeof EPISODE_FORMAT;
-  /** Number of the episode in its collection: `collect` counts from 0 on, the page from 1 on. */
+  /** Number of the episode in its collection: `collect` counts from 0, the page from 1. */
   episode: number;
-  /** Name of the environment, and the server it was played on. */
+  /** Name of the environment. */
   environment: string;
   url: string;
   /** ISO 8601, UTC. */
   started_at: string;
-  /** What the reset was asked: seed, split, index, options of the environment. */
+  /** The options of the reset: seed, split, index, options of the environment. */
   reset: JsonObject;
-  /** What the reset answered. */
+  /** The result of the reset. */
   start: Omit<RecordedStep, "action">;
   steps: RecordedStep[];
-  /** Requests of the episode that had no observation, in their order; the page writes them, absent without any. */
+  /** Requests without an observation, in order; written by the page, absent when there are none. */
   failures?: RecordedFailure[];
-  /** Sum of the rewards of all steps; a step without a reward adds nothing. */
+  /** Sum of the rewards of all steps. */
   total_reward: number;
-  /** Why it ended: the environment said so, the limit of steps was reached, or the policy gave up. */
+  /** Why the episode ended: the environment reported `done`, the step limit was reached, or the policy stopped. */
   end: "done" | "max_steps" | "policy";
 }
 
-/** An action and what came of it. */
+/** An action and its result. */
 export interface RecordedStep {
   action: JsonObject;
   observation: JsonObject;
@@ -36,30 +36,30 @@ export interface RecordedStep {
   ms: number;
 }
 
-/** A reset or a step without a result: it has no reward. */
+/** A reset or a step that failed: it has no observation and no reward. */
 export interface RecordedFailure {
   kind: "reset" | "step";
-  /** How many of `steps` came before it. */
+  /** The number of `steps` before it. */
   after: number;
   /** The action, or the options of the reset. */
   action: JsonObject;
-  /** Of the table of errors. */
+  /** A code from the table of errors. */
   code: string;
   message: string;
-  /** The server counts it as a step: its result was invalid. */
+  /** True when the server counted it as a step because the environment ran but returned an invalid result. */
   counted?: boolean;
   ms: number;
 }
 
-/** Names the schema of a line and its version. */
+/** Name and version of the format of a line. */
 export const EPISODE_FORMAT = "openenv.episode/1";
 
 const ENDS: readonly unknown[] = ["done", "max_steps", "policy"];
 
-/** Reads one line. @throws TypeError that says what is wrong with it. */
+/** Parses one line. @throws TypeError naming the invalid field. */
 export function parseEpisode(line: string): EpisodeRecord {
   const value: unknown = parse(line);
-  if (!isObject(value)) throw new TypeError("an episode is one JSON object a line");
+  if (!isObject(value)) throw new TypeError("each line must be one JSON object");
   if (value["format"] !== EPISODE_FORMAT) {
     throw new TypeError(`"format" must be "${EPISODE_FORMAT}", not ${JSON.stringify(value["format"])}`);
   }

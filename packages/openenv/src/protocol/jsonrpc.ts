@@ -1,7 +1,7 @@
 import { clip } from "../util/text/clip.js";
 import type { JsonObject } from "./messages.js";
 
-/** JSON-RPC 2.0 as the reference speaks it: `data` is always there, null when unused. */
+/** JSON-RPC 2.0 as in the Python package: `data` is always present, null when unused. */
 export const RPC_ERRORS = {
   parse: -32700,
   invalidRequest: -32600,
@@ -11,9 +11,9 @@ export const RPC_ERRORS = {
   server: -32000,
 } as const;
 
-/** Longest id that is answered with, in characters. */
+/** Maximum length of an id in characters. */
 const MAX_ID = 1000;
-/** How much an error tells of a name or a list that a peer sent. */
+/** Maximum length of an echoed name, and maximum number of listed problems. */
 const MAX_ECHO = 100;
 const MAX_WRONG = 20;
 
@@ -29,7 +29,7 @@ export type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; result: unknown }
   | { jsonrpc: "2.0"; id: RpcId; error: { code: number; message: string; data: JsonObject | null } };
 
-/** Thrown by the handler of a method; becomes the error of the response. */
+/** Thrown by a method handler; becomes the error of the response. */
 export class RpcError extends Error {
   readonly code: number;
   readonly data: JsonObject | null;
@@ -41,7 +41,7 @@ export class RpcError extends Error {
   }
 }
 
-/** @throws RpcError (−32600) that names every key that is wrong. */
+/** @throws RpcError (−32600) naming the invalid keys. */
 export function parseRpcRequest(value: JsonObject): RpcRequest {
   const wrong: string[] = [];
   if (value["jsonrpc"] !== "2.0") wrong.push('"jsonrpc" must be "2.0"');
@@ -49,7 +49,7 @@ export function parseRpcRequest(value: JsonObject): RpcRequest {
   const params = "params" in value ? value["params"] : {};
   if (typeof params !== "object" || params === null || Array.isArray(params)) wrong.push('"params" must be an object');
   if (parseId(value) === undefined) {
-    wrong.push(`"id" must be a string of at most ${MAX_ID} characters, a whole number or null`);
+    wrong.push(`"id" must be a string of at most ${MAX_ID} characters, an integer or null`);
   }
   for (const key in value) {
     if (key === "jsonrpc" || key === "method" || key === "params" || key === "id") continue;
@@ -60,7 +60,7 @@ export function parseRpcRequest(value: JsonObject): RpcRequest {
   return { id: parseId(value) as RpcId, method: value["method"] as string, params: params as JsonObject };
 }
 
-/** The id to answer with, also to an invalid request; null when there is none that could be used. */
+/** The id for the response, also to an invalid request; null when the request has no valid id. */
 export function rpcIdOf(value: unknown): RpcId {
   return typeof value === "object" && value !== null ? (parseId(value as JsonObject) ?? null) : null;
 }

@@ -1,6 +1,6 @@
 import type { ValidationIssue } from "../errors.js";
 
-/** The codes an `error` frame can carry; all are in the table of `errors.ts`. */
+/** The codes of `error` frames; all are in the table of `errors.ts`. */
 export type WireCode =
   | "INVALID_JSON"
   | "UNKNOWN_TYPE"
@@ -16,7 +16,7 @@ export type WireCode =
 
 export type JsonObject = Record<string, unknown>;
 
-/** Frames a client sends on `/ws`: one JSON object each. `step.data` is the action itself. */
+/** Frames that a client sends on `/ws`, one JSON object each. `step.data` is the action. */
 export type ClientMessage =
   | { type: "reset"; data?: JsonObject }
   | { type: "step"; data: JsonObject }
@@ -24,7 +24,7 @@ export type ClientMessage =
   | { type: "close" }
   | { type: "mcp"; data: JsonObject };
 
-/** What a reset or a step answers. `metadata` is in `observation`, and repeated beside it when it is not empty. */
+/** The answer to a reset or a step. `metadata` is in `observation`, and repeated here when it is not empty. */
 export interface ObservationData {
   observation: JsonObject;
   reward: number | boolean | null;
@@ -35,7 +35,7 @@ export interface ObservationData {
 export interface ErrorData {
   message: string;
   code: WireCode;
-  /** Tells apart what the reference has one code for; its clients ignore it. */
+  /** More precise than `code`, which the Python package defines; Python clients ignore it. */
   openenv_code?: "NO_EPISODE";
   errors?: ValidationIssue[];
   active_sessions?: number;
@@ -43,36 +43,36 @@ export interface ErrorData {
   factory_name?: string;
 }
 
-/** Frames the server sends: one for each client frame but `close`, in order, and nothing unsolicited. */
+/** Frames that the server sends: one for each client frame except `close`, in order, and no unsolicited frames. */
 export type ServerMessage =
   | { type: "observation"; data: ObservationData }
   | { type: "state"; data: JsonObject }
   | { type: "error"; data: ErrorData }
   | { type: "mcp"; data: JsonObject };
 
-/** What happened to a session, said by the close code because no unsolicited frame may be sent. */
+/** Close codes. They report what happened to a session, because unsolicited frames are not allowed. */
 export const CLOSE_CODES = {
   normal: 1000,
   tooLarge: 1009,
   noPong: 1011,
   restart: 1012,
-  /** The server is short of memory. */
+  /** The server is low on memory. */
   overloaded: 1013,
-  /** The session was ended by the server: its time ran out, or an operator closed it. */
+  /** The server ended the session: it timed out, or an operator closed it. */
   sessionEnded: 4000,
 } as const;
 
-/** The WebSocket subprotocol that the server selects when a page offers it with its token. */
+/** The WebSocket subprotocol that the server selects when a page offers it together with its token. */
 export const SUBPROTOCOL = "openenv";
-/** Begins an offered subprotocol that carries a token: the base64url form of its UTF-8 bytes follows. */
+/** Prefix of an offered subprotocol that carries a token: the base64url form of the token's UTF-8 bytes follows. */
 export const TOKEN_SUBPROTOCOL = "openenv-token.";
 
-/** The query key that negotiates extensions on `/ws`; a server that does not know it ignores it. */
+/** The query key that negotiates extensions on `/ws`; servers without extensions ignore it. */
 export const EXTENSIONS_KEY = "openenv";
 /**
- * `warnings`: dropped reset options are named. `timing`: `metadata.openenv` says where the time went.
- * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions, and none of its own.
+ * `warnings`: ignored reset options are reported. `timing`: server timings in `metadata.openenv`.
+ * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one.
  */
 export const EXTENSIONS = ["warnings", "timing", "binary", "batch"] as const;
-/** Those, and `view`, which a query key of its own asks for: pages want it, trainers do not. */
+/** Adds `view`, which pages request with a separate query key. */
 export type Extension = (typeof EXTENSIONS)[number] | "view";

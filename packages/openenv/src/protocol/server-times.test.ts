@@ -16,6 +16,6 @@ test.each([
   [{ SHUTDOWN_DRAIN: "30" }, 40],
   [{ SHUTDOWN_DRAIN: "0.5", SHUTDOWN_GRACE: " " }, 11],
   [{ SHUTDOWN_DRAIN: "-1", SHUTDOWN_GRACE: "Infinity" }, 10],
-])("a server with %j may be killed %i s after the request to stop", (variables, seconds) => {
+])("a server with %j may be killed %i s after the stop signal", (variables, seconds) => {
   expect(stopSeconds(variables)).toBe(seconds);
 });

@@ -1,6 +1,6 @@
 import type { ServerViewSession } from "./web.js";
 
-/** The columns that sessions can be sorted by: `state` by the time of a slow call. */
+/** The columns by which sessions can be sorted; `state` sorts by the duration of the call in flight. */
 export const SESSION_COLUMNS = ["session", "client", "state", "open", "episodes", "step", "idle", "worker"] as const;
 export type SessionColumn = (typeof SESSION_COLUMNS)[number];
 
@@ -9,7 +9,7 @@ export interface SessionQuery {
   limit: number;
   sort: SessionColumn;
   down: boolean;
-  /** Words that a session must have, all of them, in any case; empty for every session. */
+  /** Words that a session must all contain, case-insensitive; empty for every session. */
   find: string;
 }
 
@@ -19,32 +19,32 @@ export const MAX_LISTED_SESSIONS = 1000;
 /** The longest call in flight first, then the oldest session. */
 export const DEFAULT_SESSION_QUERY: SessionQuery = { limit: 200, sort: "state", down: true, find: "" };
 
-/** A longer search is cut. */
+/** Longer searches are truncated. */
 const MAX_FIND = 200;
 
-/** Reads `limit`, `sort`, `order` and `find`; a value that is missing or invalid is the default. */
+/** Reads `limit`, `sort`, `order` and `find`; missing and invalid values become the default. */
 export function parseSessionQuery(parameters: URLSearchParams): SessionQuery {
   const { limit, sort } = DEFAULT_SESSION_QUERY;
-  const asked = Number(parameters.get("limit") ?? limit);
+  const requested = Number(parameters.get("limit") ?? limit);
   return {
-    limit: Number.isInteger(asked) ? Math.min(Math.max(asked, 0), MAX_LISTED_SESSIONS) : limit,
+    limit: Number.isInteger(requested) ? Math.min(Math.max(requested, 0), MAX_LISTED_SESSIONS) : limit,
     sort: SESSION_COLUMNS.find((column) => column === parameters.get("sort")) ?? sort,
     down: parameters.get("order") !== "asc",
     find: (parameters.get("find") ?? "").slice(0, MAX_FIND),
   };
 }
 
-/** The reverse of {@link parseSessionQuery}. */
+/** The inverse of {@link parseSessionQuery}. */
 export function renderSessionQuery({ limit, sort, down, find }: SessionQuery): string {
   return new URLSearchParams({ limit: String(limit), sort, order: down ? "desc" : "asc", find }).toString();
 }
 
-/** A call that takes longer is shown with its time, seconds. */
+/** Seconds after which a call is shown as slow, with its duration. */
 const SLOW_S = 2;
-/** A session counts as stepping this long after its last call, seconds. */
+/** Seconds after its last call during which a session counts as stepping. */
 const ACTIVE_S = 1;
 
-/** What a session is doing at that moment (Unix seconds); `slow`: its call has taken longer than steps should. */
+/** What a session is doing at a time (Unix seconds); `slow` means that its call takes longer than a step should. */
 export function sessionState(
   { busy_s, last_activity_at }: ServerViewSession,
   at: number,

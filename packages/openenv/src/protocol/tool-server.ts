@@ -5,14 +5,14 @@ import { ERROR_TYPE_META, type ToolEntry, type ToolOutcome } from "./tools.js";
 export interface ToolServerOptions {
   name: string;
   version: string;
-  /** Told to the agent. */
+  /** Instructions for the agent. */
   instructions: string | undefined;
   list(): Promise<Tool[]>;
-  /** The signal aborts when the client cancels the call or leaves. */
+  /** The signal aborts when the client cancels the call or disconnects. */
   call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
 }
 
-/** A server of the MCP SDK that offers tools; it is connected to no transport yet. */
+/** Creates a server of the MCP SDK that offers tools, not yet connected to a transport. */
 export function createToolServer({ name, version, instructions, list, call }: ToolServerOptions): Server {
   const about = instructions === undefined ? {} : { instructions };
   const server = new Server({ name, version }, { capabilities: { tools: {} }, ...about });
@@ -23,7 +23,7 @@ export function createToolServer({ name, version, instructions, list, call }: To
   return server;
 }
 
-/** A tool in MCP's spelling. */
+/** A tool in the format of MCP. */
 export function toMcpTool({ name, title, description, inputSchema, outputSchema }: ToolEntry): Tool {
   return {
     name,
@@ -35,8 +35,8 @@ export function toMcpTool({ name, title, description, inputSchema, outputSchema 
 }
 
 /**
- * What came of a call, in MCP's spelling: a failure that an agent can act on is a result.
- * @throws ProtocolError (−32602) for a tool that is not there.
+ * The outcome of a call in the format of MCP: a failure that an agent can act on is a result.
+ * @throws ProtocolError (−32602) for an unknown tool.
  */
 export function toCallToolResult({ result, error }: ToolOutcome): CallToolResult {
   if (error?.error_type === "tool_not_found") throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);

@@ -2,19 +2,22 @@ import type { ToolErrorType } from "../errors.js";
 import { isObject } from "../util/is-object.js";
 import type { JsonObject } from "./messages.js";
 
-/** Names that are no tool's: agents must not reach the controls of an episode. */
+/** Names that tools cannot have: agents must not control the episode itself. */
 export const RESERVED_TOOL_NAMES: readonly string[] = ["reset", "step", "state", "close"];
 
-/** Under this key of `_meta` a failed call of MCP says of which kind the failure is. */
+/** The key of `_meta` with the kind of failure in the result of a failed MCP call. */
 export const ERROR_TYPE_META = "openenv/error_type";
 
-/** What a failed call tells: in an observation as `error`, in JSON-RPC as `data` of the error. */
+/** The error of a failed call: `error` of an observation, `data` of a JSON-RPC error. */
 export interface ToolErrorBody {
   error_type: ToolErrorType;
   message: string;
 }
 
-/** What a call that worked gives. `data` is the tool's own value; one that is no object is wrapped for `structured_content`. */
+/**
+ * The result of a successful call. `data` is the tool's value; a value that is not an object is wrapped for
+ * `structured_content`.
+ */
 export interface ToolResult {
   content: { type: "text"; text: string; annotations: null; meta: null }[];
   structured_content: JsonObject;
@@ -23,7 +26,7 @@ export interface ToolResult {
   is_error: false;
 }
 
-/** What came of a call: one of the two is null. */
+/** The outcome of a call: either `result` or `error` is null. */
 export type ToolOutcome = { result: ToolResult; error: null } | { result: null; error: ToolErrorBody };
 
 /** A tool in the answer to a `list_tools` step. */
@@ -33,7 +36,7 @@ export interface ToolSummary {
   input_schema: JsonObject;
 }
 
-/** A tool in the answer to `tools/list`, in the reference's spelling. */
+/** A tool in the answer to `tools/list`, in the format of the Python package. */
 export interface ToolEntry {
   name: string;
   title: string | null;
@@ -46,16 +49,16 @@ export interface ToolEntry {
   execution: null;
 }
 
-/** True for the two actions that every environment with tools takes in a step. */
+/** True for the two actions that every environment with tools accepts in a step. */
 export function isToolAction(action: JsonObject): boolean {
   const type = action?.["type"];
   return type === "call_tool" || type === "list_tools";
 }
 
-/** Why a call of a tool that does not say that it is one does not fit: without `type` it is read as the author's action. */
-export const MISSING_TOOL_TYPE = 'Field required: a call of a tool has "type": "call_tool"';
+/** The error for a tool call without `type`, which is otherwise parsed as the contract's own action. */
+export const MISSING_TOOL_TYPE = 'Field required: a tool call has "type": "call_tool"';
 
-/** True for a call of a tool without its `type`. */
+/** True for a tool call without its `type`. */
 export function lacksToolType(action: unknown): boolean {
   return isObject(action) && "tool_name" in action && !("type" in action);
 }

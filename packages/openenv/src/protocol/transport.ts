@@ -1,16 +1,16 @@
 import type { JsonObject } from "./messages.js";
 
-/** A frame as it arrived, not yet trusted. */
+/** A received frame, not yet validated. */
 export interface ReceivedMessage {
   type: string;
   data: JsonObject;
-  /** Present in the first answer of a server that took up extensions. */
+  /** Present in the first answer when the server confirms extensions. */
   openenv?: { extensions: string[] };
 }
 
 /**
- * One session's way to its environment: a socket, or a call in process. Requests are answered in order.
- * `request` rejects with a ConnectionError once the session behind it is gone.
+ * Connects one session of a client to its environment: over a socket or in process. Requests are answered in order.
+ * `request` rejects with a ConnectionError after the session is lost.
  */
 export interface Transport {
   readonly open: boolean;

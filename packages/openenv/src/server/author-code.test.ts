@@ -79,8 +79,8 @@ describe("a factory", () => {
   });
 
   test.each([
-    ["nothing", () => undefined as unknown as Author, /there is no reset/],
-    ["an environment without step", () => ({ reset: well.reset }) as Author, /there is no step/],
+    ["nothing", () => undefined as unknown as Author, /reset\(\) is missing/],
+    ["an environment without step", () => ({ reset: well.reset }) as Author, /step\(\) is missing/],
     [
       "an object whose properties throw",
       () => {

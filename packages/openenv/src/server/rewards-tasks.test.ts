@@ -79,13 +79,13 @@ describe.each(Object.entries(KINDS))("sessions %s", (_, options) => {
     await using env = await connect(isolated.server.url);
     const failure = (message: string) => ({ code: "EXECUTION_ERROR", message });
     await expect(env.reset({ split: "dev", index: 0 })).rejects.toMatchObject(
-      failure('there is no split "dev"; there are: "train", "test"'),
+      failure('unknown split "dev"; available splits: "train", "test"'),
     );
     await expect(env.reset({ split: "train", index: 2 })).rejects.toMatchObject(
-      failure('there is no task 2 in the split "train": it has 2, 0 to 1'),
+      failure('no task 2 in split "train", which has tasks 0 to 1'),
     );
     await expect(env.reset({ split: "test", index: 1 })).rejects.toMatchObject(
-      failure("./test.jsonl, line 2: no JSON"),
+      failure("./test.jsonl, line 2: not valid JSON"),
     );
     await env.reset({ split: "test", index: 0 });
     await expect(env.step({ answer: 666 })).rejects.toMatchObject(
@@ -104,14 +104,14 @@ describe.each(Object.entries(KINDS))("sessions %s", (_, options) => {
     expect(await env.tasks.list("train")).toEqual([{ answer: 1 }, { answer: 2 }]);
     expect(await env.tasks.get("train", 1)).toEqual({ answer: 2 });
     expect(await env.tasks.range("train", -1)).toEqual([{ answer: 2 }]);
-    await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in the split "train": it has 2, 0 to 1');
+    await expect(env.tasks.get("train", 2)).rejects.toThrow('no task 2 in split "train", which has tasks 0 to 1');
     await expect(env.tasks.count("dev")).rejects.toMatchObject({
       details: { status: 400 },
-      message: expect.stringContaining('there is no split "dev"; there are: "train", "test"'),
+      message: expect.stringContaining('unknown split "dev"; available splits: "train", "test"'),
     });
     await expect(env.tasks.list("test")).rejects.toMatchObject({
       details: { status: 500 },
-      message: expect.stringContaining("./test.jsonl, line 2: no JSON"),
+      message: expect.stringContaining("./test.jsonl, line 2: not valid JSON"),
     });
   });
 });
@@ -125,7 +125,7 @@ test("workers in production serve tasks of files, and only the log has the messa
   const [, url = ""] = await command.printed(/at (http:\/\/[\w.:]+)/);
   await Promise.all([play(url), play(url), play(url), play(url)]);
   await using env = await connect(url);
-  await expect(env.reset({ split: "test", index: 1 })).rejects.toThrow("test.jsonl, line 2: no JSON");
+  await expect(env.reset({ split: "test", index: 1 })).rejects.toThrow("test.jsonl, line 2: not valid JSON");
   await env.reset();
   await expect(env.step({ answer: 666 })).rejects.toMatchObject({ message: "the rubric rubric_0.rubric failed" });
   await command.printed(/the secret of the judge/);

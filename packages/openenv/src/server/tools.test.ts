@@ -232,7 +232,7 @@ describe("the time of a call", () => {
     leaving.abort();
     await left;
     await waitFor(() => log.aborted.length === 2);
-    expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client has left"]);
+    expect(log.aborted).toEqual([expect.stringContaining("within 0.02 s"), "the client disconnected"]);
   });
 
   test("of a client that leaves ends: the session continues although the handler does not return", async () => {

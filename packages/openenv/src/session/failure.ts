@@ -7,18 +7,18 @@ import { errorMessage } from "./messages/message-codec.js";
 import type { Mode } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
 
-/** The answer to a request that the environment did not answer. */
+/** The answer to a request that did not reach the environment or timed out. */
 export function rejectRequest(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
   return kind === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
 }
 
-/** The answer to a request that only the orchestrator may make. */
+/** The answer to a request that is reserved for the orchestrator. */
 export function rejectForbidden(kind: CallKind): ServerMessage {
-  const message = `${kind} is for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
+  const message = `${kind} is reserved for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
   return errorMessage("FORBIDDEN", message);
 }
 
-/** The answer to a request in which the environment failed. Never throws. */
+/** The answer to a request that failed in the environment. Never throws. */
 export function answerFailure(kind: CallKind, error: unknown, mode: Mode): ServerMessage | ToolOutcome {
   const cause = toError(error);
   const isKilled = cause instanceof SessionKilledError;
@@ -35,8 +35,8 @@ export function failedCall(error_type: ToolErrorType, message: string): ToolOutc
 }
 
 /**
- * What a client is told of an exception in author code: the author's own message. In production only an
- * EnvironmentError or ToolError speaks for itself, because other messages can hold paths and secrets; the log has them. Never throws.
+ * The message that a client gets for an exception in author code. In production only EnvironmentError, RubricError and
+ * ToolError messages are sent, because others can contain paths and secrets; the log has them. Never throws.
  */
 export function describeError(error: unknown, mode: Mode): string {
   const { message, name } = toError(error);
@@ -45,8 +45,8 @@ export function describeError(error: unknown, mode: Mode): string {
 }
 
 /**
- * The error itself, also one of another realm (`node:vm`), or one that can be read: anything can be thrown, also what throws
- * when it is looked at.
+ * Returns an Error unchanged, also from another realm (`node:vm`), and converts any other thrown value, even one whose
+ * members throw.
  */
 export function toError(error: unknown): Error {
   try {
@@ -57,13 +57,13 @@ export function toError(error: unknown): Error {
     }
     return new Error(typeof error === "string" ? error : (JSON.stringify(error) ?? String(error)));
   } catch {
-    return new Error("something was thrown that cannot be read");
+    return new Error("the thrown value cannot be read");
   }
 }
 
 const SPOKEN: readonly unknown[] = ["ENV_FAILED", "RUBRIC_FAILED", "TOOL_FAILED"] satisfies ErrorCode[];
 
-/** Also for an error of another copy of this package, as a bundled environment may bring one. */
+/** True also for an error from another copy of this package, such as in a bundled environment. */
 function isEnvError(error: unknown): boolean {
   try {
     return SPOKEN.includes((error as { code?: unknown } | undefined)?.code);
@@ -72,7 +72,7 @@ function isEnvError(error: unknown): boolean {
   }
 }
 
-/** What broke inside of a rubric, which its own message keeps from clients in production. */
+/** The message of the cause of a RubricError, which is not sent in production. */
 function causeInRubric(error: unknown): string {
   try {
     const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown };

@@ -1,36 +1,36 @@
 import type { ServerViewSession } from "../protocol/web.js";
 
-/** Who opened a session. */
+/** The peer that opened a session. */
 export interface SessionOpener {
   client: ServerViewSession["client"];
-  /** The peer carries the orchestrator's token: a peer without it may not end the session. It gives no right to drive. */
+  /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;
 }
 
 const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
 
-/** A client of real MCP that talks to a session. */
+/** An MCP client (Streamable HTTP) of a session. */
 export interface SessionPeer {
-  /** It holds a stream open, so the session does not time out. */
+  /** The client has an open stream, so the session does not time out. */
   readonly connected: boolean;
-  /** It has asked for a session of its own, and for nothing since. */
+  /** The client has opened a session and has not used it. */
   readonly silent: boolean;
-  /** The session has ended. */
+  /** Called when the session has ended. */
   end(): void;
 }
 
-/** A list of sessions that end when another client needs room. */
+/** The sessions that end when another client needs capacity. */
 interface UnclaimedList {
   claim(session: HeldSession): void;
 }
 
-/** Who opened a session, and who holds it: a socket, a client of real MCP, or nobody yet. */
+/** Tracks who opened a session and who uses it: a socket, an MCP client, or no one yet. */
 export abstract class HeldSession {
   readonly client: SessionOpener["client"];
   readonly ownedByOrchestrator: boolean;
-  /** Where the registry of open sessions has it. */
+  /** Index in the registry of open sessions. */
   index = -1;
-  /** The list that hears of the next use. */
+  /** The list that is notified of the next use. */
   protected unclaimed: UnclaimedList | undefined;
   #onEnded: ((reason: string) => void) | undefined;
   #endsOnDetach = false;
@@ -41,50 +41,50 @@ export abstract class HeldSession {
     this.ownedByOrchestrator = orchestrator;
   }
 
-  /** A socket serves the session: it does not time out. */
+  /** A socket uses the session, so it does not time out. */
   get attached(): boolean {
     return this.#onEnded !== undefined;
   }
 
-  /** The client that talks to it over Streamable HTTP. */
+  /** The client that uses the session over Streamable HTTP. */
   get peer(): SessionPeer | undefined {
     return this.#peer;
   }
 
-  /** Reports the next use of the session to a list; undefined for none. */
+  /** Sets the list that is notified of the next use of the session, if any. */
   listIn(unclaimed: UnclaimedList | undefined): void {
     this.unclaimed = unclaimed;
   }
 
-  /** Its client uses the session: it does not end to make room any more. */
+  /** Called when the client uses the session, which is then no longer ended to make room. */
   claim(): void {
     this.unclaimed?.claim(this);
   }
 
-  /** A socket serves the session from now on. `onEnded` is called when the session ends. */
+  /** Attaches a socket. `onEnded` is called when the session ends. */
   attach(onEnded: (reason: string) => void): void {
     this.#onEnded = onEnded;
   }
 
-  /** The socket has closed. True when the session is to end with it. */
+  /** Detaches the socket. Returns true when the session must end as well. */
   detach(): boolean {
     this.#onEnded = undefined;
     return this.#endsOnDetach;
   }
 
-  /** Its client has closed the session while a socket is attached: it ends when that detaches. */
+  /** Ends the session when its socket detaches. */
   endOnDetach(): void {
     this.#endsOnDetach = true;
   }
 
-  /** A client of real MCP talks to the session from now on; the result is the one that it replaces. */
+  /** Attaches an MCP client. Returns the client that it replaces. */
   join(peer: SessionPeer): SessionPeer | undefined {
     const before = this.#peer;
     this.#peer = peer;
     return before;
   }
 
-  /** False when another client has taken its place. */
+  /** Detaches an MCP client. Returns false when another client has replaced it. */
   leave(peer: SessionPeer): boolean {
     if (this.#peer !== peer) return false;
     this.#peer = undefined;

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("an environment that is ready after its time is closed, and what fails then is logged", async () => {
+test("an environment that is created too late is closed, and an error in close is logged", async () => {
   vi.useFakeTimers();
   const errors: string[] = [];
   const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
@@ -36,5 +36,5 @@ test("an environment that is ready after its time is closed, and what fails then
   finish({ reset: observe, step: observe, close });
   await vi.advanceTimersByTimeAsync(0);
   expect(closed).toBe(1);
-  expect(errors).toEqual(["the factory of counter_env failed", "an environment that was not made in time failed"]);
+  expect(errors).toEqual(["the factory of counter_env failed", "an environment that was created too late failed"]);
 });

@@ -4,10 +4,10 @@ import { describeError, toError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
 
-/** An environment that is not made by then is given up: its slot must not be lost. */
+/** Time limit for the factory, so that a hanging factory does not occupy a slot forever. */
 const LIMIT_MS = 120_000;
 
-/** Calls the factory. @throws Refusal (FACTORY_ERROR), or rejects with it, when no environment comes of it. */
+/** Calls the factory. @throws SessionRejectedError (FACTORY_ERROR), or rejects with it, when the factory fails. */
 export function makeEnvironment(runtime: Runtime): Environment | Promise<Environment> {
   const refuse = (error: unknown): never => {
     const { name } = runtime.definition.contract;
@@ -23,7 +23,7 @@ export function makeEnvironment(runtime: Runtime): Environment | Promise<Environ
   }
 }
 
-/** Calls the factory and looks whether what it made can be played. @throws TypeError, or what the factory threw. */
+/** Calls the factory and checks the methods of its result. @throws TypeError, or the factory's error. */
 export function createChecked(definition: EnvironmentDefinition): Environment | Promise<Environment> {
   const made = definition.create();
   if (!isThenable(made)) return checkMembers(made, definition);
@@ -33,11 +33,11 @@ export function createChecked(definition: EnvironmentDefinition): Environment | 
 function checkMembers(made: Environment, { contract }: EnvironmentDefinition): Environment {
   for (const method of contract.toolsOnly ? (["reset"] as const) : (["reset", "step"] as const)) {
     if (typeof made?.[method] === "function") continue;
-    throw new TypeError(`it must return an object with reset() and step(), and there is no ${method}()`);
+    throw new TypeError(`it must return an object with reset() and step(), but ${method}() is missing`);
   }
   for (const name in contract.tools) {
     if (typeof made.tools?.[name] === "function") continue;
-    throw new TypeError(`it must return a handler for each tool of the contract, and there is no tools.${name}()`);
+    throw new TypeError(`it must return a handler for each tool of the contract, but tools.${name}() is missing`);
   }
   return made;
 }
@@ -52,11 +52,11 @@ function withLimit(work: Promise<Environment>, runtime: Runtime): Promise<Enviro
   });
 }
 
-/** Nobody else knows of an environment that was given up while it was made. */
+/** Closes an environment that was created after the time limit. */
 async function closeLate(work: Promise<Environment>, { log }: Runtime): Promise<void> {
   try {
     await (await work).close?.();
   } catch (error) {
-    log.error({ err: toError(error) }, "an environment that was not made in time failed");
+    log.error({ err: toError(error) }, "an environment that was created too late failed");
   }
 }

@@ -7,9 +7,9 @@ import { Statistics } from "./statistics/statistics.js";
 
 export type Mode = "simulation" | "production";
 
-/** What all sessions of one server share. */
+/** The objects and settings that all sessions of one server share. */
 export interface Runtime {
-  /** Different from that of every other one of this process. */
+  /** Unique in this process. */
   readonly number: number;
   readonly definition: EnvironmentDefinition;
   readonly validator: Validator;
@@ -18,13 +18,13 @@ export interface Runtime {
   readonly mode: Mode;
   readonly log: Log;
   readonly statistics: Statistics;
-  /** Stands before session ids: says which server of a cluster has the session. */
+  /** Prefix of session ids: identifies the worker of a cluster that owns the session. */
   readonly idPrefix: string;
-  /** Values and keys that one frame or body may hold. */
+  /** Maximum number of values and keys in one frame or body. */
   readonly maxMessageItems: number;
-  /** Largest answer that is sent, bytes. */
+  /** Maximum size of an answer in bytes. */
   readonly maxAnswerBytes: number;
-  /** Only the orchestrator may reset, step and ask for the state. */
+  /** Only the orchestrator may call reset, step and state. */
   readonly guarded: boolean;
 }
 

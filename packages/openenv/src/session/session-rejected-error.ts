@@ -1,6 +1,6 @@
 import type { ErrorData } from "../protocol/messages.js";
 
-/** A session could not be given; `data` is what the peer is told. */
+/** A session could not be opened; `data` is the error for the peer. */
 export class SessionRejectedError extends Error {
   readonly data: ErrorData;
 

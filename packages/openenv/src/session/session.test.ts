@@ -17,7 +17,7 @@ function openSession(environment: EnvironmentDefinition) {
   return { session, ask: (message: object) => protocol.answer(conversation, JSON.stringify(message)) };
 }
 
-/** How many promises are created before the work returns. */
+/** Counts the promises that are created while `work` runs. */
 function countPromises(work: () => unknown): number {
   let count = 0;
   const hook = createHook({
@@ -37,7 +37,7 @@ describe("a step of a synchronous environment", () => {
   test.each([
     ["the author's step", defineCounter().environment, { amount: 2 }],
     ["a tool", defineDesk().environment, { type: "call_tool", tool_name: "add", arguments: { a: 1 } }],
-  ])("that calls %s creates no promise from the frame to the answer", (_what, environment, data) => {
+  ])("with %s creates no promise between frame and answer", (_what, environment, data) => {
     const { ask } = openSession(environment as EnvironmentDefinition);
     ask({ type: "reset" });
     let answer: unknown;
@@ -50,7 +50,7 @@ describe("a step of a synchronous environment", () => {
   });
 });
 
-test("calls of all kinds are performed one at a time, in the order in which they came", async () => {
+test("calls of all kinds are performed one at a time, in the order of arrival", async () => {
   const { session } = openSession(defineDesk().environment as EnvironmentDefinition);
   const done: string[] = [];
   const note = (name: string) => () => void done.push(name);
@@ -65,17 +65,17 @@ test("calls of all kinds are performed one at a time, in the order in which they
   expect(done).toEqual(["reset", "tool", "step", "state"]);
 });
 
-test("a call whose client leaves before its turn is not performed", async () => {
+test("a call whose client disconnects before its turn is not performed", async () => {
   const { session } = openSession(defineDesk().environment as EnvironmentDefinition);
   const first = session.callTool({ name: "pause", given: {} });
   const left = session.callTool({ name: "tally", given: {} }, { onDisconnect: (cancel) => cancel() });
   const next = session.callTool({ name: "tally", given: {} });
   expect(await first).toMatchObject({ result: { data: "rested" } });
-  expect(await left).toMatchObject({ error: { error_type: "transport_error", message: "the client has left" } });
+  expect(await left).toMatchObject({ error: { error_type: "transport_error", message: "the client disconnected" } });
   expect(await next).toMatchObject({ result: { data: 1 } });
 });
 
-test("the end of a session answers what waits, and each later call", async () => {
+test("the end of a session rejects waiting and later calls", async () => {
   const { session } = openSession(defineCounter().environment as EnvironmentDefinition);
   session.call({ type: "reset" });
   const running = session.call({ type: "step", data: { amount: 60 } });

@@ -27,9 +27,9 @@ import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
-/** The data of a reset may have been checked already, as `input`. */
+/** A reset with its data, or with `input` that has already been validated. */
 type ResetMessage = Extract<ClientMessage, { type: "reset" }> | { type: "reset"; input: ResetInput };
-/** A message to the environment. */
+/** A message for the environment. */
 export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
 type Eventual<T> = T | Promise<T>;
 type Reply = Eventual<ServerMessage>;
@@ -43,8 +43,8 @@ interface Waiting {
 }
 
 /**
- * One isolated instance of an environment: `created → ready → closing → closed`. It performs resets, steps, states and
- * calls of tools, one at a time and in the order in which they came. It knows no transport.
+ * One isolated instance of an environment: `created → ready → closing → closed`. It performs resets, steps, state
+ * requests and tool calls one at a time, in the order of arrival. It is independent of transports.
  */
 export class Session extends HeldSession {
   readonly runtime: Runtime;
@@ -52,17 +52,17 @@ export class Session extends HeldSession {
   #state: SessionState = "created";
   #id: string | undefined;
   #tag: number | undefined;
-  /** From the environment's arrival on. */
+  /** Set with the environment. */
   #place: CallPlace | undefined;
   #episodeId: string | null = null;
   #episodes = 0;
   #stepCount = 0;
   #earlierSteps = 0;
-  /** By the clock of `performance.now()`, which nobody sets. */
+  /** From `performance.now()`, which is monotonic. */
   #lastActivityAt = performance.now();
-  /** The call in flight, until it has been answered. */
+  /** The call in flight, until it is answered. */
   #call: Call | undefined;
-  /** Resolves when the next call may begin; undefined while nothing runs. */
+  /** Resolves when the next call may start; undefined while nothing runs. */
   #running: Promise<unknown> | undefined;
   #waiting: Fifo<Waiting> | undefined;
   #closed: Promise<void> | undefined;
@@ -76,7 +76,9 @@ export class Session extends HeldSession {
     return (this.#id ??= this.runtime.idPrefix + crypto.randomUUID());
   }
 
-  /** The first eight characters of the id, without its prefix, as a number: they name the session and open nothing. */
+  /**
+   * The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access.
+   */
   get tag(): number {
     return (this.#tag ??= Number.parseInt(this.id.slice(this.runtime.idPrefix.length).slice(0, 8), 16) | 0);
   }
@@ -102,7 +104,7 @@ export class Session extends HeldSession {
     return this.#lastActivityAt;
   }
 
-  /** A call is in flight whose answer is still wanted. */
+  /** True while a call is in flight that has not been cancelled. */
   get busy(): boolean {
     return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
   }
@@ -111,7 +113,7 @@ export class Session extends HeldSession {
     this.#lastActivityAt = performance.now();
   }
 
-  /** Gives the session its environment. One that comes after the session has ended is closed at once. */
+  /** Sets the environment of the session. After the end of the session, the environment is closed immediately. */
   adopt(environment: Environment): void {
     this.#place = { environment, session: this };
     if (this.#state === "created") this.#state = "ready";
@@ -119,8 +121,8 @@ export class Session extends HeldSession {
   }
 
   /**
-   * Performs the request now when nothing else runs, otherwise in its turn. Never throws or rejects: failures are answers.
-   * A session that is idle and an environment that is sync answer in the same turn of the event loop.
+   * Performs the request immediately when the session is idle, otherwise queues it. Never throws or rejects: failures
+   * are answers. With an idle session and a sync environment the answer is sync.
    */
   call(request: EnvironmentMessage, options?: SessionCallOptions): Reply;
   call(request: PreparedCall, options?: SessionCallOptions): Eventual<ToolOutcome>;
@@ -131,17 +133,17 @@ export class Session extends HeldSession {
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
     if (!isThenable(answer)) return answer;
-    options.onDisconnect?.(() => call.abort(new Error("the client has left")));
+    options.onDisconnect?.(() => call.abort(new Error("the client disconnected")));
     return call.inTime(answer, (message) => rejectRequest(type, "TIMEOUT", message));
   }
 
-  /** Calls a tool outside of the steps, in its turn. Never throws or rejects. */
+  /** Calls a tool outside of steps, in the same queue. Never throws or rejects. */
   callTool(request: ToolRequest, options?: SessionCallOptions): Eventual<ToolOutcome> {
     const prepared = prepareCall(this.runtime.tools, request);
     return "tool" in prepared ? this.call(prepared, options) : prepared;
   }
 
-  /** Ends the session: aborts the call in flight, answers what waits, closes the environment once. */
+  /** Ends the session: aborts the call in flight, rejects waiting requests and closes the environment once. */
   close(reason: string): Promise<void> {
     if (this.#closed === undefined) {
       this.#closed = this.#close(reason);
@@ -162,7 +164,7 @@ export class Session extends HeldSession {
     };
   }
 
-  /** As {@link info}, with what operators watch. */
+  /** Like {@link info}, with the details for operators. */
   view(worker: number): ServerViewSession {
     const busyFor = (performance.now() - (this.#call?.startedAt ?? 0)) / 1000;
     return {
@@ -182,7 +184,7 @@ export class Session extends HeldSession {
     });
   }
 
-  /** Performs a request while nothing else runs. */
+  /** Performs a request; no other request may be running. */
   #run(request: Request, call: Call): Eventual<Answer> {
     if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
     this.#call = call;
@@ -209,7 +211,7 @@ export class Session extends HeldSession {
     return running;
   }
 
-  /** Performs what waits, until one of the calls takes its time. */
+  /** Performs waiting requests until one of them is async. */
   #next(): void {
     const orphan = this.#call?.abandoned;
     this.#call = undefined;
@@ -251,13 +253,13 @@ export class Session extends HeldSession {
     return this.#stepped(await returned, call, place);
   }
 
-  /** A call of a tool as a step. What is sync stays sync. */
+  /** Performs a tool call as a step; sync with sync handlers. */
   #stepTool(action: JsonObject, call: Call, place: CallPlace): Reply {
     const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
     const finish = (outcome: ToolOutcome): Reply => {
       call.limitedByTool = false;
       const more = place.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
-      return after(more, (told) => this.#stepped(toTransition(request, outcome, told), call, place));
+      return after(more, (transition) => this.#stepped(toTransition(request, outcome, transition), call, place));
     };
     call.kind = "tool";
     const prepared = prepareCall(this.runtime.tools, request);
@@ -267,7 +269,7 @@ export class Session extends HeldSession {
   }
 
   #stepped(transition: Transition, call: Call, place: CallPlace): Reply {
-    // Its client was answered with TIMEOUT, or has left.
+    // The client has got a TIMEOUT or has disconnected.
     if (call.aborted !== undefined) throw call.aborted;
     this.#stepCount++;
     const reply = observe(transition, call, place);
@@ -283,7 +285,7 @@ export class Session extends HeldSession {
     this.claim();
     const { fields, dropped, seed, split, index, episodeId = crypto.randomUUID() } = checked.value;
     if (dropped.length > 0) call.warnings = reportDropped(this, dropped);
-    // Until this reset has succeeded there is no episode to step in, neither the old one nor a new one.
+    // The old episode has ended, and the new one starts only when this reset succeeds.
     this.#episodeId = null;
     const request = {
       ...fields,
@@ -352,7 +354,7 @@ export class Session extends HeldSession {
   }
 }
 
-/** Continues at once with what is there, otherwise when it has come. */
+/** Calls `next` immediately with a value, or later with the value of a promise. */
 function after<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
 }

@@ -32,7 +32,7 @@ const RESET = { type: "reset" };
 const STEP = { type: "step", data: { to: "<b>north</b>" } };
 
 describe("views of observations", () => {
-  test("are sent beside the data to a socket that asked for them, and confirmed once", async () => {
+  test("are sent next to the data to a socket that requested them, and confirmed once", async () => {
     const socket = await openViewed({
       render: ({ at }) => [
         { kind: "text", runs: [{ text: at, tone: "positive", mono: true }, { text: " now" }] },
@@ -52,12 +52,12 @@ describe("views of observations", () => {
         actions: [{ label: "Leave home", action: { to: "away" } }],
       },
     });
-    // Markup is text here as everywhere; who shows it has to keep it so.
+    // Markup is sent as text; the page must show it as text.
     expect(await socket.ask(STEP)).toMatchObject({ view: { parts: [{ runs: [{ text: "<b>north</b>" }, {}] }, {}] } });
     expect(await socket.ask({ type: "state" })).not.toHaveProperty("view");
   });
 
-  test.each(["/ws", "/ws?view=0", "/ws?openenv=view"])("are not made for %s", async (path) => {
+  test.each(["/ws", "/ws?view=0", "/ws?openenv=view"])("are not created for %s", async (path) => {
     let asked = 0;
     const socket = await openViewed({ render: () => [{ kind: "text", runs: [{ text: String(++asked) }] }] }, path);
     const answer = await socket.ask(RESET);
@@ -66,7 +66,7 @@ describe("views of observations", () => {
     expect(asked).toBe(0);
   });
 
-  test("are empty where the author has none, and for tools of an environment with other actions", async () => {
+  test("are empty without render and actions, and for tools of an environment with other actions", async () => {
     const empty = { view: { parts: [], actions: [] } };
     expect(await (await openViewed({})).ask(RESET)).toMatchObject(empty);
     const socket = await openViewed({ render: ({ at }) => [{ kind: "text", runs: [{ text: at.toUpperCase() }] }] });
@@ -75,7 +75,7 @@ describe("views of observations", () => {
     expect(await socket.ask(call)).toMatchObject({ data: { observation: { tool_name: "look" } }, ...empty });
   });
 
-  test("go with every item of a batch", async () => {
+  test("are sent with every item of a batch", async () => {
     const render: Environment<typeof moves>["render"] = ({ at }) => [{ kind: "text", runs: [{ text: at }] }];
     const socket = await openViewed({ render }, "/ws?openenv=batch&view=1");
     await socket.ask({ type: "open_many", data: { count: 1 } });
@@ -98,12 +98,12 @@ describe("views of observations", () => {
     ["actions that reject", { actions: () => Promise.reject(new EnvironmentError("no idea")) }, "actions: no idea"],
     ["markup in place of parts", { render: () => "<b>bold</b>" as never }, "render: ✖ Invalid input"],
     [
-      "a picture that is a page",
+      "an image that is a page",
       { render: () => [{ kind: "image", src: "data:text/html,<script>", alt: "" }] },
       "must be a data URL of a PNG",
     ],
     [
-      "a tone that there is not",
+      "an unknown tone",
       { render: () => [{ kind: "text", runs: [{ text: "a", tone: "pink" as never }] }] },
       "[0].runs[0].tone",
     ],
@@ -121,9 +121,9 @@ describe("views of observations", () => {
     [
       "too many characters",
       { render: () => [{ kind: "text", runs: [{ text: "x".repeat(9 * 1024 * 1024) }] }] },
-      "are the most",
+      "characters, the maximum is",
     ],
-  ])("tell of %s, and the step goes on", async (_what, more, problem) => {
+  ])("report %s, and the step continues", async (_what, more, problem) => {
     const socket = await openViewed(more);
     await socket.ask(RESET);
     const answer = await socket.ask(STEP);
@@ -134,7 +134,7 @@ describe("views of observations", () => {
     });
   });
 
-  test("keep what a failure says from clients in production", async () => {
+  test("do not send error messages to clients in production", async () => {
     const render = (): never => {
       throw new Error("the password is 1234");
     };
@@ -144,7 +144,7 @@ describe("views of observations", () => {
     expect(view.problem).toMatch(/^render: the environment failed/);
   });
 
-  test.each(["thread", "process"] as const)("are made where the session lives, in a %s", async (isolation) => {
+  test.each(["thread", "process"] as const)("are created in the isolate of the session, a %s", async (isolation) => {
     await using isolated = await startIsolated({ isolation }, VIEWED_MODULE);
     const socket = await isolated.open("/ws?view=1");
     expect(await socket.ask(RESET)).toMatchObject({
@@ -160,7 +160,7 @@ describe("views of observations", () => {
   });
 });
 
-/** A class with a rubric, so that it is managed as well as hosted. */
+/** A class with a rubric, so that it is both managed and isolated. */
 const VIEWED_MODULE = `
 import { datetime, defineContract, defineEnvironment, Rubric } from "openenv-ts";
 import * as z from "zod";

@@ -5,19 +5,19 @@ import { CALL, markCall } from "./calls/call-marks.js";
 import type { CallPlace } from "./calls/observation.js";
 import { describeError, toError } from "./failure.js";
 
-/** How long `render` and `actions` may take, each: the step waits for them. */
+/** Time limit for each of `render` and `actions`; the step waits for them. */
 const LIMIT_MS = 5_000;
 const MAX_PARTS = 256;
 const MAX_RUNS = 10_000;
 const MAX_ACTIONS = 100;
 const MAX_LABEL = 200;
-/** Characters of what one of them makes, written as JSON. */
+/** Maximum length of one result as JSON. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 const run = z.strictObject({ text: z.string(), tone: z.enum(TONES).optional(), mono: z.boolean().optional() });
-/** Pictures only: any other data URL could be a page. */
+/** Images only, because other data URLs could be pages. */
 const picture = z.string().regex(/^data:image\/(png|jpeg|gif|webp|avif|svg\+xml)[;,]/, {
-  error: "must be a data URL of a PNG, JPEG, GIF, WebP, AVIF or SVG picture",
+  error: "must be a data URL of a PNG, JPEG, GIF, WebP, AVIF or SVG image",
 });
 const parts = z
   .array(
@@ -31,7 +31,9 @@ const actions = z
   .array(z.strictObject({ label: z.string().min(1).max(MAX_LABEL), action: z.record(z.string(), z.unknown()) }))
   .max(MAX_ACTIONS);
 
-/** What the author's `render` and `actions` make of an observation. Never throws or rejects: a failure is a `problem`. */
+/**
+ * Calls the author's `render` and `actions` with an observation. Never rejects: a failure is a `problem` of the view.
+ */
 export async function makeView(
   observation: Record<string, unknown>,
   { environment, session }: CallPlace,
@@ -59,13 +61,13 @@ export async function makeView(
   return problems.length === 0 ? view : { ...view, problem: problems.join("; ") };
 }
 
-/** @throws InvalidOutputError, Error that says what is wrong where. */
+/** @throws InvalidOutputError or Error with the path of the problem. */
 function checkView(name: string, made: unknown, schema: z.ZodType): unknown[] {
   const { value } = toJsonSafe(made, name);
   const checked = schema.safeParse(value);
   if (!checked.success) throw new Error(z.prettifyError(checked.error));
   const size = JSON.stringify(value).length;
-  if (size > MAX_CHARACTERS) throw new Error(`it made ${size} characters, and ${MAX_CHARACTERS} are the most`);
+  if (size > MAX_CHARACTERS) throw new Error(`the result has ${size} characters, the maximum is ${MAX_CHARACTERS}`);
   return value as unknown[];
 }
 

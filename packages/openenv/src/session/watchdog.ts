@@ -3,35 +3,35 @@ import { Worker } from "node:worker_threads";
 import type { LogLevel } from "../util/log.js";
 import { CALL, marks, NO_SESSION, RUNNING } from "./calls/call-marks.js";
 
-/** A server whose calls the watchdog names in the log. */
+/** A server whose blocking calls the watchdog logs. */
 export interface WatchedLoop {
-  /** Of its runtime; calls are noted with it. */
+  /** Number of the server's runtime, recorded with each call. */
   number: number;
   environment: string;
-  /** Stands before the ids of its sessions. */
+  /** Prefix of its session ids. */
   prefix: string;
   logLevel: LogLevel;
 }
 
-/** What the watchdog ends this process for. */
+/** Conditions under which the watchdog kills this process. */
 export interface Watched {
-  /** The process without which this one must not run. */
+  /** Parent process, without which this process must not run. */
   parent: number;
-  /** Megabytes of memory that this process may use; 0 for no limit. */
+  /** Memory limit of this process in megabytes; 0 for no limit. */
   memoryMb?: number;
-  /** Folder that is removed when the parent is gone. */
+  /** Folder to remove when the parent has ended. */
   folder?: string | undefined;
 }
 
 const TURN_MS = 250;
-/** Blocking that is worth a line; the next one follows when the time has doubled. */
+/** Blocked time that is logged; logged again each time it has doubled. */
 const BLOCKED_MS = 2_000;
 const ALONE_MS = 3_000;
 const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60, silent: Infinity } as const;
 
 /**
- * What only another thread can do while the event loop of this process is blocked: say so in the log, and look whether
- * the parent still lives. It measures in its own turns, so that a pause of the whole process does not count.
+ * Runs in a thread, because it must log and check the parent while the event loop of this process is blocked. It counts
+ * its own intervals, so that a pause of the whole process does not count as blocking.
  */
 const THREAD = `
 const { parentPort, workerData: { marks, calls } } = require("node:worker_threads");
@@ -47,7 +47,7 @@ parentPort.on("message", ({ watch, add, remove }) => {
 setInterval(() => {
   const { parent, memoryMb = 0, folder } = watched;
   const latest = Atomics.load(marks, 0);
-  // A process that is not blocked exits when its channel to the parent breaks.
+  // A process that is not blocked exits by itself when its channel to the parent closes.
   alone = parent !== 0 && process.ppid !== parent && latest === beat ? alone + 1 : 0;
   if (alone * ${TURN_MS} >= ${ALONE_MS}) {
     try {
@@ -61,8 +61,8 @@ setInterval(() => {
     if (++blocked * ${TURN_MS} < next) return;
     next *= 2;
     named = latestCall();
-    say(50, (marks[3] & ${RUNNING}) !== 0 ? "a call blocks the event loop: no session of this process is served"
-      : "code outside of a call blocks the event loop: no session of this process is served, and the latest call is named");
+    say(50, (marks[3] & ${RUNNING}) !== 0 ? "a call blocks the event loop; all sessions of this process are waiting"
+      : "code outside of a call blocks the event loop; all sessions of this process are waiting; these fields name the latest call");
     return;
   }
   if (next > ${BLOCKED_MS}) say(40, "the event loop runs again");
@@ -83,7 +83,7 @@ function say(level, msg) {
   try {
     writeSync(2, JSON.stringify({ level, time: Date.now(), ...call, blockedMs: blocked * ${TURN_MS}, msg }) + "\\n");
   } catch {
-    // A reader that has gone, or is slow, does not stop the watch.
+    // A log reader that is gone or slow must not stop the watchdog.
   }
 }
 `;
@@ -91,7 +91,7 @@ function say(level, msg) {
 let users = 0;
 let running: { thread: Worker; beat: NodeJS.Timeout } | undefined;
 
-/** Has the log name the call that blocks the event loop for 2 s. The result ends that. */
+/** Logs calls that block the event loop for 2 s. Returns a function that stops watching. */
 export function watchLoop({ number, environment, prefix, logLevel }: WatchedLoop): () => void {
   const { thread } = start();
   users++;
@@ -103,8 +103,8 @@ export function watchLoop({ number, environment, prefix, logLevel }: WatchedLoop
 }
 
 /**
- * Kills this process when its parent is gone and it has been blocked for 3 s since, or when it uses too much memory.
- * Resolves when the watchdog runs, or cannot be started.
+ * Kills this process when its parent has ended and it has been blocked for 3 s since, or when it uses too much memory.
+ * Resolves when the watchdog runs or cannot be started.
  */
 export async function watchParent(watched: Watched): Promise<void> {
   const isNew = running === undefined;
@@ -118,7 +118,7 @@ function start(): NonNullable<typeof running> {
   if (running !== undefined) return running;
   const thread = new Worker(THREAD, {
     eval: true,
-    // Options and variables of this process could keep it from starting.
+    // Options and variables of this process could prevent the thread from starting.
     execArgv: [],
     env: {},
     workerData: { marks, calls: Object.keys(CALL) },

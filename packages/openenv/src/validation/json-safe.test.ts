@@ -9,7 +9,7 @@ function nested(levels: number): unknown {
   return value;
 }
 
-test("plain JSON passes as it is, without a copy", () => {
+test("plain JSON passes without a copy", () => {
   const value = { a: [1, "x", null, true, { b: [] }], c: undefined };
   expect(toJsonSafe(value, "observation")).toEqual({ value, nonFinite: 0 });
   expect(toJsonSafe(value, "observation").value).toBe(value);
@@ -24,7 +24,7 @@ test("NaN and infinities become null in a copy and are counted", () => {
   expect(value.a[1]).toBeNaN();
 });
 
-test("objects with a JSON form of their own take it", () => {
+test("objects with toJSON become its result", () => {
   const result = toJsonSafe({ when: new Date(0), own: { toJSON: 1 }, url: new URL("http://a/") }, "observation");
   expect(result.value).toEqual({ when: "1970-01-01T00:00:00.000Z", own: { toJSON: 1 }, url: "http://a/" });
 });
@@ -34,7 +34,7 @@ test("objects without a prototype are plain", () => {
   expect(toJsonSafe(value, "x").value).toBe(value);
 });
 
-describe("what has no JSON form is an error with its path", () => {
+describe("a value without a JSON form is an error with its path", () => {
   class Board {
     cells = 3;
   }
@@ -60,15 +60,15 @@ describe("what has no JSON form is an error with its path", () => {
     ["a Map", { m: new Map() }, /^observation\.m: Map/],
     ["a Set", { s: new Set() }, /^observation\.s: Set/],
     ["an instance of a class", { board: new Board() }, /^observation\.board: Board/],
-    ["bytes that were not declared", { raw: new Uint8Array(3) }, /^observation\.raw: Uint8Array.*bytes\(\)/],
+    ["undeclared bytes", { raw: new Uint8Array(3) }, /^observation\.raw: Uint8Array.*bytes\(\)/],
     [
       "a Buffer, which would become a list of numbers",
       { raw: Buffer.from("a") },
       /^observation\.raw: Buffer.*bytes\(\)/,
     ],
-    ["a JSON form that has none", { odd: new Odd() }, /^observation\.odd: Map/],
-    ["a JSON form without end", { me: new Itself() }, /^observation\.me: nested deeper/],
-    ["a cycle", { loop }, /: nested deeper than 255 levels, or it contains itself/],
+    ["a toJSON that returns a Map", { odd: new Odd() }, /^observation\.odd: Map/],
+    ["a toJSON that returns itself", { me: new Itself() }, /^observation\.me: nested deeper/],
+    ["a cycle", { loop }, /: nested deeper than 255 levels or contains itself/],
     ["a promise", { later: Promise.resolve(1) }, /^observation\.later: Promise/],
   ])("%s", (_what, value, message) => {
     const check = () => toJsonSafe(value, "observation");
@@ -76,7 +76,7 @@ describe("what has no JSON form is an error with its path", () => {
     expect(check).toThrow(message);
   });
 
-  test("a path that is long itself is cut", () => {
+  test("a long path is truncated", () => {
     const error = catchError(() => toJsonSafe({ ["k".repeat(10_000)]: [() => 1] }, "observation"));
     expect(error.message.length).toBeLessThan(400);
   });
@@ -87,7 +87,7 @@ test(`${MAX_OUTPUT_DEPTH} levels pass, one more does not`, () => {
   expect(() => toJsonSafe(nested(MAX_OUTPUT_DEPTH + 1), "x")).toThrow(InvalidOutputError);
 });
 
-test("a member called __proto__ stays a member of the copy", () => {
+test("a member named __proto__ is kept in the copy", () => {
   const value = JSON.parse('{"__proto__":{"a":1},"n":0}') as Record<string, unknown>;
   value["n"] = Number.NaN;
   const copy = toJsonSafe(value, "x").value as object;
@@ -95,7 +95,7 @@ test("a member called __proto__ stays a member of the copy", () => {
   expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
 });
 
-test("what passes can be written, and reads as JSON.stringify alone would have it", () => {
+test("every value that passes is serialised as JSON.stringify alone would do", () => {
   fc.assert(
     fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true }), (value) => {
       let checked: unknown;

@@ -2,7 +2,7 @@ import { Bytes } from "../contract/fields.js";
 import { OpenEnvError, type ValidationIssue } from "../errors.js";
 import { MAX_OUTPUT_DEPTH } from "../protocol/codec/json.js";
 
-/** What an environment returned is not what its contract promises, or has no JSON form. */
+/** An environment returned a value that does not fit its contract or has no JSON form. */
 export class InvalidOutputError extends OpenEnvError {
   readonly issues: readonly ValidationIssue[];
 
@@ -19,9 +19,9 @@ export interface JsonSafe<T = unknown> {
 }
 
 /**
- * Makes sure that a value is plain JSON. NaN and infinities become null in a copy; objects with `toJSON` become what it
- * gives; the caller's value is never changed.
- * @throws InvalidOutputError naming the path of what has no JSON form.
+ * Converts a value to plain JSON. NaN and infinities become null in a copy; objects with `toJSON` become its result.
+ * The caller's value is never changed.
+ * @throws InvalidOutputError naming the path of a value without a JSON form.
  */
 export function toJsonSafe(value: unknown, path: string): JsonSafe {
   const walk: Walk = { nonFinite: 0 };
@@ -32,7 +32,7 @@ interface Walk {
   nonFinite: number;
 }
 
-/** Where the walk is. Paths are only written out for an error. */
+/** The current position. Paths are only rendered for an error. */
 interface Place {
   path: string | number;
   parent: Place | undefined;
@@ -58,16 +58,16 @@ function safeValue(value: unknown, place: Place): unknown {
 
 function safeObject(value: object, place: Place): unknown {
   if (place.depth >= MAX_OUTPUT_DEPTH) {
-    throw reject(place, `nested deeper than ${MAX_OUTPUT_DEPTH} levels, or it contains itself`);
+    throw reject(place, `nested deeper than ${MAX_OUTPUT_DEPTH} levels or contains itself`);
   }
   if (Array.isArray(value)) return safeArray(value, place);
-  // It has a JSON form, which whoever sends it asks for, unless bytes can be sent as they are.
+  // The encoder calls its `toJSON`, unless it can send bytes directly.
   if (value instanceof Bytes) return value;
   if (!isPlainObject(value)) return safeValue(jsonForm(value, place), { ...place, depth: place.depth + 1 });
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[key];
-    // JSON leaves out an undefined member, as the author means it.
+    // JSON omits undefined members.
     if (member === undefined || typeof member === "string") continue;
     const checked = safeValue(member, { path: key, parent: place, depth: place.depth + 1, walk: place.walk });
     if (checked !== member) setOwn((copy ??= { ...value }), key, checked);
@@ -90,17 +90,17 @@ function jsonForm(value: object, place: Place): unknown {
   const { toJSON } = value as { toJSON?: unknown };
   const isBuffer = value.constructor?.name === "Buffer" && ArrayBuffer.isView(value);
   if (typeof toJSON === "function" && !isBuffer) return toJSON.call(value, String(place.path));
-  const kind = value.constructor?.name ?? "an object with a prototype of its own";
+  const kind = value.constructor?.name ?? "an object with a custom prototype";
   throw reject(place, `${kind} has no JSON form${ArrayBuffer.isView(value) ? "; declare the field as bytes()" : ""}`);
 }
 
-/** True for object literals, also of another realm, and for objects without a prototype. */
+/** True for object literals, also from another realm, and for objects without a prototype. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Sets a member of a copy, `__proto__` as an ordinary one too. */
+/** Sets an own member, also one named `__proto__`. */
 export function setOwn(target: object, key: PropertyKey, value: unknown): void {
   Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }

@@ -9,20 +9,20 @@ import {
   unwrap,
 } from "../contract/zod-tree.js";
 
-/** Where an issue of zod is: the schema and the value there, and the path as errors tell it. */
+/** The place of an issue of zod: the schema, the value and the path for the error. */
 export interface LocatedIssue {
-  /** Undefined where the schema says nothing. */
+  /** Undefined where the schema declares nothing. */
   schema: KnownSchema | undefined;
   value: unknown;
   parent: unknown;
   loc: (string | number)[];
-  /** Path of the value itself: `loc` without the names of union members. */
+  /** Path of the value: `loc` without the names of union members. */
   path: PropertyKey[];
-  /** The union whose members all refused the value; then the rest of the path is not followed. */
+  /** The union whose members all rejected the value. The path stops there. */
   union?: UnionSchema;
 }
 
-/** Follows the path of an issue through schema and value alike, up to its end or to the first union in between. */
+/** Follows the path of an issue through schema and value to its end or to the first union. */
 export function locate(root: AnySchema, value: unknown, path: readonly PropertyKey[]): LocatedIssue {
   const at: LocatedIssue = { schema: unwrap(root), value, parent: undefined, loc: [], path: [] };
   const union = enterUnion(at);
@@ -40,7 +40,7 @@ export function locate(root: AnySchema, value: unknown, path: readonly PropertyK
   return at;
 }
 
-/** Goes into a union as far as it is clear which member is meant: by its tag, or because there is only one. */
+/** Enters a union as long as its member is known: by the tag, or because there is only one. */
 function enterUnion(at: LocatedIssue): UnionSchema | undefined {
   while (at.schema?._zod.def.type === "union") {
     const union = at.schema as UnionSchema;

@@ -7,7 +7,7 @@ function check(list: z.ZodType, options: { open?: boolean } = {}) {
   return createOutputCheck(z.object({ list }), { name: "observation", unchecked: options.open ?? false });
 }
 
-/** What a check makes of a list: its answer, or what it throws. */
+/** The result of a check, or the error that it throws. */
 function outcome(observe: ReturnType<typeof check>, list: unknown) {
   try {
     return observe({ list });
@@ -18,7 +18,7 @@ function outcome(observe: ReturnType<typeof check>, list: unknown) {
 
 const KINDS: Record<string, z.ZodType> = {
   ints: z.array(z.int()),
-  "ints, said otherwise": z.array(z.int().describe("a pixel")).meta({ title: "Screen" }),
+  "ints, declared differently": z.array(z.int().describe("a pixel")).meta({ title: "Screen" }),
   floats: z.array(z.number()),
   "lists of ints": z.array(z.array(z.int())),
   "lists of lists of floats": z.array(z.array(z.array(z.number()))),
@@ -28,11 +28,11 @@ describe("a list of numbers", () => {
   test.each<[string, unknown]>([
     ["ints", [0, -1, 255, 2 ** 31, -(2 ** 40), Number.MAX_SAFE_INTEGER]],
     ["ints", []],
-    ["ints, said otherwise", [1, 2]],
+    ["ints, declared differently", [1, 2]],
     ["floats", [0.5, -1, 1e300, 5e-324]],
     ["lists of ints", [[1, 2], [], [3]]],
     ["lists of lists of floats", [[[0.5], []], []]],
-  ])("of %s is passed on as it is, in an object that may be changed", (kind, list) => {
+  ])("of %s is passed on without a copy, in a copied object", (kind, list) => {
     const given = { list };
     const { value, nonFinite } = check(KINDS[kind] as z.ZodType)(given);
     expect(value).toEqual({ list });
@@ -55,7 +55,7 @@ describe("a list of numbers", () => {
     ["lists of ints", [[1], 2], /observation\.list\[1\]: /],
     ["lists of ints", [[1], [2, [3]]], /observation\.list\[1\]\[1\]: /],
     ["lists of lists of floats", [[[1]], [[1], ["x"]]], /observation\.list\[1\]\[1\]\[0\]: .*"x"/],
-  ])("of %s that holds something else is an error that names the path", (kind, list, message) => {
+  ])("of %s with another item is an error that names the path", (kind, list, message) => {
     expect(() => check(KINDS[kind] as z.ZodType)({ list })).toThrow(message);
   });
 
@@ -63,13 +63,13 @@ describe("a list of numbers", () => {
     ["floats", [1, Number.NaN, -Infinity], [1, null, null], 2],
     ["ints", [Number.NaN, 2], [null, 2], 1],
     ["lists of ints", [[1], [Infinity]], [[1], [null]], 1],
-  ])("of %s has null for NaN and infinities, counted, in a copy", (kind, list, sent, nonFinite) => {
+  ])("of %s has null for NaN and infinities, in a copy, and they are counted", (kind, list, sent, nonFinite) => {
     const before = structuredClone(list);
     expect(check(KINDS[kind] as z.ZodType)({ list })).toEqual({ value: { list: sent }, nonFinite });
     expect(list).toEqual(before);
   });
 
-  test("beside a fault, an unknown field and a NaN elsewhere is told as ever", () => {
+  test("does not hide an error, an unknown field or a NaN in another field", () => {
     const schema = z.object({ list: z.array(z.int()), other: z.number() });
     const observe = createOutputCheck(schema, { name: "observation", unchecked: false });
     expect(() => observe({ list: [1], other: "x" })).toThrow(/observation\.other: .*"x"/);
@@ -79,7 +79,7 @@ describe("a list of numbers", () => {
     expect(() => observe(null)).toThrow(/observation: Must be an object/);
   });
 
-  test("in a state stands beside undeclared members", () => {
+  test("in a state is kept together with undeclared members", () => {
     const state = check(z.array(z.int()), { open: true });
     expect(state({ list: [1, 2], more: [Number.NaN] })).toEqual({
       value: { list: [1, 2], more: [null] },
@@ -88,17 +88,17 @@ describe("a list of numbers", () => {
   });
 });
 
-describe("copied as any list is one", () => {
+describe("a list is copied by zod", () => {
   test.each<[string, z.ZodType]>([
     ["with limits on its items", z.array(z.int().min(0).max(255))],
-    ["with a step for its items", z.array(z.number().multipleOf(0.5))],
-    ["with a limit of its length", z.array(z.int()).max(3)],
+    ["with a multipleOf for its items", z.array(z.number().multipleOf(0.5))],
+    ["with a limit on its length", z.array(z.int()).max(3)],
     ["with a limit in an inner list", z.array(z.array(z.int()).length(2))],
     ["with a refinement of its items", z.array(z.number().refine((item) => item >= 0))],
     ["with changed items", z.array(z.number().overwrite((item) => item * 2))],
     ["with items of a narrower format", z.array(z.int32())],
     ["with lenient items", z.array(z.coerce.number())],
-    ["that may be absent", z.array(z.int()).optional()],
+    ["that is optional", z.array(z.int()).optional()],
   ])("%s", (_what, schema) => {
     const nested = schema.safeParse([[1, 2]]).success;
     const list = nested ? [[1, 2]] : [1, 2];
@@ -112,11 +112,11 @@ describe("copied as any list is one", () => {
     ["limit of the length", z.array(z.int()).min(2), [1]],
     ["narrower format", z.array(z.int32()), [2 ** 31]],
     ["refinement", z.array(z.number()).refine((list) => list.length % 2 === 0), [1]],
-  ])("is held to its %s", (_what, schema, list) => {
+  ])("with a %s is checked", (_what, schema, list) => {
     expect(() => check(schema)({ list })).toThrow(/observation\.list/);
   });
 
-  test("in an object that its author refines", () => {
+  test("in an object with a refinement", () => {
     const schema = z.object({ list: z.array(z.int()) }).refine(({ list }) => list.length < 3, "too long");
     const observe = createOutputCheck(schema, { name: "observation", unchecked: false });
     const list = [1];
@@ -124,7 +124,7 @@ describe("copied as any list is one", () => {
     expect(() => observe({ list: [1, 2, 3] })).toThrow(/too long/);
   });
 
-  test("when it is of a class of its own or writes itself to JSON", () => {
+  test("that is a subclass or has toJSON", () => {
     class Row extends Array<number> {}
     const row = Row.from([1, 2]);
     const odd = Object.assign([1, 2], { toJSON: () => "other" });
@@ -133,11 +133,11 @@ describe("copied as any list is one", () => {
   });
 });
 
-test("a list of any kind is taken, refused and mended as one that is copied", () => {
+test("every list is accepted, rejected and coerced as when zod copies it", () => {
   const item = fc.oneof(fc.integer(), fc.double(), fc.maxSafeInteger(), fc.anything());
   const list = fc.oneof(fc.array(fc.integer()), fc.array(item), fc.array(fc.oneof(fc.array(fc.integer()), item)));
   const pairs = Object.values(KINDS).map((kind) => {
-    // A refinement has its list copied.
+    // A refinement makes zod copy the list.
     const refined = z.object({ list: kind }).refine(() => true);
     return { quick: check(kind), copied: createOutputCheck(refined, { name: "observation", unchecked: false }) };
   });

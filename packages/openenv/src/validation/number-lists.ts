@@ -1,15 +1,15 @@
 import type { AnySchema, KnownSchema } from "../contract/zod-tree.js";
 
-/** A field that holds a list of numbers, or lists of such lists; nothing beyond that is asked of it. */
+/** A field with a list of numbers, or nested lists of numbers, without further constraints. */
 interface NumberList {
   key: string;
-  /** True for a value that the schema takes as it is. False says nothing: the schema has to be asked. */
+  /** True for a value that the schema accepts unchanged. False is undecided: parse with the schema. */
   accepts(value: unknown): boolean;
 }
 
 /**
- * Finds the fields that one loop can check. zod would copy such a list item by item into an array with room for holes,
- * which takes JSON.stringify twice as long to write.
+ * Finds the fields that a simple loop can check. zod would copy such a list item by item into a holey array, which
+ * JSON.stringify serialises half as fast.
  */
 export function numberLists(shape: Readonly<Record<string, AnySchema>>): NumberList[] {
   return Object.entries(shape).flatMap(([key, field]) => {
@@ -42,12 +42,12 @@ function hasChecks({ checks }: { checks?: readonly unknown[] | undefined }): boo
   return checks !== undefined && checks.length > 0;
 }
 
-/** JSON would write something else than the items of a list with a `toJSON`, or of a class of its own. */
+/** False for arrays with `toJSON` and for subclasses, which JSON may serialise differently. */
 function isPlainList(value: unknown): value is unknown[] {
   return Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype && !("toJSON" in value);
 }
 
-// By index, because `every` and `for of` skip holes or cost ten times as much; a hole reads as undefined and fails.
+// By index: `every` skips holes and `for of` is ten times slower. A hole reads as undefined and fails.
 function everyItem(list: readonly unknown[], accepts: NumberList["accepts"]): boolean {
   for (let i = 0; i < list.length; i++) if (!accepts(list[i])) return false;
   return true;
@@ -61,7 +61,7 @@ function areFinite(list: readonly unknown[]): boolean {
 function areSafeIntegers(list: readonly unknown[]): boolean {
   for (let i = 0; i < list.length; i++) {
     const item = list[i];
-    // The comparison decides for all small ones, and is twice as fast.
+    // The comparison is enough for 32-bit integers, and twice as fast.
     if (typeof item !== "number" || ((item | 0) !== item && !Number.isSafeInteger(item))) return false;
   }
   return true;

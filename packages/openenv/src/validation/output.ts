@@ -8,12 +8,12 @@ import { numberLists } from "./number-lists.js";
 import { putBack } from "./parse-input.js";
 import { uncheckedFields } from "./unchecked-fields.js";
 
-/** Checks what an environment returned. @throws InvalidOutputError naming the paths. */
+/** Checks a value that an environment returned. @throws InvalidOutputError naming the paths. */
 export type OutputCheck = (value: unknown) => JsonSafe<JsonObject>;
 
-/** What reset and step returned, ready to be sent. */
+/** The result of reset or step, ready to be sent. */
 export interface CheckedTransition {
-  /** An object of its own; lists of numbers in it are still the environment's. */
+  /** A copy, but lists of numbers in it belong to the environment. */
   observation: JsonObject;
   reward: number | boolean | null;
   done: boolean;
@@ -21,13 +21,13 @@ export interface CheckedTransition {
   nonFinite: number;
 }
 
-/** Environments are held to their types; only NaN and infinities, which JSON lacks, turn into null. */
+/** Values of environments are not coerced, except that NaN and infinities, which JSON lacks, become null. */
 const OUTPUT_RULES: CoercionRules = { scalars: false, nonFinite: "any" };
 
 export interface OutputOptions {
-  /** What errors call it: `observation`. */
+  /** The name in errors: `observation`. */
   name: string;
-  /** Undeclared members are kept instead of refused. */
+  /** Undeclared members are kept instead of rejected. */
   unchecked: boolean;
 }
 
@@ -43,10 +43,10 @@ export function createOutputCheck(own: ObjectSchema, { name, unchecked }: Output
     if (quick !== undefined) return { value: quick, nonFinite: 0 };
     const parsed = schema.safeParse(value);
     if (parsed.success) return { value: parsed.data, nonFinite: 0 };
-    const mended = coerce(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
-    const second = mended ? schema.safeParse(mended.value) : parsed;
-    if (second.success && mended) {
-      return { value: putBack(second.data, mended.nonFinite, () => null), nonFinite: mended.nonFinite.length };
+    const coerced = coerce(schema, value, { issues: parsed.error.issues, rules: OUTPUT_RULES });
+    const second = coerced ? schema.safeParse(coerced.value) : parsed;
+    if (second.success && coerced) {
+      return { value: putBack(second.data, coerced.nonFinite, () => null), nonFinite: coerced.nonFinite.length };
     }
     throw invalid(name, describeIssues({ schema, value, issues: second.error?.issues ?? [], rules: OUTPUT_RULES }));
   };
@@ -56,7 +56,7 @@ export function createOutputCheck(own: ObjectSchema, { name, unchecked }: Output
     try {
       result = parse(value);
     } catch (error) {
-      if (error instanceof RangeError) throw new InvalidOutputError(`${name}: nested too deep, or it contains itself`);
+      if (error instanceof RangeError) throw new InvalidOutputError(`${name}: nested too deeply or contains itself`);
       throw error;
     }
     if (unchecked) return checkJsonSafeObject(result, name);
@@ -66,8 +66,8 @@ export function createOutputCheck(own: ObjectSchema, { name, unchecked }: Output
 }
 
 /**
- * Passes an object on whose lists of numbers are as declared, without a copy of the lists. Undefined for all else.
- * An author's refinement may change what it is given: with one, everything is copied.
+ * Parses an object without copying its lists of numbers. Undefined when a list is not as declared. With an author's
+ * refinement everything is copied, because refinements may change the value.
  */
 function createListParse(
   own: ObjectSchema,
@@ -91,7 +91,7 @@ function checkJsonSafeObject(result: JsonSafe<JsonObject>, name: string): JsonSa
   return { value: value as JsonObject, nonFinite: nonFinite + result.nonFinite };
 }
 
-/** The result is zod's own copy of the object: it may be changed. */
+/** Changes `result` in place: it is zod's copy of the object. */
 function checkMember(result: JsonSafe<JsonObject>, key: string, name: string): void {
   const member = result.value[key];
   if (member === undefined) return;
@@ -109,19 +109,22 @@ function invalid(name: string, issues: ReturnType<typeof describeIssues>): Inval
     return `${joinPath(name, loc)}: ${msg}${found}`;
   });
   if (issues.length > SHOWN) lines.push(`and ${issues.length - SHOWN} more`);
-  return new InvalidOutputError(`the environment broke its contract: ${lines.join("; ")}`, issues);
+  return new InvalidOutputError(
+    `the environment returned a value that does not fit its contract: ${lines.join("; ")}`,
+    issues,
+  );
 }
 
 const NOTHING_MORE: JsonSafe<JsonObject> = Object.freeze({ value: Object.freeze({}), nonFinite: 0 });
 
-/** Makes the check of what reset or step returned, with observations of one kind. */
+/** Creates the check for the results of reset or step. */
 export function createTransitionCheck(
   observe: (value: unknown) => JsonSafe<JsonObject>,
 ): (value: unknown) => CheckedTransition {
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw new InvalidOutputError(
-        `reset and step return { observation, reward?, done?, metadata? }, not ${describe(value)}`,
+        `reset and step must return { observation, reward?, done?, truncated?, metadata? }, not ${describe(value)}`,
       );
     }
     const { reward, done, truncated, metadata, observation } = value as Record<string, unknown>;
@@ -144,11 +147,11 @@ export function createTransitionCheck(
 
 const MEMBERS = { observation: 0, reward: 0, done: 0, truncated: 0, metadata: 0 };
 
-/** A misspelled member would be a reward that is silently lost. */
+/** Unknown members are errors, because a misspelled reward would be lost silently. */
 function unknownMember(key: string, shown: unknown): InvalidOutputError {
-  const what = shown === undefined ? "there is no observation" : `"${key}" is none of its members`;
+  const what = shown === undefined ? "observation is missing" : `"${key}" is not a known member`;
   return new InvalidOutputError(
-    `reset and step return { observation, reward?, done?, truncated?, metadata? }: ${what}`,
+    `reset and step must return { observation, reward?, done?, truncated?, metadata? }: ${what}`,
   );
 }
 

@@ -14,7 +14,7 @@ export interface CheckedAction {
   metadata: Readonly<JsonObject>;
 }
 
-/** What a reset asks for. Options that were absent or null are undefined. */
+/** The validated data of a reset. Absent and null options are undefined. */
 export interface ResetInput {
   seed: number | undefined;
   episodeId: string | undefined;
@@ -22,24 +22,24 @@ export interface ResetInput {
   index: number | undefined;
   /** The contract's own options. */
   fields: JsonObject;
-  /** Keys that nobody declared; they were left out. */
+  /** Undeclared keys, which are ignored. */
   dropped: string[];
 }
 
 const INPUT_RULES: CoercionRules = { scalars: true, nonFinite: "free" };
 
 /**
- * What may come from a client. More values than these are held to the schema strictly and told their first faults only,
- * so that nobody can keep the server busy with a million of them.
+ * Inputs with more values are not coerced and get only their first errors, so that a client cannot keep the server busy
+ * with a million values.
  */
 const MAX_LENIENT_VALUES = 10_000;
-/** Ends zod's parse at the first fault; costs nothing when there is none. */
+/** Stops zod at the first error; no cost for valid input. */
 const FIRST_FAULT = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>;
 
 const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() };
 
-/** Makes the check of one kind of action. */
+/** Creates the check for actions. */
 export function createActionCheck(schema: ObjectSchema): (value: unknown) => Checked<CheckedAction> {
   const compiled = z.compile(withFields(schema, ACTION_FIELDS, z.never()));
   return (value) => {
@@ -51,10 +51,10 @@ export function createActionCheck(schema: ObjectSchema): (value: unknown) => Che
   };
 }
 
-/** Makes the check of a reset's data. Undeclared keys are dropped, as in the reference, but named. */
+/** Creates the check for the data of a reset. Undeclared keys are ignored, as in the Python package, but listed. */
 export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Checked<ResetInput> {
   const open = own.def.catchall;
-  // A strict schema would refuse what the protocol drops.
+  // A strict schema would reject keys that the protocol ignores.
   const keepsOthers = open !== undefined && open._zod.def.type !== "never";
   const schema = z.compile(withFields(own, resetRequest.shape, keepsOthers ? open : undefined));
   return (data) => {
@@ -76,7 +76,7 @@ export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Check
   };
 }
 
-/** Parses what a client sent: strictly; when that fails, with one pass of leniency for scalars; then come the errors. */
+/** Parses input of a client strictly; on failure, tries again with coerced scalars, and then returns the errors. */
 export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
   const parsed = schema.safeParse(value, FIRST_FAULT);
   if (parsed.success) return { ok: true, value: parsed.data };
@@ -88,29 +88,30 @@ export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonOb
 function parseAgain(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
   const { error } = schema.safeParse(value);
   const issues = error?.issues ?? [];
-  const mended = coerce(schema, value, { issues, rules: INPUT_RULES });
-  if (mended === undefined) return { ok: false, issues: describeIssues({ schema, value, issues, rules: INPUT_RULES }) };
-  const second = schema.safeParse(mended.value);
-  if (second.success) return { ok: true, value: putBack(second.data, mended.nonFinite, ({ original }) => original) };
+  const coerced = coerce(schema, value, { issues, rules: INPUT_RULES });
+  if (coerced === undefined)
+    return { ok: false, issues: describeIssues({ schema, value, issues, rules: INPUT_RULES }) };
+  const second = schema.safeParse(coerced.value);
+  if (second.success) return { ok: true, value: putBack(second.data, coerced.nonFinite, ({ original }) => original) };
   return { ok: false, issues: describeIssues({ schema, value, issues: second.error.issues, rules: INPUT_RULES }) };
 }
 
-/** Counts the values inside a value, itself too, and stops once there are more than `limit`. */
+/** Counts a value and all values inside it, and stops above `limit`. */
 function hasMoreThan(value: unknown, limit: number): boolean {
   const waiting = [value];
   let count = 1;
   while (waiting.length > 0) {
     const item = waiting.pop();
-    // A byte array is one value: to list its keys would cost more than all the rest.
+    // A byte array is one value: listing its keys would be slow.
     if (typeof item !== "object" || item === null || ArrayBuffer.isView(item)) continue;
-    // Not `for…in` over a list, which would first make a string of each index.
+    // Not `for…in`, which would create a string for each index.
     if (Array.isArray(item)) {
       count += item.length;
       if (count > limit) return true;
       for (const member of item) waiting.push(member);
       continue;
     }
-    // Not `Object.values`, which would first collect all of a million members.
+    // Not `Object.values`, which would first collect a million members.
     for (const key in item) {
       if (++count > limit) return true;
       waiting.push((item as JsonObject)[key]);
@@ -119,7 +120,7 @@ function hasMoreThan(value: unknown, limit: number): boolean {
   return false;
 }
 
-/** Puts something in the place of the stand-ins that made a value with NaN or infinities pass. */
+/** Replaces the placeholders for NaN and infinities. */
 export function putBack(
   value: JsonObject,
   places: readonly NonFinite[],
@@ -131,7 +132,7 @@ export function putBack(
   return draft.value as JsonObject;
 }
 
-/** The author's object schema with the protocol's own fields before it. Refinements stay. */
+/** The author's object schema, preceded by the protocol's fields. Keeps refinements. */
 export function withFields<S extends ObjectSchema>(
   schema: S,
   fields: z.core.$ZodShape,

@@ -2,8 +2,8 @@ import type { ObjectSchema } from "../contract/contract.js";
 import type { AnySchema, KnownSchema } from "../contract/zod-tree.js";
 
 /**
- * Names the fields whose parsed value can hold what JSON cannot (functions, cycles, NaN), because the schema lets it
- * pass unseen or makes it itself. Values of all other fields are known to be plain once they are parsed.
+ * Names the fields whose parsed value can contain values without a JSON form (functions, cycles, NaN), because the
+ * schema does not check it or creates it. All other fields are plain JSON after parsing.
  */
 export function uncheckedFields(schema: ObjectSchema): string[] {
   return Object.keys(schema.shape).filter((key) => {
@@ -14,7 +14,7 @@ export function uncheckedFields(schema: ObjectSchema): string[] {
 
 interface Place {
   seen: Set<AnySchema>;
-  /** A missing member of an object is left out of JSON; in a list it would turn into null. */
+  /** JSON omits an undefined member of an object; in a list it would become null. */
   inObject: boolean;
 }
 
@@ -42,7 +42,7 @@ function isUnchecked(schema: AnySchema, place: Place): boolean {
     case "record":
       return isUnchecked(def.valueType, inObject);
     case "object": {
-      // Nesting without end needs a look at its depth: JSON of the other side ends at some level.
+      // The depth of a recursive type must be checked, because peers limit the depth of JSON.
       if (place.seen.has(schema)) return true;
       place.seen.add(schema);
       const open =

@@ -22,7 +22,7 @@ function observationCheck(schema: z.ZodObject) {
 describe("an action", () => {
   const { action } = validator({ action: z.object({ amount: z.int(), note: z.string().default("none") }) });
 
-  test("is taken with its defaults, and its metadata is split off", () => {
+  test("gets its defaults, and its metadata is separated", () => {
     expect(action({ amount: 1 })).toEqual({ ok: true, value: { action: { amount: 1, note: "none" }, metadata: {} } });
     expect(action({ amount: 1, metadata: { m: [1] } })).toEqual({
       ok: true,
@@ -31,20 +31,20 @@ describe("an action", () => {
     expect(action({ amount: "1", metadata: {} })).toMatchObject({ ok: true, value: { action: { amount: 1 } } });
   });
 
-  test("without metadata shares one empty object that nobody can change", () => {
+  test("without metadata gets a shared frozen object", () => {
     const checked = action({ amount: 1, metadata: undefined });
     expect(checked).toEqual({ ok: true, value: { action: { amount: 1, note: "none" }, metadata: {} } });
     expect(checked.ok && Object.isFrozen(checked.value.metadata)).toBe(true);
     expect(checked.ok && "metadata" in checked.value.action).toBe(false);
   });
 
-  test("is not changed when it is mended", () => {
+  test("is not changed by coercion", () => {
     const given = { amount: "4" };
     expect(action(given)).toMatchObject({ ok: true, value: { action: { amount: 4 } } });
     expect(given).toEqual({ amount: "4" });
   });
 
-  test("may hold NaN where any number may stand, as in the reference, but not inside limits", () => {
+  test("may contain NaN for a number without limits, as in Pydantic, but not for a number with limits", () => {
     const { action } = validator({ action: z.object({ free: z.number(), more: z.number().max(1).optional() }) });
     expect(action({ free: Number.NaN })).toEqual({ ok: true, value: { action: { free: Number.NaN }, metadata: {} } });
     expect(action({ free: -Infinity })).toMatchObject({ ok: true, value: { action: { free: -Infinity } } });
@@ -54,7 +54,7 @@ describe("an action", () => {
     });
   });
 
-  test("keeps the refinements of its author", () => {
+  test("keeps the author's refinements", () => {
     const { action } = validator({ action: z.object({ a: z.int(), b: z.int() }).refine(({ a, b }) => a < b, "a < b") });
     expect(action({ a: 1, b: 2 }).ok).toBe(true);
     expect(action({ a: "2", b: 1 })).toMatchObject({
@@ -63,11 +63,11 @@ describe("an action", () => {
     });
   });
 
-  test("whose schema is loose still refuses unknown fields, as its JSON Schema says", () => {
+  test("with a loose schema still rejects unknown fields, as in its JSON Schema", () => {
     expect(validator({ action: z.looseObject({}) }).action({ x: 1 })).toMatchObject({ ok: false });
   });
 
-  test("with very many values is held to its schema strictly and told its first fault", () => {
+  test("with very many values is not coerced and gets only its first error", () => {
     const { action } = validator({
       action: z.object({
         list: z.array(z.int()).optional(),
@@ -89,14 +89,14 @@ describe("an action", () => {
     expect(issues).toHaveLength(1);
   });
 
-  test("with a hundred thousand unknown fields is told some of them", () => {
+  test("with a hundred thousand unknown fields gets errors for some of them", () => {
     const fields = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`k${i}`, i]));
     const checked = action({ amount: 1, ...fields });
     expect(!checked.ok && checked.issues[0]).toMatchObject({ type: "extra_forbidden", loc: ["k0"] });
     expect(!checked.ok && checked.issues.length).toBe(MAX_ISSUES);
   });
 
-  test("of any shape is answered, never thrown at", () => {
+  test("of any shape gets a result, never an exception", () => {
     const { action } = validator({
       action: z.object({
         n: z.union([z.int(), z.object({ k: z.array(z.boolean()) })]).optional(),
@@ -128,14 +128,14 @@ describe("an action", () => {
 describe("a reset", () => {
   const { reset } = validator({ reset: z.object({ level: z.int().default(1), word: z.string().optional() }) });
 
-  test("splits the protocol's options from the contract's own", () => {
+  test("separates the protocol's options from the contract's own", () => {
     expect(reset({ seed: 7, episode_id: "e", split: "train", index: 2, level: 3, word: "w" })).toEqual({
       ok: true,
       value: { seed: 7, episodeId: "e", split: "train", index: 2, fields: { level: 3, word: "w" }, dropped: [] },
     });
   });
 
-  test("without options, or with null for them, leaves all to the environment", () => {
+  test("without options, or with null for them, has undefined options", () => {
     const value = {
       seed: undefined,
       episodeId: undefined,
@@ -148,11 +148,11 @@ describe("a reset", () => {
     expect(reset({ seed: null, episode_id: null, split: null, index: null })).toEqual({ ok: true, value });
   });
 
-  test("takes a seed that is a text of digits", () => {
+  test("accepts a seed that is a string of digits", () => {
     expect(reset({ seed: "7", level: "2" })).toMatchObject({ ok: true, value: { seed: 7, fields: { level: 2 } } });
   });
 
-  test("names the keys that nobody declared, also those with special names", () => {
+  test("names undeclared keys, also those with special names", () => {
     const data = JSON.parse('{"a":1,"session_id":2,"self":3,"constructor":4,"__proto__":5,"level":2}');
     expect(reset(data)).toMatchObject({
       ok: true,
@@ -179,7 +179,7 @@ describe("a reset", () => {
     [{ episode_id: 5 }, { type: "string_type", loc: ["episode_id"] }],
     [{ index: 0.5 }, { type: "int_from_float", loc: ["index"] }],
     [{ level: "x" }, { type: "int_parsing", loc: ["level"] }],
-  ])("with %j is refused", (data, issue) => {
+  ])("with %j is rejected", (data, issue) => {
     expect(reset(data)).toMatchObject({ ok: false, issues: [issue] });
   });
 });
@@ -195,18 +195,18 @@ describe("an observation", () => {
     }),
   );
 
-  test("is completed with defaults and leaves the environment's object alone", () => {
+  test("gets its defaults without changing the environment's object", () => {
     const given = Object.freeze({ count: 1 });
     expect(observation(given)).toEqual({ value: { count: 1, ratio: 5 }, nonFinite: 0 });
   });
 
-  test("has null where a number is NaN or infinite, also inside limits and in free values", () => {
+  test("has null where a number is NaN or infinite, also with limits and in values of unknown type", () => {
     const given = { count: Number.NaN, ratio: Infinity, any: { x: [Number.NaN, 1] } };
     expect(observation(given)).toEqual({ value: { count: null, ratio: null, any: { x: [null, 1] } }, nonFinite: 3 });
     expect(given.count).toBeNaN();
   });
 
-  test("has texts where it had bytes and dates", () => {
+  test("has strings in place of bytes and dates", () => {
     const { value } = observation({ count: 1, frame: new Uint8Array([1]), when: new Date(0) });
     expect(JSON.parse(JSON.stringify(value))).toEqual({
       count: 1,
@@ -217,20 +217,24 @@ describe("an observation", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["a wrong type, without leniency", { count: "1" }, /observation\.count: .*"1"/],
+    ["a wrong type, without coercion", { count: "1" }, /observation\.count: .*"1"/],
     ["a missing field", {}, /observation\.count: Field required/],
     ["an unknown field", { count: 1, extra: 1 }, /observation\.extra: Unknown field/],
-    ["a function in a free value", { count: 1, any: { f: [() => 1] } }, /observation\.any\.f\[0\]: a function/],
-    ["nothing", undefined, /observation: Must be an object/],
+    [
+      "a function in a value of unknown type",
+      { count: 1, any: { f: [() => 1] } },
+      /observation\.any\.f\[0\]: a function/,
+    ],
+    ["undefined", undefined, /observation: Must be an object/],
     ["a list", [], /observation: Must be an object/],
-    ["several faults", { count: "1", ratio: 1, x: 2 }, /count.*; observation\.ratio.*; observation\.x/],
-    ["NaN beside a fault", { count: Number.NaN, ratio: "x" }, /observation\.ratio/],
+    ["several errors", { count: "1", ratio: 1, x: 2 }, /count.*; observation\.ratio.*; observation\.x/],
+    ["NaN and an error", { count: Number.NaN, ratio: "x" }, /observation\.ratio/],
   ])("with %s is an error that names the path", (_what, given, message) => {
     expect(() => observation(given)).toThrow(InvalidOutputError);
     expect(() => observation(given)).toThrow(message);
   });
 
-  test("with NaN in a list, a map, a union and a nested object keeps its place", () => {
+  test("with NaN in a list, a map, a union and a nested object has null in its place", () => {
     const observation = observationCheck(
       z.object({
         list: z.array(z.number()),
@@ -245,7 +249,7 @@ describe("an observation", () => {
     });
   });
 
-  test("that holds itself, through a schema that allows it, is an error", () => {
+  test("that contains itself is an error, also with a recursive schema", () => {
     const Tree = z.object({
       get kid() {
         return Tree.optional();
@@ -254,14 +258,14 @@ describe("an observation", () => {
     const observation = observationCheck(z.object({ tree: Tree }));
     const loop: { kid?: object } = {};
     loop.kid = loop;
-    expect(() => observation({ tree: loop })).toThrow(/nested too deep|nested deeper/);
+    expect(() => observation({ tree: loop })).toThrow(/nested too deeply|nested deeper/);
     let deep: { kid?: object } = {};
     for (let i = 0; i < 300; i++) deep = { kid: deep };
     expect(() => observation({ tree: deep })).toThrow(InvalidOutputError);
     expect(observation({ tree: { kid: {} } }).value).toEqual({ tree: { kid: {} } });
   });
 
-  test("may be an instance whose fields are getters", () => {
+  test("may be an instance of a class with getters", () => {
     class Seen {
       readonly given: unknown;
       constructor(given: unknown) {
@@ -273,10 +277,10 @@ describe("an observation", () => {
     }
     const observation = observationCheck(z.object({ seen: z.object({ count: z.int() }) }));
     expect(observation({ seen: new Seen(1) }).value).toEqual({ seen: { count: 1 } });
-    expect(() => observation({ seen: new Seen("1") })).toThrow(/observation\.seen\.count: Must be a whole number/);
+    expect(() => observation({ seen: new Seen("1") })).toThrow(/observation\.seen\.count: Must be an integer/);
   });
 
-  test("with undefined inside a list is an error, although the schema lets it", () => {
+  test("with undefined inside a list is an error, even if the schema allows it", () => {
     const observation = observationCheck(z.object({ list: z.array(z.int().optional()) }));
     expect(() => observation({ list: [1, undefined] })).toThrow(/observation\.list\[1\]: undefined/);
   });
@@ -285,25 +289,25 @@ describe("an observation", () => {
 describe("a state", () => {
   const { state } = validator({ state: z.object({ total: z.int() }) });
 
-  test("keeps what its contract does not declare, as plain JSON", () => {
+  test("keeps undeclared members as plain JSON", () => {
     expect(state({ total: 1, extra: [Number.NaN] })).toEqual({ value: { total: 1, extra: [null] }, nonFinite: 1 });
     expect(() => state({ total: 1, extra: new Map() })).toThrow(/^state\.extra: Map/);
   });
 
-  test("is held to what it declares", () => {
+  test("is checked against its contract", () => {
     expect(() => state({ total: "1" })).toThrow(/state\.total/);
   });
 });
 
-describe("what reset and step return", () => {
+describe("the result of reset and step", () => {
   const { transition } = validator({ observation: z.object({ count: z.int().optional() }) });
   const observation = { count: 1 };
 
-  test("has null as reward, false as done and no metadata unless it says so", () => {
+  test("defaults to reward null, done false and no metadata", () => {
     expect(transition({ observation })).toEqual({ observation, reward: null, done: false, metadata: {}, nonFinite: 0 });
   });
 
-  test("passes rewards of every kind as they are", () => {
+  test("keeps rewards of every kind unchanged", () => {
     for (const reward of [2, 2.5, true, false, null]) expect(transition({ observation, reward }).reward).toBe(reward);
   });
 
@@ -324,17 +328,17 @@ describe("what reset and step return", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["with a misspelled member", { observation: {}, rewrd: 1 }, /"rewrd" is none of its members/],
-    ["nothing", undefined, /\{ observation, .*not undefined/],
-    ["a text", "won", /not a string/],
+    ["with a misspelled member", { observation: {}, rewrd: 1 }, /"rewrd" is not a known member/],
+    ["undefined", undefined, /\{ observation, .*not undefined/],
+    ["a string", "won", /not a string/],
     ["a list", [], /not a list/],
-    ["the bare observation", { count: 1 }, /there is no observation/],
-    ["a text as reward", { observation, reward: "1" }, /^reward: .*not a string/],
-    ["a number as done", { observation, done: 1 }, /^done: .*not a number/],
-    ["a text as truncated", { observation, truncated: "no" }, /^truncated: /],
-    ["a list as metadata", { observation, metadata: [] }, /^metadata: must be an object, not a list/],
-    ["a function in metadata", { observation, metadata: { f: () => 1 } }, /^metadata\.f: a function/],
-  ])("is not %s", (_what, given, message) => {
+    ["the bare observation", { count: 1 }, /observation is missing/],
+    ["with a string as reward", { observation, reward: "1" }, /^reward: .*not a string/],
+    ["with a number as done", { observation, done: 1 }, /^done: .*not a number/],
+    ["with a string as truncated", { observation, truncated: "no" }, /^truncated: /],
+    ["with a list as metadata", { observation, metadata: [] }, /^metadata: must be an object, not a list/],
+    ["with a function in metadata", { observation, metadata: { f: () => 1 } }, /^metadata\.f: a function/],
+  ])("is rejected: %s", (_what, given, message) => {
     expect(() => transition(given)).toThrow(InvalidOutputError);
     expect(() => transition(given)).toThrow(message);
   });

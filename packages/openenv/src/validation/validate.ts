@@ -10,23 +10,25 @@ import {
   type ResetInput,
 } from "./parse-input.js";
 
-/** Holds what comes in and what an environment gives against one contract. Stateless; one serves all sessions. */
+/** Validates the input and output of environments against one contract. Stateless, shared by all sessions. */
 export interface Validator {
-  /** An action as it was sent; `metadata`, which every action may have, is split off. */
+  /** Checks a received action; `metadata`, which every action may have, is separated. */
   action(value: unknown): Checked<CheckedAction>;
-  /** The data of a reset. */
+  /** Checks the data of a reset. */
   reset(data: JsonObject): Checked<ResetInput>;
-  /** Members that the contract does not declare are kept. @throws InvalidOutputError naming the paths, as do all below. */
+  /**
+   * Checks a state and keeps undeclared members. @throws InvalidOutputError naming the paths, as the methods below do.
+   */
   state(value: unknown): JsonSafe<JsonObject>;
-  /** All that step returned. `truncated` implies `done`. */
+  /** Checks the result of step. `truncated` implies `done`. */
   transition(value: unknown): CheckedTransition;
-  /** As {@link transition}, for what reset returned. */
+  /** Like {@link transition}, for the result of reset. */
   resetTransition(value: unknown): CheckedTransition;
-  /** As {@link transition}, with an observation that needs no check. */
+  /** Like {@link transition}, for an observation that needs no check. */
   toolTransition(value: unknown): CheckedTransition;
 }
 
-/** Builds the checks of a contract once; what they cost a step is decided here. */
+/** Compiles the checks of a contract once; their cost per step is decided here. */
 export function createValidator(contract: Contract): Validator {
   const observation = createOutputCheck(contract.observation, { name: "observation", unchecked: false });
   const first =

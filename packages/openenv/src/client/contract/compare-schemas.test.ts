@@ -49,7 +49,7 @@ describe("the client names the fields that break the contract:", () => {
       { action: z.object({ to: z.string().optional() }) },
       { action: z.object({ to: z.string() }) },
       ["action.to"],
-      'action: "to" is required now',
+      'action: "to" is now required',
     ],
     [
       "one of another type, once for steps and resets",

@@ -7,13 +7,13 @@ export interface NormalFields {
   required?: unknown;
 }
 
-/** How a field is finished, once it is normal. */
+/** The last step for each normalised field. */
 type Finish = (schema: JsonObject, name: string) => JsonObject;
 
 /**
- * Brings zod's JSON Schema of an object into the reference's shape: keys sorted, fields titled, `anyOf` for what may be
- * null, no limits that every integer has. Nested objects are treated the same. The
- * schemas of tools have no titles but the author's.
+ * Converts zod's JSON Schema of an object to the shape of the Python package: sorted keys, titled fields, `anyOf` for
+ * nullable fields, no safe-integer limits. Nested objects are converted in the same way. Schemas of tools have only the
+ * author's titles.
  * @throws TypeError naming the field when a type has no JSON form.
  */
 export function normaliseFields(root: JsonObject, part: string, finish: Finish = titled): NormalFields {
@@ -52,7 +52,7 @@ function normalise(schema: unknown, path: string, finish: Finish): JsonObject {
   return sorted(json);
 }
 
-/** `type: [a, null]` → `anyOf`, as the reference writes what may be null. */
+/** `type: [a, null]` → `anyOf`, as the Python package writes nullable types. */
 function splitTypes(json: JsonObject): JsonObject {
   if (!Array.isArray(json["type"])) return json;
   const { type, title, description, default: fallback, ...rest } = json;
@@ -69,13 +69,13 @@ function dropZodLimits(json: JsonObject): void {
     if (json["minimum"] === Number.MIN_SAFE_INTEGER) delete json["minimum"];
     if (json["maximum"] === Number.MAX_SAFE_INTEGER) delete json["maximum"];
   }
-  // Keys of a JSON object are texts anyway.
+  // Keys of a JSON object are always strings.
   const keys = json["propertyNames"];
   if (typeof keys === "object" && keys !== null && Object.keys(keys).join() === "type") delete json["propertyNames"];
   if (json["prefixItems"] && json["items"] === false) delete json["items"];
 }
 
-/** A field has a title unless it is nothing but another named schema. */
+/** A field has a title unless it only refers to a named schema. */
 function titled(schema: JsonObject, name: string): JsonObject {
   if ("title" in schema || isReference(schema)) return schema;
   return sorted({ ...schema, title: titleOf(name) });
@@ -109,13 +109,13 @@ const ADVICE: Record<string, string> = {
   map: "use z.record()",
   set: "use z.array()",
   bigint: "use z.int(), or z.string() for digits beyond 2^53",
-  transform: "a transform says nothing about what is sent; declare the final type, or add .meta({ type: … })",
-  custom: "add .meta({ type: … }) that says what it is, or use bytes() for binary data",
+  transform: "a transform does not declare the type of its result; declare the final type, or add .meta({ type: … })",
+  custom: "declare its type with .meta({ type: … }), or use bytes() for binary data",
   undefined: "use .optional()",
   nan: "use z.number(); NaN is sent as null",
   symbol: "use z.string()",
 };
 
 function noJsonForm(type: string, path: string): TypeError {
-  return new TypeError(`${path}: z.${type}() has no JSON form; ${ADVICE[type] ?? "declare a type that JSON has"}.`);
+  return new TypeError(`${path}: z.${type}() has no JSON form; ${ADVICE[type] ?? "use a type that JSON has"}.`);
 }

@@ -1,9 +1,10 @@
-/** How often what may be repeated is repeated more than it has to be, until the text is long enough. */
+/** The most extra repetitions tried to reach the minimum length. */
 const MOST_MORE = 8;
 
 /**
- * A text that fits a regular expression and is of such a length; undefined when none was found. Of alternatives it
- * takes the first, of a class its first character; what looks ahead or back is only checked at the end.
+ * A string that matches a regular expression and has a length in the given range; undefined when none was found. It
+ * takes the first alternative of a group and the first character of a class. Lookaheads and lookbehinds are only
+ * checked at the end.
  */
 export function samplePattern(pattern: string, minLength: number, maxLength: number): string | undefined {
   const expression = compile(pattern);
@@ -24,7 +25,7 @@ function compile(pattern: string): RegExp | undefined {
 }
 
 const ESCAPED: Record<string, string> = { d: "1", w: "a", s: " ", D: "a", W: " ", S: "a", n: "\n", t: "\t", r: "\r" };
-/** Tried for a class that says what is not in it. */
+/** Tried for negated classes. */
 const CANDIDATES = [..."a1A -_.\n"];
 
 class Reader {
@@ -37,7 +38,7 @@ class Reader {
     this.#more = more;
   }
 
-  /** Up to the end or the bracket that closes the group. */
+  /** Reads to the end of the pattern or of the group. */
   alternatives(): string {
     let first: string | undefined;
     let text = "";

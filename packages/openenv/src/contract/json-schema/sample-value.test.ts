@@ -62,7 +62,7 @@ test.each([undefined, 1, 2, 3])("a sample fits its schema (seed %s)", (seed) => 
   expect(value).not.toHaveProperty("left_out");
 });
 
-test("the same random numbers give the same sample, others give another", () => {
+test("the same seed gives the same sample, another seed a different one", () => {
   expect(sampleValue(schema, rng(1))).toEqual(sampleValue(schema, rng(1)));
   expect(sampleValue(schema, rng(1))).not.toEqual(sampleValue(schema, rng(2)));
   expect(sampleValue(schema)).toMatchObject({

@@ -2,12 +2,13 @@ import type { JsonObject } from "../../protocol/messages.js";
 import type { Rng } from "../../util/rng.js";
 import { samplePattern } from "./sample-pattern.js";
 
-/** A schema may contain itself. */
+/** Schemas can be recursive. */
 const MAX_DEPTH = 8;
 const SPREAD = 3;
 
 /**
- * A small value that fits a JSON Schema as `GET /schema` shows it: its example or the plainest, or with `random` one of many.
+ * A small value that fits a JSON Schema of `GET /schema`: the schema's example or the simplest value; with `random` a
+ * random one.
  */
 export function sampleValue(schema: JsonObject, random?: Rng): unknown {
   return sample(schema, { root: schema, random, depth: MAX_DEPTH });
@@ -49,7 +50,7 @@ function sample(schema: JsonObject, context: Context): unknown {
   }
 }
 
-/** The first, and deep inside one that cannot contain itself. */
+/** The first choice; at great depth the first one that is not recursive. */
 function pickChoice(choices: unknown[], depth: number): unknown {
   const flat = choices.find((choice) => !/"(?:\$ref|properties|items)":/.test(JSON.stringify(choice)));
   return depth > MAX_DEPTH / 2 ? choices[0] : (flat ?? choices[0]);
@@ -76,12 +77,12 @@ function sampleArray(schema: JsonObject, next: (inner: unknown) => unknown, rand
   return uniqueItems === true && Array.isArray(choices) ? choices.slice(0, length) : sampled;
 }
 
-/** As near to 1 as the bounds let it be, or one of the few whole steps above that. */
+/** The allowed value nearest to 1; with `random` plus a small integer. */
 function sampleNumber(schema: JsonObject, random: Rng | undefined): number {
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = schema as Record<string, number>;
   const low = minimum ?? (exclusiveMinimum === undefined ? -Infinity : exclusiveMinimum + 1);
   const high = maximum ?? (exclusiveMaximum === undefined ? Infinity : exclusiveMaximum - 1);
-  // Only an open interval of fractions is that narrow.
+  // Exclusive bounds less than 2 apart leave only fractions between them.
   if (low > high) return ((exclusiveMinimum ?? low) + (exclusiveMaximum ?? high)) / 2;
   const least = Math.min(Math.max(1, low), high);
   if (multipleOf !== undefined) return Math.ceil(least / multipleOf) * multipleOf;

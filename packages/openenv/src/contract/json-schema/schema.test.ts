@@ -33,7 +33,7 @@ function fieldOf(field: z.ZodType, part: "action" | "observation" = "action"): u
   return (renderSchemas({ name: "a_env", ...shape })[part]["properties"] as Record<string, unknown>)["field_name"];
 }
 
-test("the counter's schemas are those the reference publishes for its counter", () => {
+test("the counter's schemas are those that the Python package publishes for its counter", () => {
   const counter = defineContract({
     name: "counter_env",
     action: z
@@ -98,7 +98,7 @@ const DEFS = {
     type: "object",
   },
 };
-/** As Python fills it: a field of every kind, each in the shape of the reference's own environment of that name. */
+/** A field of every kind, with the schema that the Python package publishes for the environment `kinds`. */
 const KINDS: [string, z.ZodType, object][] = [
   ["text", z.string().min(1).max(20), { maxLength: 20, minLength: 1, title: "Text", type: "string" }],
   [
@@ -168,7 +168,7 @@ const KINDS: [string, z.ZodType, object][] = [
   ["reward_kind", z.string().default("none"), { default: "none", title: "Reward Kind", type: "string" }],
 ];
 
-test("a field of every kind has the reference's shape and place, in actions and in observations", () => {
+test("a field of every kind has the shape and place of the Python package's schema, in actions and in observations", () => {
   const shape = Object.fromEntries(KINDS.map(([name, field]) => [name, field]));
   const fields = Object.fromEntries(KINDS.map(([name, , schema]) => [name, schema]));
   const required = ["text"];
@@ -202,37 +202,37 @@ describe("a field", () => {
     ],
     ["of free objects", z.record(z.string(), z.unknown()), { additionalProperties: true, type: "object" }],
     [
-      "of a nested object leaves undeclared members alone",
+      "of a nested object allows undeclared members",
       z.object({ deep_one: z.int().optional() }),
       { properties: { deep_one: { title: "Deep One", type: "integer" } }, type: "object" },
     ],
     [
-      "of a strict nested object refuses them",
+      "of a strict nested object rejects them",
       z.strictObject({}),
       { additionalProperties: false, properties: {}, type: "object" },
     ],
     [
-      "of a loose nested object says so",
+      "of a loose nested object declares them as allowed",
       z.looseObject({}),
       { additionalProperties: true, properties: {}, type: "object" },
     ],
     [
-      "of an integer with limits of its own keeps them",
+      "of an integer with custom limits keeps them",
       z.int().max(9007199254740990),
       { maximum: 9007199254740990, type: "integer" },
     ],
     ["of 32 bits keeps its range", z.int32(), { maximum: 2147483647, minimum: -2147483648, type: "integer" }],
-    ["of an ISO text has a format and no pattern", z.iso.datetime(), { format: "date-time", type: "string" }],
+    ["of an ISO string has a format and no pattern", z.iso.datetime(), { format: "date-time", type: "string" }],
     ["with a pattern keeps it", z.string().regex(/^a+$/), { pattern: "^a+$", type: "string" }],
     [
-      "of a text that may be null keeps the text's limits with the text",
+      "of a nullable string keeps the limits on the string branch",
       z.string().min(2).nullable(),
       { anyOf: [{ minLength: 2, type: "string" }, { type: "null" }] },
     ],
-    ["with a title of its own keeps it", z.int().meta({ title: "Own" }), { title: "Own", type: "integer" }],
+    ["with a custom title keeps it", z.int().meta({ title: "Own" }), { title: "Own", type: "integer" }],
     ["that is read-only is an ordinary one", z.string().readonly(), { type: "string" }],
     [
-      "of a picture tells its encoding",
+      "of an image has its encoding",
       image(),
       { contentEncoding: "base64", contentMediaType: "image/*", type: "string" },
     ],
@@ -241,13 +241,13 @@ describe("a field", () => {
     expect(fieldOf(field)).toEqual({ title: "Field Name", ...schema });
   });
 
-  test("of an observation shows what is sent, one of an action what is taken", () => {
+  test("has the output type in an observation and the input type in an action", () => {
     const field = z.string().pipe(z.coerce.number());
     expect(fieldOf(field)).toMatchObject({ type: "string" });
     expect(fieldOf(field, "observation")).toMatchObject({ type: "number" });
   });
 
-  test("that may be left out is not required, one of anything is", () => {
+  test("that is optional is not required, one of an unknown type is", () => {
     const action = z.object({ maybe: z.int().optional(), anything: z.unknown(), filled: z.int().prefault(1) });
     expect(renderSchemas({ name: "a", action, observation: none, state: none }).action["required"]).toEqual([
       "anything",
@@ -284,7 +284,7 @@ test("the title comes from the schema's own meta, else from the contract's name"
   expect(title("x", z.object({}).meta({ id: "ById" }) as typeof none)).toBe("ById");
 });
 
-describe("a type without a JSON form is a TypeError that names the field and the way out", () => {
+describe("a type without a JSON form is a TypeError that names the field and the remedy", () => {
   test.each<[string, z.ZodType, RegExp]>([
     ["Map", z.map(z.string(), z.int()), /^state\.foo: z\.map\(\) has no JSON form; use z\.record\(\)/],
     ["Date", z.date(), /^state\.foo: z\.date\(\).*datetime\(\)/],
@@ -293,7 +293,7 @@ describe("a type without a JSON form is a TypeError that names the field and the
     ["nested field", z.object({ bar: z.tuple([z.symbol()]) }), /^state\.foo\.bar\[0\]: z\.symbol\(\)/],
     ["member of a map", z.record(z.string(), z.nan()), /^state\.foo\.\*: z\.nan\(\)/],
     ["function's result", z.string().transform(() => new Map()), /^state\.foo: z\.transform\(\)/],
-    ["check of the author's own", z.custom(() => true), /^state\.foo: z\.custom\(\)/],
+    ["custom check", z.custom(() => true), /^state\.foo: z\.custom\(\)/],
   ])("%s", (_kind, foo, message) => {
     const state = z.object({ foo });
     const render = () => renderSchemas({ name: "a", action: none, observation: none, state });

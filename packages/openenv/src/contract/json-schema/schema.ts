@@ -6,7 +6,7 @@ import type { Tools } from "../tools/tools.js";
 import { normaliseFields } from "./normalise-schema.js";
 import { toJsonSchema } from "./to-json-schema.js";
 
-/** What is rendered of a contract. */
+/** The parts of a contract that have a schema. */
 export interface SchemaSource {
   name: string;
   action: z.ZodObject;
@@ -17,7 +17,7 @@ export interface SchemaSource {
 }
 
 /**
- * Renders the four JSON Schemas (2020-12) of `GET /schema` in the reference's shape, and the tools where there are some.
+ * Renders the four JSON Schemas (2020-12) of `GET /schema` in the shape of the Python package, and the tools if any.
  * @throws TypeError naming the field when a type has no JSON form.
  */
 export function renderSchemas(contract: SchemaSource): SchemaBody {
@@ -34,14 +34,14 @@ export function renderSchemas(contract: SchemaSource): SchemaBody {
   return tools.length === 0 ? body : { ...body, tools };
 }
 
-/** The JSON Schema of the contract's own reset options; null without any, or when one of them has no JSON form. */
+/** The JSON Schema of the contract's own reset options; null if there are none or if one has no JSON form. */
 export function renderResetOptions(reset: z.ZodObject): JsonObject | null {
   if (Object.keys(reset.shape).length === 0) return null;
   try {
     const { $defs, properties, required } = normaliseFields(toJsonSchema(reset, "input"), "reset");
     return { ...($defs && { $defs }), properties, ...(required !== undefined && { required }), type: "object" };
   } catch {
-    // They can be given all the same, by who writes JSON.
+    // Clients can still send these options as JSON.
     return null;
   }
 }
@@ -57,7 +57,7 @@ const BASE_FIELDS: Record<Part, JsonObject> = {
     reward: {
       anyOf: [{ type: "boolean" }, { type: "integer" }, { type: "number" }, { type: "null" }],
       default: null,
-      description: "What the last action earned",
+      description: "Reward of the last action",
       title: "Reward",
     },
     metadata: METADATA,
@@ -66,7 +66,7 @@ const BASE_FIELDS: Record<Part, JsonObject> = {
     episode_id: {
       anyOf: [{ type: "string" }, { type: "null" }],
       default: null,
-      description: "Which episode this is",
+      description: "Id of the episode",
       title: "Episode Id",
     },
     step_count: {
@@ -82,7 +82,7 @@ const BASE_FIELDS: Record<Part, JsonObject> = {
 function renderPart(contract: SchemaSource, part: Part): JsonObject {
   const schema = contract[part];
   const meta = schema.meta();
-  // What is sent is the parsed observation; what an agent may send is what parsing takes.
+  // The server sends parsed observations (output) and receives actions before they are parsed (input).
   const raw = toJsonSchema(schema, part === "action" ? "input" : "output");
   const { $defs, properties, required } = normaliseFields(raw, part);
   const rendered: JsonObject = {};

@@ -2,12 +2,12 @@ import * as z from "zod";
 import type { JsonObject } from "../../protocol/messages.js";
 import { type AnySchema, type KnownSchema, unwrap } from "../zod-tree.js";
 
-/** Marks a place whose type has no JSON form, until it is known whether the author gave one through `.meta()`. */
+/** Marks a type without a JSON form until it is known whether the author declared one with `.meta()`. */
 export const UNREPRESENTABLE = "x-unrepresentable";
 
-/** zod's JSON Schema of an object, corrected where zod describes its own parser instead of what is on the wire. */
+/** zod's JSON Schema of an object, corrected where zod describes its parser instead of the data on the wire. */
 export function toJsonSchema(schema: z.ZodObject, io: "input" | "output"): JsonObject {
-  // A copy is not registered: an `id` of the root would hide it behind a reference.
+  // A clone is not in the registry; zod would replace a root with an `id` by a reference.
   const root = schema.clone({ ...schema._zod.def });
   return z.toJSONSchema(root, {
     io,
@@ -40,7 +40,7 @@ function correct(schema: KnownSchema, json: JsonObject): void {
     default:
       if (NO_JSON.has(def.type)) mark(json, def.type);
   }
-  // Keys of its own mean that the author said what it is.
+  // One of these keys means that the author declared the type.
   if (SAYS_TYPE.some((key) => key in json)) delete json[UNREPRESENTABLE];
 }
 
@@ -53,7 +53,9 @@ function mark(json: JsonObject, type: string): void {
   json[UNREPRESENTABLE] = type;
 }
 
-/** Fields with a default may be left out, also of an observation; unknown members are open unless refused. */
+/**
+ * Fields with a default are optional, also in an observation; unknown members are allowed unless the schema is strict.
+ */
 function correctObject(def: z.core.$ZodObjectDef, json: JsonObject): void {
   const required = Object.keys(def.shape).filter((key) => (def.shape[key] as AnySchema)._zod.optin === undefined);
   if (required.length > 0) json["required"] = required;
@@ -61,15 +63,15 @@ function correctObject(def: z.core.$ZodObjectDef, json: JsonObject): void {
   if (def.catchall === undefined) delete json["additionalProperties"];
 }
 
-/** Python makes a new list or object for each value and publishes no default for it. */
+/** Python creates default lists and objects with a factory and publishes no default for them. */
 function correctDefault(def: { innerType: AnySchema; defaultValue?: unknown }, json: JsonObject): void {
-  // zod leaves out every default of what a function parses, also null.
+  // zod omits the defaults of transforms, also null.
   if (def.defaultValue === null) json["default"] = null;
   const isTuple = unwrap(def.innerType)._zod.def.type === "tuple";
   if (typeof json["default"] === "object" && json["default"] !== null && !isTuple) delete json["default"];
 }
 
-/** A format says it all; zod's pattern for it is an implementation. */
+/** A format is sufficient; zod's pattern for it is an implementation detail. */
 function correctString(schema: KnownSchema, json: JsonObject): void {
   const { format, pattern } = schema._zod.def as { format?: string; pattern?: RegExp };
   if (format !== undefined && format !== "regex" && "format" in json && json["pattern"] === pattern?.source) {

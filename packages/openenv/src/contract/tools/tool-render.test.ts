@@ -25,7 +25,7 @@ const render = (output: z.ZodType | undefined, value: unknown) =>
     ?.render(value).value;
 
 describe("the schemas of tools", () => {
-  test("have no titles but the author's, and say what is refused", () => {
+  test("have only the author's titles, and do not allow unknown arguments", () => {
     expect(set(tools).entries[0]).toEqual({
       name: "go",
       title: "Go",
@@ -51,7 +51,7 @@ describe("the schemas of tools", () => {
     });
   });
 
-  test("wrap a result that is no object, and tell nothing where nothing was declared", () => {
+  test("wrap a result that is not an object, and have no output schema without a declaration", () => {
     const [, look, shout] = set(tools).entries;
     expect(look?.outputSchema).toMatchObject({
       properties: { result: { type: "string" } },
@@ -65,7 +65,7 @@ describe("the schemas of tools", () => {
     expect(() => defineContract({ name: "a", tools: { go: { description: "x", input } } }).schemas()).toThrow(/go\.at/);
   });
 
-  test("the schemas of a contract tell its tools", async () => {
+  test("are part of the contract's schemas", async () => {
     const base = { name: "a", action: z.object({}), observation: z.object({}) };
     const [bare, tooled] = [defineContract(base), defineContract({ ...base, tools })];
     expect(bare.schemas()).not.toHaveProperty("tools");
@@ -84,7 +84,7 @@ describe("a result", () => {
     [z.record(z.string(), z.int()), { a: 1 }, '{"a":1}', { a: 1 }],
     [undefined, { a: 1 }, '{"a":1}', { a: 1 }],
     [undefined, true, "true", { result: true }],
-  ])("%# is told as text, as an object and as it is", (output, value, text, structured) => {
+  ])("%# is rendered as text, as structured content and as data", (output, value, text, structured) => {
     const rendered = render(output, value);
     expect(rendered?.content).toEqual([{ type: "text", text, annotations: null, meta: null }]);
     expect(rendered?.structured_content).toEqual(structured);
@@ -93,7 +93,7 @@ describe("a result", () => {
     expect(rendered?.meta).toEqual(wraps ? { fastmcp: { wrap_result: true } } : null);
   });
 
-  test("that is nothing has no text", () => {
+  test("that is null, undefined or an empty list has no text", () => {
     for (const [output, value] of [
       [z.null(), null],
       [undefined, undefined],
@@ -104,7 +104,7 @@ describe("a result", () => {
     expect(render(undefined, undefined)).toMatchObject({ data: null, structured_content: { result: null } });
   });
 
-  test("with NaN and infinities has null in its data, and their letters in its text", () => {
+  test("with NaN and infinities has null in its data, and their names in its text", () => {
     const output = z.object({ v: z.array(z.number()), note: z.string() });
     const rendered = render(output, { v: [1, Number.NaN, -Infinity], note: "NaN" });
     expect(rendered?.data).toEqual({ v: [1, null, null], note: "NaN" });
@@ -117,7 +117,7 @@ describe("a result", () => {
     expect(JSON.parse(JSON.stringify(rendered))).toMatchObject({ data: { data: "AAEC" } });
   });
 
-  test("that is not what was declared is an error which names the place", () => {
+  test("that does not fit the declared type is an error with its path", () => {
     expect(() => render(z.int(), "x")).toThrow(/tool\.result: .*found "x"/);
     expect(() => render(z.object({ a: z.int() }), { a: 1, b: 2 })).toThrow(/tool\.b/);
     expect(() => render(undefined, { f: () => 1 })).toThrow(/has no JSON form/);

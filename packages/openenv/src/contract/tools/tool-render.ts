@@ -6,7 +6,7 @@ import { normaliseFields } from "../json-schema/normalise-schema.js";
 import { toJsonSchema } from "../json-schema/to-json-schema.js";
 import type { ToolDeclaration } from "./tools.js";
 
-/** A tool as it is told of. */
+/** The published forms of a tool. */
 export interface RenderedTool {
   entry: ToolEntry;
   summary: ToolSummary;
@@ -30,7 +30,7 @@ function renderInput(input: z.ZodObject, name: string): JsonObject {
   return { ...renderObject(input, { name, io: "input" }), additionalProperties: false };
 }
 
-/** Whether results are put into an object: all that are not declared as one. */
+/** Whether results are wrapped in an object: every result that is not declared as an object. */
 export function wrapsResult(output: z.ZodType): boolean {
   const { type } = output._zod.def;
   return type !== "object" && type !== "record";

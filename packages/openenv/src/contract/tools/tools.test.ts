@@ -14,18 +14,18 @@ describe("a tool cannot be defined", () => {
   });
 
   test.each([
-    ["a name that clients do not take", { "two words": described }],
+    ["a name with a space", { "two words": described }],
     ["a name of 65 characters", { ["x".repeat(65)]: described }],
-    ["no name", { "": described }],
+    ["an empty name", { "": described }],
     ["no description", { go: { description: " " } }],
-    ["an input that is no object", { go: { ...described, input: z.string() as never } }],
-    ["a limit of no time", { go: { ...described, timeoutMs: 0 } }],
-    ["a limit that is none", { go: { ...described, timeoutMs: Number.NaN } }],
+    ["an input that is not an object", { go: { ...described, input: z.string() as never } }],
+    ["a timeout of zero", { go: { ...described, timeoutMs: 0 } }],
+    ["a timeout that is NaN", { go: { ...described, timeoutMs: Number.NaN } }],
   ])("with %s", (_what, tools) => {
     expect(() => defineTools(tools)).toThrow(expect.objectContaining({ code: "INVALID_TOOL" }));
   });
 
-  test("beside an action that has a type of its own", () => {
+  test("together with an action that declares a field `type`", () => {
     const define = () =>
       defineContract({
         name: "a",

@@ -4,17 +4,19 @@ import { RESERVED_TOOL_NAMES, type ToolErrorBody } from "../../protocol/tools.js
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { MaybePromise } from "../../util/types.js";
 
-/** What is known of a tool without a session; its handler is a member of the environment's `tools`. */
+/** The declaration of a tool; its handler is a member of the environment's `tools`. */
 export interface ToolDeclaration {
-  /** Tells an agent what the tool does and when to call it. */
+  /** What the tool does and when to call it, written for the agent. */
   description: string;
-  /** For people. */
+  /** A name for people. */
   title?: string;
-  /** The arguments; default none. Unknown ones are refused, scalars are read leniently when they do not fit. */
+  /**
+   * The arguments; default none. Unknown arguments are rejected; scalars that do not fit are coerced, such as `"5"`.
+   */
   input?: z.ZodObject;
-  /** What the handler returns; without it any JSON. */
+  /** What the handler returns; default any JSON. */
   output?: z.ZodType;
-  /** Offered in this mode only; default in both. */
+  /** The mode in which the tool is offered; default both. */
   mode?: "simulation" | "production";
   /** Milliseconds a call may take; default 30,000. */
   timeoutMs?: number;
@@ -24,13 +26,13 @@ export interface ToolDeclaration {
 export type Tools = Readonly<Record<string, ToolDeclaration>>;
 export type NoTools = Readonly<Record<never, never>>;
 
-/** What a handler is told beside its arguments. */
+/** What a handler receives in addition to its arguments. */
 export interface ToolContext {
-  /** Aborts when the time of the call is up, the client leaves or the server stops. */
+  /** Aborts when the call times out, the client disconnects or the server stops. */
   readonly signal: AbortSignal;
 }
 
-/** What a tool's handler receives: the arguments, checked, with defaults filled in. */
+/** What a tool's handler receives: the validated arguments with defaults filled in. */
 export type ToolInput<D extends ToolDeclaration> = D extends { input: infer I extends z.ZodObject }
   ? z.output<I>
   : Record<string, never>;
@@ -43,10 +45,12 @@ export type ToolOutput<D extends ToolDeclaration> = D extends { output: infer O 
 export type ToolHandlers<T extends Tools = Tools> = {
   [K in keyof T]: Handler<ToolInput<T[K]>, ToolOutput<T[K]>>;
 };
-/** A method, so that handlers of known tools are also handlers of any. */
+/**
+ * Declared as a method: parameters of methods are bivariant, so handlers of specific tools fit `ToolHandlers<Tools>`.
+ */
 type Handler<I, O> = { call(input: I, context: ToolContext): MaybePromise<O> }["call"];
 
-/** A call of a tool by a step that has been made, and what came of it. */
+/** A finished tool call of a step, with its result. */
 export interface ToolCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -56,27 +60,27 @@ export interface ToolCall {
   readonly error: ToolErrorBody | undefined;
 }
 
-/** False for a call that failed by no fault of the agent, which is no ground for a reward, not even one of zero. */
+/** False for a call that failed through no fault of the agent: it must not give a reward, not even zero. */
 export function isAgentsDoing({ error }: { error: ToolErrorBody | null | undefined }): boolean {
   return error == null || error.error_type === "invalid_args" || error.error_type === "tool_not_found";
 }
 
-/** What a step that called a tool gave, beside what the tool itself told. */
+/** The outcome of a step that called a tool, in addition to the tool's result. */
 export interface ToolTransition {
-  /** Default 0; null when the tool failed by no fault of the agent. */
+  /** Default 0; null when the tool failed through no fault of the agent. */
   reward?: number | boolean | null;
   done?: boolean;
   truncated?: boolean;
   metadata?: Record<string, unknown>;
 }
 
-/** As models and MCP clients take them. */
+/** The names that models and MCP clients accept. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * Declares the tools of a contract; each session's environment brings the handlers, by the same names.
- * @throws OpenEnvError INVALID_TOOL for a name that is reserved (reset, step, state, close) or that clients do not take, and
- * for an input that is no object.
+ * Declares the tools of a contract; each session's environment provides a handler of the same name.
+ * @throws OpenEnvError INVALID_TOOL for a reserved name (reset, step, state, close), a name that clients do not accept,
+ * a missing description, an invalid timeout, or an input that is not an object.
  * @example defineTools({ add: { description: "Adds.", input: z.object({ a: z.int(), b: z.int() }), output: z.int() } });
  */
 export function defineTools<const T extends Tools>(tools: T): T {
@@ -86,18 +90,18 @@ export function defineTools<const T extends Tools>(tools: T): T {
 
 function checkTool(name: string, tool: ToolDeclaration): void {
   if (RESERVED_TOOL_NAMES.includes(name)) {
-    throw invalid(name, `the name is reserved, as are ${RESERVED_TOOL_NAMES.join(", ")}: choose another`);
+    throw invalid(name, `the names ${RESERVED_TOOL_NAMES.join(", ")} are reserved; choose another name`);
   }
-  if (!NAME.test(name)) throw invalid(name, "a name has 1 to 64 letters, digits, _ or -");
+  if (!NAME.test(name)) throw invalid(name, "a name must have 1 to 64 letters, digits, _ or -");
   if (typeof tool.description !== "string" || tool.description.trim() === "") {
-    throw invalid(name, "give it a description, by which an agent decides whether to call it");
+    throw invalid(name, "it needs a description, from which an agent decides whether to call it");
   }
   if (tool.input !== undefined && !(tool.input instanceof z.ZodObject)) {
     throw invalid(name, "its input must be a z.object({ … }), whose fields are the arguments");
   }
   const { timeoutMs = 1 } = tool;
   if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) {
-    throw invalid(name, `its timeoutMs must be from 1 to ${MAX_TIMER_MS} milliseconds, not ${timeoutMs}`);
+    throw invalid(name, `its timeoutMs must be between 1 and ${MAX_TIMER_MS} milliseconds, got ${timeoutMs}`);
   }
 }
 

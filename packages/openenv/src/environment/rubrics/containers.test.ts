@@ -11,14 +11,14 @@ describe("a sequence", () => {
   test.each([
     ["sync", (score: number) => new Fixed(score)],
     ["async", late],
-  ])("stops at the first 0 and gives the last score otherwise: %s", async (_, make) => {
+  ])("stops at the first 0, otherwise returns the last score: %s", async (_, make) => {
     const last = make(0.7);
     expect(await new Sequential(make(1), make(0.2), last).score({}, {})).toBe(0.7);
     expect(await new Sequential(make(1), make(0), last).score({}, {})).toBe(0);
     expect(last.asked).toBe(1);
   });
 
-  test("of sync rubrics is sync, of mixed ones in order", async () => {
+  test("of sync rubrics is sync, and runs mixed rubrics in order", async () => {
     expect(new Sequential(new Fixed(1), new Fixed(0.5)).score({}, {})).toBe(0.5);
     expect(new Sequential().score({}, {})).toBe(1);
     const order: string[] = [];
@@ -40,12 +40,12 @@ describe("a gate", () => {
     [1, undefined, 1],
     [0.99, undefined, 0],
     [-1, -2, -1],
-  ])("gives %s at the threshold %s as %s", async (score, threshold, given) => {
+  ])("turns the score %s at the threshold %s into %s", async (score, threshold, given) => {
     expect(new Gate(new Fixed(score), threshold).score({}, {})).toBe(given);
     expect(await new Gate(late(score), threshold).score({}, {})).toBe(given);
   });
 
-  test("takes its threshold from a state and refuses one that is none", () => {
+  test("restores its threshold and rejects an invalid one", () => {
     const gate = new Gate(new Fixed(0.5), 0.2);
     const other = new Gate(new Fixed(0.5));
     other.loadStateDict(gate.stateDict());
@@ -57,20 +57,20 @@ describe("a gate", () => {
 });
 
 describe("a weighted sum", () => {
-  // What openenv 0.10.0 (PyPI) gives: WeightedSum([...], weights)(action, observation).
+  // Results of openenv 0.10.0 (PyPI): WeightedSum([...], weights)(action, observation).
   test.each([
     [[1, 0.5], [0.7, 0.3], 0.85],
     [[0.1, 0.2, 0.3], [0.2, 0.3, 0.5], 0.22999999999999998],
     [[1, 0, 0.25, 0.75], [0.25, 0.25, 0.25, 0.25], 0.5],
     [[-1, 2], [1.5, -0.5], -2.5],
-  ])("of %j by %j is the reference's", async (scores, weights, total) => {
+  ])("of %j with weights %j equals that of the Python package", async (scores, weights, total) => {
     const sync = scores.map((score) => new Fixed(score));
     expect(new WeightedSum(sync, weights).score({}, {})).toBe(total);
     const mixed = scores.map((score, index) => (index % 2 === 0 ? late(score) : new Fixed(score)));
     expect(await new WeightedSum(mixed, weights).score({}, {})).toBe(total);
   });
 
-  test("lies between its lowest and its highest score, and is the score where all are the same", () => {
+  test("lies between the lowest and the highest score", () => {
     const parts = fc.array(
       fc.record({ score: fc.double({ min: -1, max: 1, noNaN: true }), part: fc.integer({ min: 1, max: 1000 }) }),
       {
@@ -98,14 +98,14 @@ describe("a weighted sum", () => {
     );
   });
 
-  test("names its children when it is given records", () => {
+  test("names its children by the keys of records", () => {
     const sum = new WeightedSum({ tests: new Fixed(1), style: new Fixed(0.5) }, { style: 0.4, tests: 0.6 });
     expect(sum.score({}, {})).toBeCloseTo(0.8, 12);
     expect(sum.namedChildren().map(([name]) => name)).toEqual(["tests", "style"]);
     expect(sum.weights).toEqual({ tests: 0.6, style: 0.4 });
   });
 
-  test("asks its async children at the same time", async () => {
+  test("runs its async children in parallel", async () => {
     let open = 0;
     let most = 0;
     const slow = () =>
@@ -119,7 +119,7 @@ describe("a weighted sum", () => {
     expect(most).toBe(3);
   });
 
-  test("waits for all when one fails, so that none runs on into the next step", async () => {
+  test("waits for all children when one fails, so that none runs during the next step", async () => {
     let ended = false;
     const slow = new Fixed(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -136,12 +136,12 @@ describe("a weighted sum", () => {
   });
 
   test.each([
-    [[1], "There are 2 rubrics and 1 weights"],
-    [[0.5, 0.6], "Weights must sum to 1, and these sum to 1.1"],
+    [[1], "Got 1 weights for 2 rubrics"],
+    [[0.5, 0.6], "Weights must sum to 1, got a sum of 1.1"],
     [[Number.NaN, 1], "The weight of rubric_0 must be a finite number, not NaN"],
-    [{ tests: 1, stile: 0 }, "There is a weight for stile"],
+    [{ tests: 1, stile: 0 }, "Unknown rubric in weights: stile"],
     [{ tests: 1 }, "The weight of style must be a finite number, not undefined"],
-  ])("refuses the weights %j", (weights, message) => {
+  ])("rejects the weights %j", (weights, message) => {
     const rubrics = { tests: new Fixed(1), style: new Fixed(1) };
     const make = () =>
       Array.isArray(weights)
@@ -150,7 +150,7 @@ describe("a weighted sum", () => {
     expect(make).toThrow(message);
   });
 
-  test("takes thirds, and weights out of a state", () => {
+  test("accepts thirds, and restores its weights", () => {
     const thirds = new WeightedSum(
       [1, 2, 3].map((score) => new Fixed(score)),
       [1 / 3, 1 / 3, 1 / 3],
@@ -166,22 +166,23 @@ describe("a weighted sum", () => {
 });
 
 describe("lists and dictionaries", () => {
-  test("have no score of their own", () => {
+  test("have no score themselves", () => {
     expect(() => new RubricList([new Fixed(1)]).score({}, {})).toThrow("the rubric RubricList failed");
     expect(() => new RubricDict({ a: new Fixed(1) }).score({}, {})).toThrow("the rubric RubricDict failed");
   });
 
-  test("give their items, and say what there is", () => {
+  test("return their items, and list the known ones in errors", () => {
     const list = new RubricList([new Fixed(0)]);
     list.append(new Fixed(1), new Fixed(2));
     expect([...list].map((item) => item.score({}, {}))).toEqual([0, 1, 2]);
     expect([list.length, list.at(-1).score({}, {})]).toEqual([3, 2]);
-    expect(() => list.at(3)).toThrow("has 3 rubrics and none at 3");
+    expect(() => list.at(3)).toThrow("No rubric at index 3; the list has 3.");
     const dict = new RubricDict({ a: new Fixed(1) });
     dict.set("__proto__", new Fixed(2));
     expect([...dict].map(([key]) => key)).toEqual(["a", "__proto__"]);
     expect([dict.size, dict.has("a"), dict.has("b"), dict.get("a").score({}, {})]).toEqual([2, true, false, 1]);
-    expect(() => dict.get("b")).toThrow('no rubric for "b"; there are: a, __proto__');
-    for (const key of ["", "a.b"]) expect(() => dict.set(key, new Fixed(1))).toThrow("no part of a path");
+    expect(() => dict.get("b")).toThrow('No rubric with the key "b"; known keys: a, __proto__');
+    for (const key of ["", "a.b"])
+      expect(() => dict.set(key, new Fixed(1))).toThrow('must not be empty or contain "."');
   });
 });

@@ -3,11 +3,13 @@ import { type TrajectoryOptions, TrajectoryRubric } from "./trajectory.js";
 
 /** Options of {@link ExponentialDiscounting}. */
 export interface DiscountingOptions extends TrajectoryOptions {
-  /** The discount of one step, from 0 (all credit to the last step) to 1 (the same for all); default 0.99. */
+  /** The discount per step, from 0 (all credit to the last step) to 1 (the same for all steps); default 0.99. */
   gamma?: number;
 }
 
-/** Credits the steps of an episode with its score, discounted by their distance from the end: `gamma^(T-1-t) * score`. */
+/**
+ * Rewards each step with the score of the episode, discounted by its distance from the end: `gamma^(T-1-t) * score`.
+ */
 export abstract class ExponentialDiscounting<A = unknown, O = unknown> extends TrajectoryRubric<A, O> {
   #gamma: number;
 

@@ -2,12 +2,12 @@ import { isThenable } from "../../util/async/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { Rubric, type ScoreContext } from "./rubric.js";
 
-/** Gives its child's score when that is at least the threshold, else 0. */
+/** Returns its child's score if that is at least the threshold, otherwise 0. */
 export class Gate<A = unknown, O = unknown> extends Rubric<A, O> {
   readonly rubric: Rubric<A, O>;
   #threshold: number;
 
-  /** @throws RangeError when the threshold, 1 unless told otherwise, is no finite number. */
+  /** @throws RangeError when the threshold is not a finite number. */
   constructor(rubric: Rubric<A, O>, threshold = 1) {
     super();
     this.rubric = rubric;

@@ -24,7 +24,7 @@ test.each([
   ["Step 1 was good, step 2 as well. Score = 1", 1],
   ["<think>maybe 0.2? no, 0.9</think>0.6", 0.6],
   ["0.5 … so 0.5", 0.5],
-])("%j is the score %s", (reply, score) => {
+])("%j has the score %s", (reply, score) => {
   expect(parseScore(reply)).toBeCloseTo(score, 12);
 });
 
@@ -48,11 +48,11 @@ test.each([
   "2024-01-01",
   "12:30",
   "NaN",
-])("%j is no score", (reply) => {
+])("%j has no score", (reply) => {
   expect(parseScore(reply)).toBeUndefined();
 });
 
-test("whatever a model says, a score is between 0 and 1", () => {
+test("a score is always between 0 and 1", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(..."0123456789./%-e Score:of\n") }), (reply) => {
       const score = parseScore(reply) ?? 0;
@@ -63,7 +63,7 @@ test("whatever a model says, a score is between 0 and 1", () => {
 });
 
 test.each(["1".repeat(200_000), `score:${" ".repeat(200_000)}`, "<think>".repeat(30_000), "1 ".repeat(100_000)])(
-  "a reply made to be slow is read as fast as others",
+  "a malicious reply is parsed in linear time",
   (reply) => {
     parseScore(reply);
   },

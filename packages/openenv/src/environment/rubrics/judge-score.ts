@@ -1,7 +1,7 @@
 /**
- * The score in a judge's reply, from 0 to 1: `0.7`, `7/10`, `7 out of 10`, `70%`. What is called a score counts
- * (`Score: 0.7`), else the only number there is. Undefined when there is none, when there is no telling which, or when it
- * lies outside its scale: nothing is guessed or clamped.
+ * The score in a judge's reply, from 0 to 1: `0.7`, `7/10`, `7 out of 10`, `70%`. A number labelled as a score wins
+ * (`Score: 0.7`), otherwise the reply must have only one number. Undefined when there is none, when it is ambiguous, or
+ * when it is out of range: scores are never guessed or clamped.
  */
 export function parseScore(reply: string): number | undefined {
   const text = reply.replace(THOUGHT, " ").replace(/\s+/g, " ");
@@ -10,9 +10,9 @@ export function parseScore(reply: string): number | undefined {
   return found.size === 1 ? [...found][0] : undefined;
 }
 
-/** What reasoning models say before the reply. One that never ends has no reply. */
+/** The reasoning before the reply. Without a closing tag there is no reply. */
 const THOUGHT = /<think>[\s\S]*?(?:<\/think>|$)/gi;
-/** No part of a word, of a longer number, of a date or a range. Everything is bounded, whatever a model may write. */
+/** Not part of a word, a longer number, a date or a range. All repetitions are bounded, to avoid slow matching. */
 const NUMBER = String.raw`(?<![\w%]|\d[.,:/-])(-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e-?\d{1,3})?)`;
 const SCALE = String.raw`(?: ?(?:\/|out of) ?(\d{1,9}(?:\.\d{1,9})?)| ?(%))?`;
 const END = String.raw`(?![\w%]|[.,:/-]\d)`;

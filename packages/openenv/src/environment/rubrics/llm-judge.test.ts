@@ -18,11 +18,11 @@ async function failureOf(judge: LLMJudge): Promise<RubricError> {
   return error as RubricError;
 }
 
-/** Everything a log line could hold of it. */
+/** Everything that a log line could contain of an error. */
 const everything = (error: unknown) => inspect(error, { depth: 10, showHidden: true });
 
 describe("a judge", () => {
-  test("asks any endpoint of that shape, and 7/10 is 0.7", async () => {
+  test("calls any OpenAI-compatible endpoint, and reads 7/10 as 0.7", async () => {
     await using server = await startChatServer((response) => sayText(response, "7/10"));
     const judge = judgeAt(`${server.url}/`, { system: "Be fair.", request: { temperature: 0, model: "other" } });
     expect(await judge.score({ text: "{observation} $& a" }, { done: true })).toBe(0.7);
@@ -40,7 +40,7 @@ describe("a judge", () => {
     });
   });
 
-  test("needs no key, takes a function as prompt, and an author's way to read the reply", async () => {
+  test("needs no key, and accepts a function as prompt and as parser of the reply", async () => {
     await using server = await startChatServer((response) => sayText(response, "grade B"));
     const judge = new LLMJudge<{ text: string }, unknown>({
       url: server.url,
@@ -53,7 +53,7 @@ describe("a judge", () => {
     expect(server.requests[0]?.body.messages).toEqual([{ role: "user", content: "Grade {this}: essay" }]);
   });
 
-  test("is asked beside others at the same time", async () => {
+  test("runs in parallel with other judges", async () => {
     const open: ServerResponse[] = [];
     await using server = await startChatServer((response) => {
       open.push(response);
@@ -63,20 +63,24 @@ describe("a judge", () => {
   });
 });
 
-describe("a reply that is no score is an error", () => {
+describe("a reply without a score is an error", () => {
   test.each<[string, (response: ServerResponse) => void, RegExp]>([
     ["garbage", (response) => sayText(response, "lorem ipsum"), /reply has no score/],
     ["two numbers", (response) => sayText(response, "0.2 or 0.9"), /reply has no score/],
     ["a refusal in words", (response) => sayText(response, "I'm sorry, I can't help with that."), /reply has no score/],
     ["a refusal", (response) => sayText(response, null, { message: { refusal: "No." } }), /the model refused/],
-    ["an answer that was cut off", (response) => sayText(response, "0.", { finish_reason: "length" }), /"length"/],
-    ["a filtered one", (response) => sayText(response, "", { finish_reason: "content_filter" }), /broke off/],
-    ["no text", (response) => sayText(response, null), /without a text/],
-    ["no JSON", (response) => sayStatus(response, 200, "<html>"), /no JSON/],
-    ["another shape", (response) => sayStatus(response, 200, { score: 0.7 }), /no chat completion/],
+    ["a truncated answer", (response) => sayText(response, "0.", { finish_reason: "length" }), /"length"/],
+    ["a filtered answer", (response) => sayText(response, "", { finish_reason: "content_filter" }), /did not finish/],
+    ["a message without content", (response) => sayText(response, null), /returned no text/],
+    ["invalid JSON", (response) => sayStatus(response, 200, "<html>"), /invalid JSON/],
+    ["JSON of another shape", (response) => sayStatus(response, 200, { score: 0.7 }), /no chat completion/],
     ["a redirect", (response) => sayStatus(response, 307, "", { location: "http://127.0.0.1:1/" }), /status 307/],
     ["a wrong key", (response) => sayStatus(response, 401, { error: `Incorrect API key: ${KEY}` }), /status 401/],
-    ["too much", (response) => sayStatus(response, 200, " ".repeat(5 * 1024 * 1024)), /more than \d+ bytes/],
+    [
+      "a response that is too large",
+      (response) => sayStatus(response, 200, " ".repeat(5 * 1024 * 1024)),
+      /more than \d+ bytes/,
+    ],
   ])("%s", async (_, script, message) => {
     await using server = await startChatServer(script);
     const error = await failureOf(judgeAt(server.url));
@@ -85,7 +89,7 @@ describe("a reply that is no score is an error", () => {
     expect(everything(error)).not.toContain(KEY);
   });
 
-  test("whose cause, for the log, has the reply", async () => {
+  test("with the reply in its cause, for the log", async () => {
     await using server = await startChatServer((response) => sayText(response, "lorem ipsum"));
     const error = await failureOf(judgeAt(server.url));
     expect(error.message).not.toContain("lorem");
@@ -93,8 +97,8 @@ describe("a reply that is no score is an error", () => {
   });
 });
 
-describe("trouble with the endpoint", () => {
-  test("that passes is waited for: 429, 500, a lost connection, then a score", async () => {
+describe("a failing endpoint", () => {
+  test("is retried after 429, 500 and a lost connection", async () => {
     await using server = await startChatServer((response, nth) => {
       if (nth === 1) return sayStatus(response, 429, {}, { "retry-after": "0" });
       if (nth === 2) return sayStatus(response, 500, "", { "retry-after": new Date(0).toUTCString() });
@@ -105,15 +109,15 @@ describe("trouble with the endpoint", () => {
     expect(server.requests).toHaveLength(4);
   });
 
-  test("that stays is an error after the tries asked for", async () => {
+  test("is an error after the given number of retries", async () => {
     await using server = await startChatServer((response) => sayStatus(response, 503, KEY, { "retry-after": "0" }));
     const error = await failureOf(judgeAt(server.url, { retries: 2 }));
-    expect(error.message).toBe("the rubric LLMJudge failed: the model answered status 503 (3 tries)");
+    expect(error.message).toBe("the rubric LLMJudge failed: the model returned status 503 (3 attempts)");
     expect(server.requests).toHaveLength(3);
     expect(everything(error)).not.toContain(KEY);
   });
 
-  test("backs off where the endpoint names no time", async () => {
+  test("is retried with backoff when it sends no retry-after", async () => {
     const times: number[] = [];
     await using server = await startChatServer((response, nth) => {
       times.push(performance.now());
@@ -122,22 +126,22 @@ describe("trouble with the endpoint", () => {
     });
     expect(await judgeAt(server.url).score({}, {})).toBe(1);
     const [first = 0, second = 0, third = 0] = times;
-    // Half a second and a whole one, at least; timers may be a little early.
+    // At least 0.5 s and 1 s; timers may fire slightly early.
     expect(second - first).toBeGreaterThan(450);
     expect(third - second).toBeGreaterThan(950);
   });
 
-  test("such as slowness ends at the time limit, all tries together", async () => {
+  test("times out after the time limit, which includes all retries", async () => {
     await using server = await startChatServer(() => {});
     const error = await failureOf(judgeAt(server.url, { timeoutMs: 300 }));
     expect(error.message).toMatch(/did not answer within 0.3 s$/);
     await waitFor(() => server.givenUp === 1);
     await using busy = await startChatServer((response) => sayStatus(response, 429, {}, { "retry-after": "3600" }));
     const late = await failureOf(judgeAt(busy.url, { timeoutMs: 2000 }));
-    expect(late.message).toMatch(/within 2 s; before, it answered status 429$/);
+    expect(late.message).toMatch(/within 2 s; before that, it returned status 429$/);
   });
 
-  test("such as a port that nobody listens on is an error", async () => {
+  test("is an error when nothing listens on its port", async () => {
     const closed = await startChatServer(() => {});
     await closed[Symbol.asyncDispose]();
     const error = await failureOf(judgeAt(closed.url, { retries: 0 }));
@@ -145,27 +149,27 @@ describe("trouble with the endpoint", () => {
     expect(everything(error)).toContain("ECONNREFUSED");
   });
 
-  test("ends when nobody waits for the score any more", async () => {
+  test("is not retried after the signal aborts", async () => {
     await using server = await startChatServer(() => {});
     const controller = new AbortController();
     const scoring = Promise.resolve(judgeAt(server.url).score({}, {}, { signal: controller.signal }));
     await waitFor(() => server.requests.length === 1);
     controller.abort();
-    await expect(scoring).rejects.toThrow("the model was given up");
+    await expect(scoring).rejects.toThrow("the request to the model was cancelled");
     await waitFor(() => server.givenUp === 1);
   });
 });
 
 describe("a judge's options", () => {
   test.each<[Partial<LLMJudgeOptions>, RegExp]>([
-    [{ url: "not a url" }, /must be like https/],
-    [{ url: "ftp://host/v1" }, /must be like https/],
-    [{ url: "https://user:pass@host/v1" }, /a key belongs into apiKey/],
+    [{ url: "not a url" }, /must be an address such as https/],
+    [{ url: "ftp://host/v1" }, /must be an address such as https/],
+    [{ url: "https://user:pass@host/v1" }, /pass the key as apiKey/],
     [{ model: "" }, /name of a model/],
-    [{ apiKey: `${KEY}\n` }, /has blanks/],
+    [{ apiKey: `${KEY}\n` }, /contains whitespace/],
     [{ timeoutMs: 0 }, /timeoutMs/],
     [{ retries: 1.5 }, /retries/],
-  ])("%j are refused", (options, message) => {
+  ])("%j are rejected", (options, message) => {
     let thrown: unknown;
     try {
       judgeAt("http://127.0.0.1:1/v1", options);
@@ -177,14 +181,14 @@ describe("a judge's options", () => {
     expect(everything(thrown)).not.toContain("user:pass");
   });
 
-  test("keep the key to themselves: not in what is printed, not in the state", () => {
+  test("do not reveal the key when printed or saved", () => {
     const judge = judgeAt("http://127.0.0.1:1/v1", { system: "Be fair." });
     const state = judge.stateDict();
     expect(state).toEqual({ "": { prompt: "Score {action} and {observation}:", system: "Be fair." } });
     expect(everything(judge) + JSON.stringify([judge, state])).not.toContain(KEY);
   });
 
-  test("for the prompt are saved and restored", async () => {
+  test("of the prompt are saved and restored", async () => {
     await using server = await startChatServer((response) => sayText(response, "1"));
     const judge = judgeAt(server.url, { prompt: "old" });
     judge.loadStateDict(judgeAt(server.url, { prompt: "new" }).stateDict());

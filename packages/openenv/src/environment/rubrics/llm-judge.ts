@@ -3,22 +3,25 @@ import { type ChatEndpointOptions, type ChatMessage, type ChatModel, createChatE
 import { parseScore } from "./judge-score.js";
 import { Rubric, type ScoreContext } from "./rubric.js";
 
-/** What a judge is asked, and where. */
+/** Options of {@link LLMJudge}. */
 export interface LLMJudgeOptions<A = unknown, O = unknown> extends ChatEndpointOptions {
   /**
-   * What the model is asked. In a text, `{action}` and `{observation}` stand for those as JSON; other braces are left
-   * alone. Ask for a score from 0 to 1, or for one such as 7/10.
+   * The user message. In a string, `{action}` and `{observation}` are replaced by their JSON; other braces are kept.
+   * Ask for a score from 0 to 1, or for a fraction such as 7/10.
    */
   prompt: string | ((action: A, observation: O) => string);
   /** The system message; default none. */
   system?: string;
-  /** Reads the score out of a reply: undefined when there is none. Default: `0.7`, `7/10`, `70%`, the one that is called a score or the only one. */
+  /**
+   * Parses the score of a reply; undefined when there is none. By default it accepts `0.7`, `7/10` and `70%`: the
+   * number labelled as score, or the only number.
+   */
   parse?: (reply: string) => number | undefined;
 }
 
 /**
- * Asks a language model for the score, over any OpenAI-compatible endpoint. A model that cannot be asked, refuses, or
- * answers no score is a RubricError, never a score.
+ * Asks a language model for the score, over any OpenAI-compatible endpoint. A failed request, a refusal or a reply
+ * without a score is a RubricError, never a score.
  */
 export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
   readonly #ask: ChatModel;
@@ -26,7 +29,7 @@ export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
   #prompt: LLMJudgeOptions<A, O>["prompt"];
   #system: string | undefined;
 
-  /** @throws RangeError for an option that cannot work. */
+  /** @throws RangeError for an invalid option. */
   constructor({ prompt, system, parse = parseScore, ...endpoint }: LLMJudgeOptions<A, O>) {
     super();
     this.#ask = createChatEndpoint(endpoint);
@@ -45,7 +48,7 @@ export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
     throw new EnvironmentError(`the judge's reply has no score: ${advice}`, { cause: new Error(reply.slice(0, 500)) });
   }
 
-  /** A prompt that is a function is code and stays what it is. */
+  /** A prompt function is code, so it is not saved. */
   protected override saveState(): Record<string, unknown> {
     return typeof this.#prompt === "string" ? { prompt: this.#prompt, system: this.#system } : { system: this.#system };
   }
@@ -57,7 +60,7 @@ export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
 
   #render(action: A, observation: O): string {
     if (typeof this.#prompt === "function") return this.#prompt(action, observation);
-    // Through a function, so that what an agent wrote is never read as a placeholder or a pattern.
+    // With a replacer function, so that text of an agent is never read as a placeholder or replacement pattern.
     return this.#prompt.replace(/\{(action|observation)\}/g, (_, name: string) =>
       JSON.stringify(name === "action" ? action : observation),
     );

@@ -1,6 +1,6 @@
 import { type NamedRubric, Rubric } from "./rubric.js";
 
-/** Children by key, named by it. It has no score of its own: its parent asks the one it wants. */
+/** Children with keys as names. It has no score itself: the parent calls the child that it needs. */
 export class RubricDict<R extends Rubric = Rubric> extends Rubric implements Iterable<[string, R]> {
   readonly #items = new Map<string, R>();
 
@@ -18,20 +18,18 @@ export class RubricDict<R extends Rubric = Rubric> extends Rubric implements Ite
     return this.#items.has(key);
   }
 
-  /** @throws RangeError that names the keys there are. */
+  /** @throws RangeError listing the known keys. */
   get(key: string): R {
     const item = this.#items.get(key);
     if (item !== undefined) return item;
     const keys = [...this.#items.keys()].join(", ") || "none";
-    throw new RangeError(`There is no rubric for "${key}"; there are: ${keys}.`);
+    throw new RangeError(`No rubric with the key "${key}"; known keys: ${keys}.`);
   }
 
   /** @throws RangeError for a key that cannot be part of a path. */
   set(key: string, item: R): void {
     if (key === "" || key.includes(".")) {
-      throw new RangeError(
-        `A rubric's key must not be empty or have a "." in it: "${key}" would be no part of a path.`,
-      );
+      throw new RangeError(`A rubric's key must not be empty or contain ".", got "${key}".`);
     }
     this.#items.set(key, item);
   }
@@ -41,7 +39,7 @@ export class RubricDict<R extends Rubric = Rubric> extends Rubric implements Ite
   }
 
   override forward(): never {
-    throw new TypeError("A RubricDict has no score of its own: ask one of its items, as dict.get(key).score(…).");
+    throw new TypeError("A RubricDict has no score itself: score one of its items, as in dict.get(key).score(…).");
   }
 
   override namedChildren(): NamedRubric[] {

@@ -1,7 +1,10 @@
 import { numbered } from "./numbered.js";
 import { type NamedRubric, Rubric } from "./rubric.js";
 
-/** Children in a list, named `rubric_0`, `rubric_1`, …. It has no score of its own: its parent asks the one it wants. */
+/**
+ * A list of children, named `rubric_0`, `rubric_1`, …. It has no score itself: the parent calls the child that it
+ * needs.
+ */
 export class RubricList<R extends Rubric = Rubric> extends Rubric implements Iterable<R> {
   readonly #items: R[];
 
@@ -14,10 +17,10 @@ export class RubricList<R extends Rubric = Rubric> extends Rubric implements Ite
     return this.#items.length;
   }
 
-  /** The item at an index; negative ones count from the end. @throws RangeError when there is none. */
+  /** The item at an index; negative indexes count from the end. @throws RangeError when the index is out of range. */
   at(index: number): R {
     const item = this.#items.at(index);
-    if (item === undefined) throw new RangeError(`This list has ${this.length} rubrics and none at ${index}.`);
+    if (item === undefined) throw new RangeError(`No rubric at index ${index}; the list has ${this.length}.`);
     return item;
   }
 
@@ -30,7 +33,7 @@ export class RubricList<R extends Rubric = Rubric> extends Rubric implements Ite
   }
 
   override forward(): never {
-    throw new TypeError("A RubricList has no score of its own: ask one of its items, or put them into a WeightedSum.");
+    throw new TypeError("A RubricList has no score itself: score one of its items, or use a WeightedSum.");
   }
 
   override namedChildren(): NamedRubric[] {

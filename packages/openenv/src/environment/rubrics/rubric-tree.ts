@@ -1,17 +1,17 @@
 import { RubricError } from "../../errors.js";
 import { isObject } from "../../util/is-object.js";
 
-/** What has named children of its own kind. */
+/** A node with named children of the same type. */
 interface Parent<T> {
   namedChildren(): Named<T>[];
 }
 
 export type Named<T> = [name: string, item: T];
 
-/** What each of a tree needs to go on elsewhere, by its path; the root's is at "". */
+/** The saved state of each rubric of a tree, by path; the root has the path "". */
 export type RubricState = Record<string, Record<string, unknown>>;
 
-/** The root at "" and all below, each before its children. One that is among its own ancestors is no child of theirs. */
+/** The root at "" and all its descendants, parents first. Cycles are skipped. */
 export function walk<T extends Parent<T>>(root: T): Named<T>[] {
   const found: Named<T>[] = [["", root]];
   descend(root, "", [root], found);
@@ -29,7 +29,7 @@ function descend<T extends Parent<T>>(item: T, path: string, trail: T[], found: 
   }
 }
 
-/** The same without paths, which only failures need. */
+/** Like {@link walk}, without the paths, which only errors need. */
 export function members<T extends Parent<T>>(root: T): T[] {
   const found = [root];
   gather(root, [root], found);
@@ -49,20 +49,21 @@ function gather<T extends Parent<T>>(item: T, trail: T[], found: T[]): void {
 }
 
 export function writeState<T>(all: readonly Named<T>[], save: (item: T) => unknown): RubricState {
-  // A path can be any text, `__proto__` as well.
+  // A path can be any string, also `__proto__`.
   const entries = all.map(([path, item]) => [path, JSON.parse(JSON.stringify(save(item) ?? {}))]);
   return Object.fromEntries(entries) as RubricState;
 }
 
-/** Each with its part of the state, a copy. @throws RubricError when the paths are not those of the tree. */
+/** Each item with a copy of its part of the state. @throws RubricError when the paths do not match the tree. */
 export function readState<T>(all: readonly Named<T>[], state: unknown): [item: T, part: Record<string, unknown>][] {
-  if (!isObject(state)) throw new RubricError(ROOT, "cannot load this: a state is an object, as stateDict() gives it");
+  if (!isObject(state))
+    throw new RubricError(ROOT, "cannot load the state: a state must be an object from stateDict()");
   const paths = new Set(all.map(([path]) => path));
   const missing = [...paths].filter((path) => !isObject(Object.hasOwn(state, path) ? state[path] : undefined));
   const unknown = Object.keys(state).filter((path) => !paths.has(path));
   if (missing.length + unknown.length > 0) {
-    const told = [...missing.map((path) => `nothing for "${path}"`), ...unknown.map((path) => `an unknown "${path}"`)];
-    throw new RubricError(ROOT, `cannot load the state of another tree: it has ${told.slice(0, SHOWN).join(", ")}`);
+    const problems = [...missing.map((path) => `missing "${path}"`), ...unknown.map((path) => `unknown "${path}"`)];
+    throw new RubricError(ROOT, `cannot load the state of a different tree: ${problems.slice(0, SHOWN).join(", ")}`);
   }
   return all.map(([path, item]) => [item, JSON.parse(JSON.stringify(state[path]))]);
 }

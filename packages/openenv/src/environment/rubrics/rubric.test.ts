@@ -30,7 +30,7 @@ class Games extends Rubric<string, { game: string }> {
 }
 
 describe("children", () => {
-  test("are found by the name of their property, also nested in lists and dictionaries, each before its own", () => {
+  test("are found by the name of their property, also in lists and dictionaries, parents first", () => {
     const games = new Games();
     expect(games.namedRubrics().map(([path]) => path)).toEqual([
       "games",
@@ -43,10 +43,10 @@ describe("children", () => {
     ]);
     expect(games.namedChildren().map(([name]) => name)).toEqual(["games", "checks"]);
     expect(games.getRubric("games.pong.inner")).toBeInstanceOf(Fixed);
-    expect(() => games.getRubric("games.go")).toThrow('no rubric "games.go"; there are: games, games.pong,');
+    expect(() => games.getRubric("games.go")).toThrow('No rubric at "games.go"; known paths: games, games.pong,');
   });
 
-  test("come and go with what is assigned", () => {
+  test("follow later assignments", () => {
     class Open extends Rubric {
       part: Rubric | undefined = new Fixed(1);
       override forward = () => 1;
@@ -57,7 +57,7 @@ describe("children", () => {
     expect(open.namedRubrics()).toHaveLength(0);
   });
 
-  test("that hold their parent are walked once", () => {
+  test("that contain their parent are visited once", () => {
     class Child extends Rubric {
       parent: Rubric | undefined;
       override forward = () => 1;
@@ -71,7 +71,7 @@ describe("children", () => {
 });
 
 describe("a score", () => {
-  test("of sync rubrics is no promise, and is kept as the last score at every level", () => {
+  test("of sync rubrics is sync, and is kept as the last score at every level", () => {
     const rubric = new Half(new Half(new Fixed(0.8)));
     expect(rubric.lastScore).toBeNull();
     expect(rubric.score({}, {})).toBe(0.2);
@@ -87,7 +87,7 @@ describe("a score", () => {
     expect(rubric.getRubric("inner").lastScore).toBe(0.4);
   });
 
-  test("is null again for who was not asked on the last step", () => {
+  test("is null again for a rubric that did not run in the last step", () => {
     const games = new Games();
     games.score("", { game: "chess" });
     expect(games.getRubric("games.chess").lastScore).toBe(1);
@@ -96,7 +96,7 @@ describe("a score", () => {
     expect(games.getRubric("games.pong").lastScore).toBe(0.25);
   });
 
-  test("is told where to give up", () => {
+  test("receives a signal for cancellation", () => {
     const seen: unknown[] = [];
     class Asks extends Rubric {
       override forward(_action: unknown, _observation: unknown, { signal }: ScoreContext) {
@@ -129,7 +129,7 @@ describe("hooks", () => {
     ["async hooks on sync rubrics", true, false],
     ["sync hooks on async rubrics", false, true],
     ["async on async", true, true],
-  ])("run around every forward, parents outside: %s", async (_, wait, slow) => {
+  ])("run before and after every forward, parents around children: %s", async (_, wait, slow) => {
     log.length = 0;
     const rubric = hooked(new Half(hooked(slow ? late(1) : new Fixed(1), "inner", wait)), "outer", wait);
     const score = rubric.score("a", "o");
@@ -138,7 +138,7 @@ describe("hooks", () => {
     expect(log).toEqual(["outer before true", "inner before true", "inner after a o 1", "outer after a o 0.5"]);
   });
 
-  test("run in the order added, the sync ones after an async one as well, until they are removed", async () => {
+  test("run in the order added, also sync hooks after an async one, until they are removed", async () => {
     const order: number[] = [];
     const rubric = new Fixed(1);
     const remove = rubric.addPreHook(async () => void order.push(1));
@@ -150,7 +150,7 @@ describe("hooks", () => {
     expect(order).toEqual([1, 2, 2]);
   });
 
-  test("that fail make the score fail", async () => {
+  test("fail the score when they fail", async () => {
     const before = new Fixed(1);
     before.addPreHook(() => {
       throw new Error("not today");
@@ -187,22 +187,22 @@ describe("a failure", () => {
     expect(rubric.lastScore).toBeNull();
   });
 
-  test("says what an author meant for the client", () => {
+  test("includes the message of an EnvironmentError", () => {
     const failing = new Fixed(() => {
       throw new EnvironmentError("no tests were found");
     });
     expect(() => failing.score({}, {})).toThrow("the rubric Fixed failed: no tests were found");
   });
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, undefined, null, "1", true])("%s is no score", async (score) => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, undefined, null, "1", true])("%s is not a score", async (score) => {
     const give = score as number;
     expect(() => new Half(new Fixed(() => give)).score({}, {})).toThrow(
-      /^the rubric inner gave .*: a score is a finite/,
+      /^the rubric inner returned .*: a score must be a finite/,
     );
     await expect(late(give).score({}, {})).rejects.toThrow(RubricError);
   });
 
-  test("of one step does not stay for the next", () => {
+  test("of one step does not affect the next", () => {
     let fails = true;
     const rubric = new Half(
       new Fixed(() => {
@@ -246,7 +246,7 @@ class Counter extends Rubric {
 describe("state", () => {
   const tree = () => new Half(new Counter(new Counter()));
 
-  test("is saved with the children as plain JSON, and a tree of the same shape takes it on", () => {
+  test("is saved with the children as plain JSON, and restored into a tree of the same shape", () => {
     const played = tree();
     played.score({}, {});
     played.score({}, {});
@@ -259,20 +259,20 @@ describe("state", () => {
     expect(other.score({}, {})).toBe(1.5);
   });
 
-  test("of another shape is refused with the paths, and changes nothing", () => {
+  test("of another shape is rejected with the paths, and changes nothing", () => {
     const rubric = tree();
     rubric.score({}, {});
     const before = rubric.stateDict();
     expect(() => rubric.loadStateDict({ "": {}, inner: { total: 5 }, more: {} })).toThrow(
-      'nothing for "inner.inner", an unknown "more"',
+      'missing "inner.inner", unknown "more"',
     );
-    expect(() => rubric.loadStateDict([] as never)).toThrow("a state is an object");
+    expect(() => rubric.loadStateDict([] as never)).toThrow("a state must be an object");
     const broken = { ...before, inner: { total: 9 }, "inner.inner": { total: "x" } };
     expect(() => rubric.loadStateDict(broken)).toThrow("the rubric inner.inner failed");
     expect(rubric.stateDict()).toEqual(before);
   });
 
-  test("is forgotten at a reset, also by nested ones", () => {
+  test("is cleared by a reset, also in children", () => {
     const rubric = tree();
     rubric.score({}, {});
     (rubric.getRubric("inner.inner") as Counter).total = 7;
@@ -281,7 +281,7 @@ describe("state", () => {
     expect([rubric.lastScore, rubric.inner.lastScore]).toEqual([null, null]);
   });
 
-  test("that cannot be forgotten is an error with the path, after all others have been called", () => {
+  test("that cannot be cleared is an error with the path, after all others have been cleared", () => {
     class Stubborn extends Counter {
       protected override clear(): never {
         throw new TypeError("never");

@@ -5,45 +5,45 @@ import { members, type Named, type RubricState, readState, walk, writeState } fr
 
 export type { RubricState } from "./rubric-tree.js";
 
-/** What scoring is told beside the step. */
+/** What scoring receives in addition to the step. */
 export interface ScoreContext {
-  /** Aborts when nobody waits for the score any more. */
+  /** Aborts when the score is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
-// With a member beside the call, TypeScript compares hooks as it compares methods: a rubric for any observation then fits
-// where one for a certain observation is wanted.
-/** Runs before a rubric scores; a failure of it is one of the rubric. */
+// The member `name` makes TypeScript compare hooks bivariantly, as it does methods: a rubric for any observation is
+// then assignable to a rubric for a specific observation.
+/** Runs before a rubric scores. If it fails, the rubric fails. */
 export interface PreHook<A = unknown, O = unknown> {
   (rubric: Rubric, action: A, observation: O): MaybePromise<void>;
   readonly name?: string;
 }
-/** Runs after a rubric has scored; a failure of it is one of the rubric. */
+/** Runs after a rubric has scored. If it fails, the rubric fails. */
 export interface PostHook<A = unknown, O = unknown> {
   (rubric: Rubric, action: A, observation: O, score: number): MaybePromise<void>;
   readonly name?: string;
 }
 
-/** A rubric with its name, or its path. */
+/** A rubric with its name or path. */
 export type NamedRubric = Named<Rubric>;
 type Hook = (...args: unknown[]) => unknown;
 
 /**
- * Computes a reward from an action and the observation that came of it. A rubric that is held in a property of another
- * is its child, named by the property. Instances belong to one session. What is sync stays sync.
+ * Computes a reward from an action and the resulting observation. A rubric in a property of another rubric is its
+ * child, named by the property. An instance belongs to one session. Scoring is sync unless a rubric or hook is async.
  */
 export abstract class Rubric<A = unknown, O = unknown> {
   #lastScore: number | null = null;
   #preHooks: Hook[] | undefined;
   #postHooks: Hook[] | undefined;
-  /** Where it is in the step that the root of its tree scores: others ask it, or it is skipped. */
+  /** State within the step that the root scores: `waiting` until another rubric calls this one, then `asked`. */
   #turn: "idle" | "waiting" | "asked" = "idle";
 
-  /** The score, a finite number. Children are asked with `score`, never with `forward`, which knows no hooks. */
+  /** Computes the score, a finite number. Call children with `score`, because `forward` does not run hooks. */
   abstract forward(action: A, observation: O, context: ScoreContext): MaybePromise<number>;
 
   /**
-   * Runs the pre-hooks, `forward` and the post-hooks. A promise only when one of them, or a child, gives one.
+   * Runs the pre-hooks, `forward` and the post-hooks. Returns a promise only if one of them, or a child, is async.
    * @throws RubricError, or rejects with it, naming the rubric that failed.
    */
   score(action: A, observation: O, context: ScoreContext = NO_CONTEXT): MaybePromise<number> {
@@ -52,22 +52,24 @@ export abstract class Rubric<A = unknown, O = unknown> {
       : this.#perform(action, observation, context);
   }
 
-  /** The score of the last step; null before the first, and after a step for which it was not asked or failed. */
+  /**
+   * The score of the last step; null before the first step and after a step in which the rubric did not run or failed.
+   */
   get lastScore(): number | null {
     return this.#lastScore;
   }
 
-  /** Runs before every `forward`, in the order added. Returns what removes it. */
+  /** Adds a hook that runs before every `forward`, in the order added. Returns a function that removes it. */
   addPreHook(hook: PreHook<A, O>): () => void {
     return add((this.#preHooks ??= []), hook as Hook);
   }
 
-  /** Runs with the score after every `forward` that gave one. Returns what removes it. */
+  /** Adds a hook that runs with the score after every successful `forward`. Returns a function that removes it. */
   addPostHook(hook: PostHook<A, O>): () => void {
     return add((this.#postHooks ??= []), hook as Hook);
   }
 
-  /** The children with their names. A container adds what it holds elsewhere than in properties. */
+  /** The children with their names. Containers add children that are not in properties. */
   namedChildren(): NamedRubric[] {
     const found: NamedRubric[] = [];
     for (const name of Object.keys(this)) {
@@ -77,20 +79,20 @@ export abstract class Rubric<A = unknown, O = unknown> {
     return found;
   }
 
-  /** Every rubric below this one, each before its children, with its path: `games.pong`. */
+  /** All descendants with their paths (`games.pong`), parents first. */
   namedRubrics(): NamedRubric[] {
     return walk<Rubric>(this).slice(1);
   }
 
-  /** The rubric at a path such as `games.pong`. @throws RangeError that names the paths there are. */
+  /** The rubric at a path such as `games.pong`. @throws RangeError listing the known paths. */
   getRubric(path: string): Rubric {
     const found = walk<Rubric>(this).find(([name]) => name === path);
     if (found !== undefined) return found[1];
     const paths = this.namedRubrics().map(([name]) => name);
-    throw new RangeError(`There is no rubric "${path}"; there are: ${paths.join(", ") || "none"}.`);
+    throw new RangeError(`No rubric at "${path}"; known paths: ${paths.join(", ") || "none"}.`);
   }
 
-  /** A new episode: this rubric and all below forget the last one. @throws RubricError after all have been called. */
+  /** Clears this rubric and its descendants for a new episode. @throws RubricError after all have been cleared. */
   reset(): void {
     let problem: unknown;
     for (const rubric of members<Rubric>(this)) {
@@ -104,14 +106,14 @@ export abstract class Rubric<A = unknown, O = unknown> {
     if (problem !== undefined) throw withPath(problem, walk<Rubric>(this));
   }
 
-  /** What this rubric and all below would need to go on elsewhere: plain JSON by path, this one's at "". */
+  /** The state of this rubric and its descendants as plain JSON by path; this rubric has the path "". */
   stateDict(): RubricState {
     return writeState(walk<Rubric>(this), (rubric) => rubric.saveState());
   }
 
   /**
-   * Takes on what {@link stateDict} gave for a tree of the same shape; a state that does not fit changes nothing.
-   * @throws RubricError that names the paths that are missing or unknown.
+   * Restores the result of {@link stateDict} into a tree of the same shape. A state that does not fit changes nothing.
+   * @throws RubricError naming the missing or unknown paths.
    */
   loadStateDict(state: RubricState): void {
     const all: NamedRubric[] = walk<Rubric>(this);
@@ -126,21 +128,23 @@ export abstract class Rubric<A = unknown, O = unknown> {
     }
   }
 
-  /** Called on reset. Override it to forget what belongs to an episode; children are called on their own. */
+  /** Called on reset. Override it to clear the state of an episode; children are called separately. */
   protected clear(): void {}
 
-  /** Called instead of `forward` for a step on which nobody asked this rubric, as behind a gate that closed. */
+  /**
+   * Called instead of `forward` for a step in which this rubric did not run, such as after a `Sequential` that stopped.
+   */
   protected skipped(_action: A, _observation: O): void {}
 
-  /** This rubric's own part of the state, as JSON. Children are called on their own. */
+  /** The state of this rubric as JSON. Children are called separately. */
   protected saveState(): Record<string, unknown> {
     return {};
   }
 
-  /** Takes on what {@link saveState} gave. Throws when it does not fit. */
+  /** Restores the result of {@link saveState}. Throws when it does not fit. */
   protected loadState(_state: Readonly<Record<string, unknown>>): void {}
 
-  /** Scores a step as the root of its tree: in the end, whoever has not been asked is told of the step. */
+  /** Scores a step as the root of the tree, then calls `skipped` on the rubrics that did not run. */
   #lead(action: A, observation: O, context: ScoreContext): MaybePromise<number> {
     const all = members<Rubric>(this);
     for (const rubric of all) rubric.#turn = "waiting";
@@ -170,7 +174,7 @@ export abstract class Rubric<A = unknown, O = unknown> {
     throw problem;
   }
 
-  /** Ends the turn of all; gives the first failure of one that was told of the step. */
+  /** Ends the step for all rubrics; returns the first error of `skipped`. */
   #end(all: Rubric[], action: A, observation: O): unknown {
     let problem: unknown;
     for (const rubric of all) {
@@ -180,7 +184,7 @@ export abstract class Rubric<A = unknown, O = unknown> {
     return problem === undefined ? undefined : withPath(problem, walk<Rubric>(this));
   }
 
-  /** Back to rest; gives what went wrong when it was told of a step without it. */
+  /** Ends the step for this rubric; returns the error of `skipped`. */
   #endTurn(action: A, observation: O): unknown {
     const wasSkipped = this.#turn === "waiting";
     this.#turn = "idle";
@@ -240,7 +244,7 @@ function add<T>(list: T[], item: T): () => void {
   };
 }
 
-/** One after the other; a promise from the first async one on. */
+/** Runs hooks in order; returns a promise from the first async hook on. */
 function runHooks(hooks: readonly Hook[], args: unknown[], from = 0): Promise<void> | undefined {
   for (let i = from; i < hooks.length; i++) {
     const done = hooks[i]?.(...args);

@@ -4,7 +4,7 @@ import { numbered } from "./numbered.js";
 import { type NamedRubric, Rubric, type ScoreContext } from "./rubric.js";
 
 /**
- * Asks its children in order and gives the score of the last one; a score of 0 ends it there. Without children it gives 1.
+ * Runs its children in order and returns the score of the last one; stops at a score of 0. Returns 1 without children.
  * Children are named `rubric_0`, `rubric_1`, …
  */
 export class Sequential<A = unknown, O = unknown> extends Rubric<A, O> {

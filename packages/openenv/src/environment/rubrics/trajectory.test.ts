@@ -14,7 +14,7 @@ interface Seen {
   done?: boolean;
 }
 
-/** The share of steps that had an even number. */
+/** Scores the share of steps with an even number. */
 class Even extends TrajectoryRubric<string, Seen> {
   override scoreTrajectory(trajectory: readonly TrajectoryStep<string, Seen>[]) {
     return trajectory.filter(({ observation }) => observation.n % 2 === 0).length / trajectory.length;
@@ -35,7 +35,7 @@ class Outcome extends ExponentialDiscounting<unknown, { done?: boolean }> {
 }
 
 describe("a trajectory", () => {
-  test("is scored when it is done, and every step before has the intermediate reward", () => {
+  test("is scored when it is done, and every earlier step has the intermediate reward", () => {
     const rubric = new Even({ intermediateReward: 0.1 });
     expect(rubric.score("a", { n: 1 })).toBe(0.1);
     expect(rubric.score("b", { n: 2, done: false })).toBe(0.1);
@@ -45,7 +45,7 @@ describe("a trajectory", () => {
     expect([rubric.trajectory, rubric.computeStepRewards()]).toEqual([[], []]);
   });
 
-  test("keeps what it was shown, whatever the environment does to it later", () => {
+  test("keeps copies that later changes by the environment do not affect", () => {
     const rubric = new Even();
     const observation = { n: 2, board: [0, 0] };
     rubric.score("a", observation);
@@ -69,14 +69,14 @@ describe("a trajectory", () => {
           rubric,
         ),
     ],
-  ])("is not starved by %s that does not ask it", async (_, behind) => {
+  ])("records steps in which %s does not run it", async (_, behind) => {
     const rubric = new Even();
     const root = behind(rubric);
     for (const n of [1, 2, 3]) await (async () => root.score("a", { n }))().catch(() => 0);
     expect(rubric.trajectory.map(({ observation }) => observation.n)).toEqual([1, 2, 3]);
   });
 
-  test("behind a gate that opens in the end is scored over every step, each once", () => {
+  test("after a gate that opens at the end is scored over all steps, each once", () => {
     let open = 0;
     const rubric = new Even();
     const root = new Sequential(new Fixed(() => open), rubric);
@@ -87,7 +87,7 @@ describe("a trajectory", () => {
     expect(rubric.trajectory).toHaveLength(4);
   });
 
-  test("that is too long is an error instead of a full memory", () => {
+  test("that is too long is an error", () => {
     const rubric = new Even({ maxSteps: 2 });
     rubric.score("a", { n: 1 });
     rubric.score("a", { n: 2 });
@@ -97,7 +97,7 @@ describe("a trajectory", () => {
     expect(rubric.score("a", { n: 3 })).toBe(0);
   });
 
-  test("goes on where its state was saved", () => {
+  test("continues from a saved state", () => {
     const rubric = new Sequential(new Fixed(1), new Even({ intermediateReward: 0.2 }));
     rubric.score("a", { n: 2 });
     const other = new Sequential(new Fixed(1), new Even());
@@ -106,7 +106,7 @@ describe("a trajectory", () => {
     expect(other.score("c", { n: 4, done: true })).toBeCloseTo(2 / 3);
   });
 
-  test.each([{ intermediateReward: Number.NaN }, { maxSteps: 0 }])("refuses %j", (options) => {
+  test.each([{ intermediateReward: Number.NaN }, { maxSteps: 0 }])("rejects %j", (options) => {
     expect(() => new Even(options)).toThrow(RangeError);
   });
 });
@@ -125,7 +125,7 @@ class Picky extends Rubric {
 }
 
 describe("exponential discounting", () => {
-  // What openenv 0.10.0 (PyPI) gives: ExponentialDiscountingTrajectoryRubric(gamma).compute_step_rewards().
+  // Results of openenv 0.10.0 (PyPI): ExponentialDiscountingTrajectoryRubric(gamma).compute_step_rewards().
   test.each([
     [0.99, 1, [0.96059601, 0.970299, 0.9801, 0.99, 1]],
     [0.9, -0.5, [-0.36450000000000005, -0.405, -0.45, -0.5]],
@@ -140,7 +140,7 @@ describe("exponential discounting", () => {
         0.11616049277009999, 0.11975308533, 0.123456789,
       ],
     ],
-  ])("with gamma %s of the score %s agrees with the reference", async (gamma, score, expected) => {
+  ])("with gamma %s and score %s equals that of the Python package", async (gamma, score, expected) => {
     for (const given of [score, Promise.resolve(score)]) {
       const rubric = new Outcome(gamma, given);
       for (let i = 1; i < expected.length; i++) expect(await rubric.score({}, { done: false })).toBe(0);
@@ -151,7 +151,7 @@ describe("exponential discounting", () => {
     }
   });
 
-  test("gives each step gamma times what the next one has, and the last one all", () => {
+  test("gives each step gamma times the reward of the next, and the last step the whole score", () => {
     const unit = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
       fc.property(
@@ -172,7 +172,7 @@ describe("exponential discounting", () => {
     );
   });
 
-  test("asks for the score of an episode once", async () => {
+  test("computes the score of an episode once", async () => {
     let asked = 0;
     class Dear extends ExponentialDiscounting {
       override scoreTrajectory() {
@@ -187,10 +187,10 @@ describe("exponential discounting", () => {
   });
 
   test.each([
-    [Number.NaN, "the rubric Broken gave NaN"],
-    [Promise.resolve(Number.NaN), "the rubric Broken gave NaN"],
+    [Number.NaN, "the rubric Broken returned NaN"],
+    [Promise.resolve(Number.NaN), "the rubric Broken returned NaN"],
     [new Error("unlucky"), "the rubric Broken failed"],
-  ])("gives no step a reward when the episode has no score: %s", async (given, message) => {
+  ])("gives no rewards when the episode has no score: %s", async (given, message) => {
     class Broken extends ExponentialDiscounting {
       override scoreTrajectory() {
         if (given instanceof Error) throw given;
@@ -203,7 +203,7 @@ describe("exponential discounting", () => {
     await expect(rewards).rejects.toMatchObject({ code: "RUBRIC_FAILED", message: expect.stringContaining(message) });
   });
 
-  test("takes no score that comes after a reset for one of the next episode", async () => {
+  test("ignores a score that arrives after a reset", async () => {
     const scores: ((score: number) => void)[] = [];
     class Slow extends ExponentialDiscounting {
       override scoreTrajectory() {
@@ -221,7 +221,7 @@ describe("exponential discounting", () => {
     expect(await rewards).toEqual([1]);
   });
 
-  test("keeps gamma in its state and refuses one outside [0, 1]", () => {
+  test("saves gamma, and rejects one outside [0, 1]", () => {
     const rubric = new Outcome(0.5, 1);
     const other = new Outcome(undefined, 1);
     expect(other.gamma).toBe(0.99);

@@ -15,13 +15,15 @@ export interface TrajectoryStep<A = unknown, O = unknown> {
 export interface TrajectoryOptions {
   /** The score of every step before the last; default 0. */
   intermediateReward?: number;
-  /** Longest episode that is kept, in steps; default 10,000. Beyond it scoring fails instead of filling the memory. */
+  /**
+   * Maximum number of recorded steps of an episode; default 10,000. Above it scoring fails, which limits the memory.
+   */
   maxSteps?: number;
 }
 
 /**
- * Scores an episode as a whole when it is done. It keeps a copy of every step since the last reset, also of those for
- * which it was not asked because another rubric came first and gave 0.
+ * Scores an episode as a whole when it is done. It keeps a copy of every step since the last reset, also of steps in
+ * which it did not run because a rubric before it scored 0.
  */
 export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<A, O> {
   #steps: TrajectoryStep<A, O>[] = [];
@@ -29,12 +31,12 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
   #intermediateReward: number;
   readonly #maxSteps: number;
 
-  /** @throws RangeError for an option that is no number, or not in its range. */
+  /** @throws RangeError for an invalid option. */
   constructor({ intermediateReward = 0, maxSteps = 10_000 }: TrajectoryOptions = {}) {
     super();
     this.#intermediateReward = checkReward(intermediateReward);
     if (!(Number.isInteger(maxSteps) && maxSteps > 0)) {
-      throw new RangeError(`maxSteps must be a whole number from 1 on, not ${maxSteps}.`);
+      throw new RangeError(`maxSteps must be a positive integer, got ${maxSteps}.`);
     }
     this.#maxSteps = maxSteps;
   }
@@ -43,7 +45,7 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
   abstract scoreTrajectory(trajectory: readonly TrajectoryStep<A, O>[], context: ScoreContext): MaybePromise<number>;
 
   /**
-   * One reward a step of this episode, for training on it afterwards: by default what each step was given.
+   * One reward for each step of this episode, for training after it ends; by default the score that each step returned.
    * @throws RubricError, or rejects with it, when the episode has no score.
    */
   computeStepRewards(): MaybePromise<number[]> {
@@ -63,7 +65,7 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
     if ((observation as { done?: unknown } | null)?.done !== true) return this.#intermediateReward;
     const steps = this.#steps;
     const keep = (score: number): number => {
-      // One that comes late, after a reset, is not of this episode.
+      // A score that arrives after a reset belongs to the previous episode.
       if (this.#steps === steps && Number.isFinite(score)) this.#final = score;
       return score;
     };
@@ -71,13 +73,13 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
     return isThenable(score) ? score.then(keep) : keep(score);
   }
 
-  /** Goes on with the score of the episode, which is computed now when the episode is not done or was not scored. */
+  /** Calls `next` with the score of the episode, computed now if the episode is not done or was not scored. */
   protected withFinalScore<T>(next: (score: number) => T): MaybePromise<T> {
     const score = this.#final ?? this.#scoreAfterwards();
     return isThenable(score) ? score.then(next) : next(score);
   }
 
-  /** Outside of `score`, which would see to errors. */
+  /** Converts errors itself, because it does not run within `score`. */
   #scoreAfterwards(): MaybePromise<number> {
     const check = (score: number): number => {
       if (Number.isFinite(score)) return score;
@@ -116,9 +118,9 @@ export abstract class TrajectoryRubric<A = unknown, O = unknown> extends Rubric<
 
   #record(action: A, observation: O): void {
     if (this.#steps.length >= this.#maxSteps) {
-      throw new EnvironmentError(`the episode has more than ${this.#maxSteps} steps: end it sooner, or raise maxSteps`);
+      throw new EnvironmentError(`the episode has more than ${this.#maxSteps} steps: end it earlier or raise maxSteps`);
     }
-    // Environments may go on to change what they returned.
+    // Environments may later change the objects that they returned.
     this.#steps.push({ action: snapshot(action), observation: snapshot(observation) });
     this.#final = undefined;
   }

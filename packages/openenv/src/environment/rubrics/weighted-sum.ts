@@ -4,19 +4,19 @@ import { numbered } from "./numbered.js";
 import { type NamedRubric, Rubric, type ScoreContext } from "./rubric.js";
 import type { Named } from "./rubric-tree.js";
 
-/** How far from 1 the sum of weights may be, for the sake of thirds. */
+/** Allowed deviation of the sum of weights from 1, for example with thirds. */
 const TOLERANCE = 1e-6;
 
 /**
- * The sum of its children's scores, each times its weight. Async children are asked in parallel. When one fails the sum
- * fails, but not before all have come to their end: nothing runs on into the next step.
+ * The weighted sum of its children's scores. Async children run in parallel. If one fails, the sum fails after all have
+ * finished, so that no child runs during the next step.
  */
 export class WeightedSum<A = unknown, O = unknown> extends Rubric<A, O> {
   readonly #children: readonly Named<Rubric<A, O>>[];
   #weights: readonly number[];
 
   /**
-   * Takes two lists (children are named `rubric_0`, `rubric_1`, …), or two records with the same names.
+   * Accepts two lists (children are named `rubric_0`, `rubric_1`, …) or two records with the same keys.
    * @throws RangeError when weights and rubrics do not match, or the weights do not sum to 1.
    */
   constructor(rubrics: readonly Rubric<A, O>[], weights: readonly number[]);
@@ -31,7 +31,7 @@ export class WeightedSum<A = unknown, O = unknown> extends Rubric<A, O> {
     this.#weights = checkWeights(Array.isArray(weights) ? weights : inOrder(names, weights), names);
   }
 
-  /** By the names of the children. */
+  /** The weights by the names of the children. */
   get weights(): Record<string, number> {
     return Object.fromEntries(this.#children.map(([name], index) => [name, this.#weights[index] as number]));
   }
@@ -81,15 +81,13 @@ async function settle(scores: MaybePromise<number>[]): Promise<number[]> {
 
 function inOrder(names: readonly string[], weights: object): unknown[] {
   const unknown = Object.keys(weights).filter((name) => !names.includes(name));
-  if (unknown.length > 0) throw new RangeError(`There is a weight for ${unknown.join(", ")}, but no such rubric.`);
+  if (unknown.length > 0) throw new RangeError(`Unknown rubric in weights: ${unknown.join(", ")}.`);
   return names.map((name) => (weights as Record<string, unknown>)[name]);
 }
 
 function checkWeights(weights: readonly unknown[], names: readonly string[]): number[] {
   if (weights.length !== names.length) {
-    throw new RangeError(
-      `There are ${names.length} rubrics and ${weights.length} weights: give each rubric one weight.`,
-    );
+    throw new RangeError(`Got ${weights.length} weights for ${names.length} rubrics: give each rubric one weight.`);
   }
   let sum = 0;
   for (const [index, weight] of weights.entries()) {
@@ -99,5 +97,5 @@ function checkWeights(weights: readonly unknown[], names: readonly string[]): nu
     sum += weight;
   }
   if (Math.abs(sum - 1) <= TOLERANCE) return [...(weights as number[])];
-  throw new RangeError(`Weights must sum to 1, and these sum to ${sum}: ${weights.join(", ")}.`);
+  throw new RangeError(`Weights must sum to 1, got a sum of ${sum}: ${weights.join(", ")}.`);
 }

@@ -10,15 +10,15 @@ import {
   type TaskProvider,
 } from "./tasks.js";
 
-/** What a reset asks for. */
+/** The task that a reset requests. */
 interface Wanted {
   split: string | undefined;
   index: number | undefined;
 }
 
 /**
- * The task that a reset names; undefined when it names only a split, or the provider has no `get`. What is sync stays sync.
- * @throws NoSuchTaskError, or rejects with it, naming the splits, or how many tasks the split has.
+ * Finds the task of a reset; undefined without an index or if the provider has no `get`. Sync with a sync provider.
+ * @throws NoSuchTaskError, or rejects with it, listing the splits or the number of tasks.
  */
 export function findTask(tasks: TaskProvider, { split, index }: Wanted): MaybePromise<Task | undefined> {
   return then(tasks.splits?.(), (splits) => {
@@ -34,14 +34,14 @@ export function findTask(tasks: TaskProvider, { split, index }: Wanted): MaybePr
   });
 }
 
-/** An index alone is enough where there is one split. */
+/** An index needs no split if there is only one. */
 function chooseSplit(names: readonly string[] | undefined, split: string | undefined): string {
   if (split !== undefined) {
     if (names?.includes(split) === false) throw noSuchSplit(split, names);
     return split;
   }
   if (names?.length === 1) return names[0] as string;
-  throw new NoSuchTaskError(`an index needs a split beside it${listSplits(names)}`);
+  throw new NoSuchTaskError(`a task index needs a split${listSplits(names)}`);
 }
 
 function getTask(tasks: TaskProvider, split: string, index: number): MaybePromise<Task | undefined> {

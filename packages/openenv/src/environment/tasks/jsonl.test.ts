@@ -20,7 +20,7 @@ describe("JSON lines", () => {
     expect(all(parseJsonl(bytes(text)))).toEqual(tasks);
   });
 
-  test("give what was written, whatever it is", () => {
+  test("survive a round trip", () => {
     fc.assert(
       fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue())), (tasks) => {
         const text = tasks.map((task) => JSON.stringify(task)).join("\n");
@@ -29,7 +29,7 @@ describe("JSON lines", () => {
     );
   });
 
-  test("count from the end as arrays do, and have nothing outside", () => {
+  test("support negative indexes as arrays do, and are undefined outside the range", () => {
     const list = parseJsonl('{"a":1}\n{"a":2}');
     expect([list.at(-1), list.at(2), list.at(-3), parseJsonl("").at(0), parseJsonl("").at(-1)]).toEqual([
       { a: 2 },
@@ -41,20 +41,20 @@ describe("JSON lines", () => {
   });
 
   test.each([
-    ["broken JSON", '{"a":1}\n\n{"a":', "train.jsonl, line 3: no JSON"],
-    ["a list", '\r\n{"a":1}\r\n[1]\r\n', "train.jsonl, line 3: no JSON object"],
-    ["a text", '"text"', "train.jsonl, line 1: no JSON object"],
-    ["a depth", `{"a":1}\n${"[".repeat(3000)}${"]".repeat(3000)}`, "train.jsonl, line 2: nested deeper than"],
-  ])("that are wrong are named by their line when they are asked for: %s", (_, text, message) => {
+    ["broken JSON", '{"a":1}\n\n{"a":', "train.jsonl, line 3: not valid JSON"],
+    ["a list", '\r\n{"a":1}\r\n[1]\r\n', "train.jsonl, line 3: not a JSON object"],
+    ["a string", '"text"', "train.jsonl, line 1: not a JSON object"],
+    ["deep nesting", `{"a":1}\n${"[".repeat(3000)}${"]".repeat(3000)}`, "train.jsonl, line 2: nested deeper than"],
+  ])("that are invalid are named by their line on access: %s", (_, text, message) => {
     const list = parseJsonl(text, "train.jsonl");
     expect(() => all(list)).toThrow(message);
     expect(() => all(list)).toThrow(EnvironmentError);
   });
 
   test.each([
-    ["{oops", /^train\.jsonl, line 1: no JSON: ([^:]+)$/],
+    ["{oops", /^train\.jsonl, line 1: not valid JSON: ([^:]+)$/],
     ["[".repeat(3000), /^train\.jsonl, line 1: (nested deeper than \d+ levels)$/],
-  ])("that are wrong have their reason once in the log: %#", (text, message) => {
+  ])("that are invalid have their reason once in the log: %#", (text, message) => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => lines.push(line) });
     try {
@@ -68,15 +68,15 @@ describe("JSON lines", () => {
     expect(err.stack.split(reason)).toHaveLength(2);
   });
 
-  test("that are no UTF-8 are named by their line", () => {
+  test("that are not UTF-8 are named by their line", () => {
     const broken = bytes('{"a":1}\n{"a":"x"}');
     broken[14] = 0xff;
     const list = parseJsonl(broken);
     expect(list.at(0)).toEqual({ a: 1 });
-    expect(() => list.at(1)).toThrow("the tasks, line 2: no UTF-8");
+    expect(() => list.at(1)).toThrow("the tasks, line 2: not valid UTF-8");
   });
 
-  test("are neither read before their first use nor twice, and a wrong line does not hide the others", () => {
+  test("are read once, on first use, and an invalid line does not affect the others", () => {
     let read = 0;
     const list = parseJsonl(() => {
       read++;
@@ -87,14 +87,14 @@ describe("JSON lines", () => {
     expect(read).toBe(1);
   });
 
-  test("of many tasks are found by index", () => {
+  test("with many tasks are found by index", () => {
     const count = 5000;
     const list = parseJsonl(Array.from({ length: count }, (_, id) => JSON.stringify({ id })).join("\n"));
     expect(list.length).toBe(count);
     for (const index of [0, 1023, 1024, 1025, 4999]) expect(list.at(index)).toEqual({ id: index });
   });
 
-  test("are a new task each time: what one session does to it reaches no other", () => {
+  test("are a new object on each access", () => {
     const list = parseJsonl('{"a":[1]}');
     Object.assign(list.at(0) ?? {}, { a: 2 });
     expect(list.at(0)).toEqual({ a: [1] });

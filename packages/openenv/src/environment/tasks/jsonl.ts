@@ -5,9 +5,9 @@ import type { TaskList } from "./task-lists.js";
 import type { Task } from "./tasks.js";
 
 /**
- * Tasks as JSON Lines: one object a line; blank lines do not count. Nothing is read before the first use, and a task is
- * parsed each time it is asked for: the memory holds the bytes once, and where each line begins. A line that is no JSON
- * object is an EnvironmentError with its number. `name` is what errors call the text.
+ * Tasks from JSON Lines: one object per line; blank lines are ignored. The source is read on first use, and a task is
+ * parsed on each access: memory holds only the bytes and the offsets of the lines. A line that is not a JSON object is
+ * an EnvironmentError with the line number. `name` is the name of the source in errors.
  */
 export function parseJsonl(source: string | Uint8Array | (() => Uint8Array), name = "the tasks"): TaskList {
   return new JsonlTasks(source, name);
@@ -44,9 +44,9 @@ class JsonlTasks implements TaskList {
     const bytes = typeof source === "string" ? new TextEncoder().encode(source) : source;
     this.#bytes = typeof bytes === "function" ? bytes() : bytes;
     if (this.#bytes.length > MAX_BYTES)
-      throw new EnvironmentError(`${this.#name}: more than ${MAX_BYTES} bytes; split it up`);
+      throw new EnvironmentError(`${this.#name}: more than ${MAX_BYTES} bytes; split the file`);
     this.#starts = findLines(this.#bytes);
-    // A text is not kept beside its bytes.
+    // Free the source: the bytes are kept instead.
     this.#source = undefined;
   }
 
@@ -58,10 +58,10 @@ class JsonlTasks implements TaskList {
       value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(line));
     } catch (cause) {
       if (cause instanceof TooDeepError) throw this.#wrong(start, cause.message);
-      throw this.#wrong(start, cause instanceof SyntaxError ? "no JSON" : "no UTF-8", cause);
+      throw this.#wrong(start, cause instanceof SyntaxError ? "not valid JSON" : "not valid UTF-8", cause);
     }
     if (isObject(value)) return value;
-    throw this.#wrong(start, "no JSON object");
+    throw this.#wrong(start, "not a JSON object");
   }
 
   #wrong(start: number, reason: string, cause?: unknown): EnvironmentError {
@@ -72,7 +72,7 @@ class JsonlTasks implements TaskList {
   }
 }
 
-/** Where each line that is not blank begins. */
+/** The offsets of the lines that are not blank. */
 function findLines(bytes: Uint8Array): Uint32Array<ArrayBuffer> {
   let starts = new Uint32Array(1024);
   let count = 0;

@@ -6,9 +6,9 @@ import { parseJsonl } from "./jsonl.js";
 import type { TaskList } from "./task-lists.js";
 
 /**
- * Tasks of a JSON Lines file, for {@link createTasks}; a path counts from the working directory. The file is read on first
- * use, its tasks are parsed when they are asked for.
- * @throws ConfigError at once when there is no such file.
+ * Tasks from a JSON Lines file, for {@link createTasks}. A path is relative to the working directory. The file is read
+ * on first use, its tasks are parsed on access.
+ * @throws ConfigError at once when the file does not exist.
  */
 export function readJsonl(file: string | URL): TaskList {
   const path = resolve(file instanceof URL ? fileURLToPath(file) : file);
@@ -18,6 +18,6 @@ export function readJsonl(file: string | URL): TaskList {
         "import.meta.url), and let the build script copy data/ to dist/data.",
     );
   }
-  // Clients see what is wrong with a line, but no path of this machine.
+  // Clients see the error of a line, so its name must not contain the path.
   return parseJsonl(() => readFileSync(path), basename(path));
 }

@@ -1,13 +1,13 @@
 import { snapshot } from "../../util/snapshot.js";
 import { noSuchIndex, noSuchSplit, type Task, type TaskProvider } from "./tasks.js";
 
-/** The tasks of one split: an array, or what reads them when they are asked for. `at` counts as `Array.prototype.at` does. */
+/** The tasks of one split: an array, or a list that reads them on access. `at` works like `Array.prototype.at`. */
 export interface TaskList {
   readonly length: number;
   at(index: number): Task | undefined;
 }
 
-/** A provider that has every method, and answers at once. */
+/** A task provider with all methods, which are sync. */
 export interface TaskLists extends TaskProvider {
   splits(): readonly string[];
   list(split: string): Task[];
@@ -17,9 +17,9 @@ export interface TaskLists extends TaskProvider {
 }
 
 /**
- * A task provider over one list a split. Splits are asked for by name; one called `train` or `test` is of that type, all
- * others are for validation.
- * @throws TypeError when there is no split.
+ * Creates a task provider from one list for each split. A split named `train` or `test` has that type; all others have
+ * the type `validation`.
+ * @throws TypeError without a split.
  * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) })
  */
 export function createTasks(splits: Readonly<Record<string, TaskList>>): TaskLists {
@@ -35,7 +35,7 @@ export function createTasks(splits: Readonly<Record<string, TaskList>>): TaskLis
     const list = listOf(split);
     const task = index >= 0 ? list.at(index) : undefined;
     if (task === undefined) throw noSuchIndex(split, index, list.length);
-    // An array gives the same object to every session, and one may write into it.
+    // An array returns the same object to every session, which might change it.
     return snapshot(task);
   };
   const range = (split: string, start = 0, stop?: number): Task[] => {

@@ -2,7 +2,7 @@ import { EnvironmentError } from "../../errors.js";
 import { clip } from "../../util/text/clip.js";
 import type { MaybePromise } from "../../util/types.js";
 
-/** A part of the tasks. `type` says what it is for. */
+/** A named list of tasks. `type` is its purpose. */
 export interface TaskSplit {
   name: string;
   type: "train" | "validation" | "test";
@@ -12,41 +12,41 @@ export interface TaskSplit {
 export type Task = Record<string, unknown>;
 
 /**
- * The tasks of an environment. A method that is left out is answered with "not supported" (HTTP 501).
- * A RangeError says that an index is outside the split (HTTP 400). {@link createTasks} makes one out of lists.
+ * The tasks of an environment. All methods are optional; the server answers 501 for a missing method.
+ * Throw a RangeError for an index outside the split (HTTP 400). {@link createTasks} creates a provider from lists.
  */
 export interface TaskProvider {
   splits?(): MaybePromise<readonly (string | TaskSplit)[]>;
   list?(split: string): MaybePromise<readonly Task[]>;
   count?(split: string): MaybePromise<number>;
   get?(split: string, index: number): MaybePromise<Task>;
-  /** Slice rules: `stop` is exclusive, negative numbers count from the end. */
+  /** As in `Array.prototype.slice`: `stop` is exclusive, negative numbers count from the end. */
   range?(split: string, start?: number, stop?: number): MaybePromise<readonly Task[]>;
 }
 
-/** A split or an index that is not there; what is there is in the message. */
+/** An unknown split or index; the message lists the available ones. */
 export class NoSuchTaskError extends EnvironmentError {}
 
-/** A bare name becomes a split of that type when it is one, else a validation split. */
+/** Converts a name to a split: `train` and `test` have their own type, all others are validation splits. */
 export function normaliseSplit(split: string | TaskSplit): TaskSplit {
   if (typeof split !== "string") return split;
   return { name: split, type: split === "train" || split === "test" ? split : "validation" };
 }
 
 export function noSuchSplit(split: string, names: readonly string[]): NoSuchTaskError {
-  return new NoSuchTaskError(`there is no split ${quote(split)}${listSplits(names)}`);
+  return new NoSuchTaskError(`unknown split ${quote(split)}${listSplits(names)}`);
 }
 
 export function noSuchIndex(split: string, index: number, count?: number): NoSuchTaskError {
-  const there = count === undefined ? "" : count === 0 ? ": it is empty" : `: it has ${count}, 0 to ${count - 1}`;
-  return new NoSuchTaskError(`there is no task ${index} in the split ${quote(split)}${there}`);
+  const there = count === undefined ? "" : count === 0 ? ", which is empty" : `, which has tasks 0 to ${count - 1}`;
+  return new NoSuchTaskError(`no task ${index} in split ${quote(split)}${there}`);
 }
 
-/** The end of a message that says which splits there are. */
+/** The end of a message that lists the available splits. */
 export function listSplits(names: readonly string[] | undefined): string {
   if (names === undefined) return "";
   const shown = names.slice(0, SHOWN).map(quote).join(", ") || "none";
-  return `; there are: ${shown}${names.length > SHOWN ? ` and ${names.length - SHOWN} more` : ""}`;
+  return `; available splits: ${shown}${names.length > SHOWN ? ` and ${names.length - SHOWN} more` : ""}`;
 }
 
 const SHOWN = 20;

@@ -2,14 +2,14 @@ import type { ToolResult } from "../../protocol/tools.js";
 import { isObject } from "../../util/is-object.js";
 
 export interface RenderOptions {
-  /** As the handler gave it: its text shows NaN and infinities, which the data cannot. */
+  /** The value from the handler. Its text can show NaN and infinities, which JSON data cannot. */
   returned: unknown;
   nonFinite: number;
-  /** It is put into an object even if it is one: its schema might have been none. */
+  /** Wraps the value in an object, even if it is an object, because its declared type might not be one. */
   wraps: boolean;
 }
 
-/** What a client is told of a tool's value, in the reference's shape. */
+/** The result of a tool call for the client, in the format of the Python package. */
 export function renderResult(data: unknown, { returned, nonFinite, wraps }: RenderOptions): ToolResult {
   const wrapped = wraps || !isObject(data);
   return {
@@ -31,7 +31,7 @@ function toText(data: unknown): string {
   return typeof data === "string" ? data : JSON.stringify(data);
 }
 
-/** JSON, but with the letters of numbers that JSON has not. */
+/** JSON with NaN and Infinity as bare words. */
 function toLooseText(returned: unknown): string {
   const mark = crypto.randomUUID();
   const text = JSON.stringify(returned, (_key, value: unknown) =>

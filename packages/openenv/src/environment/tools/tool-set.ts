@@ -16,24 +16,26 @@ import {
 } from "../../validation/parse-input.js";
 import { renderResult } from "./tool-result.js";
 
-/** The tools that are offered in one mode, ready to be called. Stateless; one serves all sessions. */
+/** The tools offered in one mode, ready to be called. Stateless, shared by all sessions. */
 export interface ToolSet {
   /** For `tools/list`. */
   readonly entries: readonly ToolEntry[];
   /** For a `list_tools` step. */
   readonly summaries: readonly ToolSummary[];
   find(name: string): Tool | undefined;
-  /** Holds a `list_tools` or a `call_tool` action against its form. */
+  /** Validates a `list_tools` or `call_tool` action. */
   checkAction(action: JsonObject): Checked<CheckedAction>;
 }
 
 export interface Tool {
   readonly name: string;
-  /** Milliseconds a call may take, if the author said so. */
+  /** The author's time limit for a call in milliseconds, if any. */
   readonly timeoutMs: number | undefined;
-  /** The arguments as the handler gets them. */
+  /** Validates the arguments for the handler. */
   parse(given: JsonObject): Checked<JsonObject>;
-  /** What a client is told of what the handler returned. @throws InvalidOutputError when it is not what was declared. */
+  /**
+   * Renders the handler's return value for the client. @throws InvalidOutputError when it does not fit the declaration.
+   */
   render(returned: unknown): JsonSafe<ToolResult>;
 }
 
@@ -71,7 +73,7 @@ function createTool(name: string, { input = NO_INPUT, output, timeoutMs }: ToolD
   };
 }
 
-/** Nothing returned is null. */
+/** Creates the check for the return value of a handler; undefined becomes null. */
 function createCheck(name: string, output: z.ZodType | undefined): (returned: unknown) => JsonSafe {
   if (output instanceof z.ZodObject) {
     const { catchall } = output.def;

@@ -1,17 +1,18 @@
 import { LoneSurrogateError, MAX_INPUT_DEPTH, TooDeepError } from "./json.js";
 import { checkMessagePack } from "./msgpack-check.js";
 
-/** Frames as MessagePack: the values that JSON has, and byte arrays as they are instead of base64 text. */
+/** Frames as MessagePack: JSON values, and byte arrays without base64. */
 export interface BinaryCodec {
   /**
-   * What `JSON.stringify` writes of a value (`toJSON`, left out members, null for NaN), with byte arrays as they are.
+   * Encodes what `JSON.stringify` would write (`toJSON`, omitted members, null for NaN), and byte arrays as binary.
    * @throws LoneSurrogateError, TypeError for a bigint, TooDeepError (also for a cycle).
    */
   encode(value: unknown): Uint8Array;
   /**
-   * Whole numbers of 64 bits are read as JSON reads them, as the nearest number. Byte arrays are views of `bytes`.
+   * 64-bit integers become the nearest number, as with JSON. Byte arrays are views of `bytes`.
    * @param maxItems as in `parseJson`.
-   * @throws SyntaxError when it is not MessagePack or has what JSON has not; TooDeepError; TooManyItemsError.
+   * @throws SyntaxError when it is not MessagePack or holds values without a JSON form; TooDeepError;
+   * TooManyItemsError.
    */
   decode(bytes: Uint8Array, maxItems?: number): Decoded;
 }
@@ -23,17 +24,17 @@ export interface Decoded {
 
 let loading: Promise<BinaryCodec> | undefined;
 
-/** Loads the codec with its library, once: only connections that negotiated binary frames need it. */
+/** Loads the codec and its library once, for the first connection that negotiates binary frames. */
 export function loadBinary(): Promise<BinaryCodec> {
   return (loading ??= createCodec());
 }
 
-/** The library writes into one buffer that grows with the largest frame; beyond this it gets a new one. */
+/** The library reuses one buffer, which grows with the largest frame. A buffer above this size is replaced. */
 const MAX_SCRATCH_BYTES = 16 * 1024 * 1024;
 const FRESH_BYTES = 8 * 1024;
 
 async function createCodec(): Promise<BinaryCodec> {
-  // This entry has no native part: bytes of strangers are read by JavaScript alone.
+  // This entry has no native code, so that only JavaScript parses untrusted bytes.
   const { Packr, RESET_BUFFER_MODE } = await import("msgpackr/pack");
   const packr = new Packr({ useRecords: false, variableMapSize: true, useToJSON: false, int64AsType: "number" });
   return {
@@ -50,16 +51,17 @@ async function createCodec(): Promise<BinaryCodec> {
   };
 }
 
-/** A Buffer where there are any: the library writes texts with its methods. */
+/** A Buffer where available: the library writes strings with its methods. */
 function freshBuffer(): Uint8Array {
   return native ? native.allocUnsafeSlow(FRESH_BYTES) : new Uint8Array(FRESH_BYTES);
 }
 
-/** The value as JSON has it, and byte arrays. What is plain already is not copied. */
+/** Converts a value to JSON values and byte arrays. Plain values are not copied. */
 function toPlain(value: unknown, depth: number): unknown {
   switch (typeof value) {
     case "string":
-      if (!isWellFormed(value)) throw new LoneSurrogateError("a string holds a lone surrogate (half a character)");
+      if (!isWellFormed(value))
+        throw new LoneSurrogateError("a string holds a lone surrogate (half of a surrogate pair)");
       return value;
     case "number":
       return Number.isFinite(value) ? value : null;
@@ -76,7 +78,7 @@ function toPlain(value: unknown, depth: number): unknown {
 
 function toPlainObject(value: object, depth: number): unknown {
   if (value instanceof Uint8Array) return value;
-  if (depth > MAX_INPUT_DEPTH) throw new TooDeepError("nested too deep, or it contains itself");
+  if (depth > MAX_INPUT_DEPTH) throw new TooDeepError("nested too deeply or contains itself");
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === "function") return toPlain(toJSON.call(value), depth + 1);
   if (Array.isArray(value)) return toPlainArray(value, depth);
@@ -84,7 +86,7 @@ function toPlainObject(value: object, depth: number): unknown {
   for (const key in value) {
     const member = (value as Record<string, unknown>)[key];
     const plain = toPlain(member, depth + 1);
-    if (key === "__proto__") throw new TypeError('"__proto__" is no key');
+    if (key === "__proto__") throw new TypeError('"__proto__" is not allowed as a key');
     if (plain === member && plain !== undefined) continue;
     copy ??= { ...(value as Record<string, unknown>) };
     if (plain === undefined) delete copy[key];

@@ -2,7 +2,7 @@ import { RemoteError } from "../../errors.js";
 import type { JsonObject } from "../messages.js";
 import { stringifyJson } from "./json.js";
 
-/** The one place where names change between the wire (`episode_id`) and TypeScript options (`episodeId`). */
+/** The options of a reset. Only this file converts between wire names (`episode_id`) and options (`episodeId`). */
 export interface ResetOptions {
   seed?: number | undefined;
   episodeId?: string | undefined;
@@ -10,10 +10,10 @@ export interface ResetOptions {
   index?: number | undefined;
 }
 
-/** Reset keys of the wire that every environment takes. */
+/** Reset keys of the wire that every environment accepts. */
 export const RESET_KEYS = ["seed", "episode_id", "split", "index"] as const;
 
-/** Turns the options of a client's reset into the data of a reset frame; other keys keep their names. */
+/** Converts the options of a client's reset to the data of a reset frame; other keys keep their names. */
 export function encodeReset(options: ResetOptions & Record<string, unknown>): Record<string, unknown> {
   const { episodeId, ...rest } = options;
   const data: Record<string, unknown> = {};
@@ -23,8 +23,8 @@ export function encodeReset(options: ResetOptions & Record<string, unknown>): Re
 }
 
 /**
- * A client's frame, as text unless `write` makes something else of it.
- * @throws RemoteError VALIDATION_ERROR, as a server would answer: nothing is sent that JSON cannot hold.
+ * Serialises a client's frame, as text or with `write`.
+ * @throws RemoteError VALIDATION_ERROR, as a server would answer, when the message has no JSON form.
  */
 export function renderRequest(message: JsonObject): string;
 export function renderRequest<T>(message: JsonObject, write: (message: JsonObject) => T): T;
@@ -32,6 +32,6 @@ export function renderRequest(message: JsonObject, write: (message: JsonObject) 
   try {
     return write(message);
   } catch (error) {
-    throw new RemoteError("VALIDATION_ERROR", `This cannot be sent as JSON: ${(error as Error).message}.`);
+    throw new RemoteError("VALIDATION_ERROR", `The message cannot be sent as JSON: ${(error as Error).message}.`);
   }
 }

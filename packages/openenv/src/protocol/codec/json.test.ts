@@ -14,17 +14,17 @@ function lists(depth: number): string {
 }
 
 describe("reading", () => {
-  test("takes the bare words that Python writes for NaN and infinities", () => {
+  test("accepts the bare words that Python writes for NaN and infinities", () => {
     expect(parseJson('{"a":NaN,"b":[Infinity,-Infinity,1]}')).toEqual({ a: NaN, b: [Infinity, -Infinity, 1] });
     expect(parseJson(" NaN ")).toBeNaN();
   });
 
-  test("leaves these words alone inside texts and keys", () => {
+  test("keeps these words inside strings and keys", () => {
     const text = '{"NaN":"Infinity and NaN","-Infinity":"\\"NaN\\\\","n":NaN}';
     expect(parseJson(text)).toEqual({ NaN: "Infinity and NaN", "-Infinity": '"NaN\\', n: NaN });
   });
 
-  test("never takes a text for NaN", () => {
+  test("never reads a string as NaN", () => {
     expect(parseJson('["\\u0000NaN",NaN]')).toEqual(["\u0000NaN", NaN]);
   });
 
@@ -47,11 +47,11 @@ describe("reading", () => {
     "NaN.5",
     "1e-Infinity",
     "-[NaN]",
-  ])("refuses %j", (text) => {
+  ])("rejects %j", (text) => {
     expect(() => parseJson(text)).toThrow(SyntaxError);
   });
 
-  test(`takes ${MAX_INPUT_DEPTH} levels and refuses one more`, () => {
+  test(`accepts ${MAX_INPUT_DEPTH} levels and rejects one more`, () => {
     expect(JSON.stringify(parseJson(` ${lists(MAX_INPUT_DEPTH)} `))).toBe(lists(MAX_INPUT_DEPTH));
     expect(() => parseJson(lists(MAX_INPUT_DEPTH + 1))).toThrow(TooDeepError);
     expect(() => parseJson(`${'{"a":'.repeat(MAX_INPUT_DEPTH + 1)}1${"}".repeat(MAX_INPUT_DEPTH + 1)}`)).toThrow(
@@ -64,12 +64,12 @@ describe("reading", () => {
     expect(() => parseJson(mixed("[]"))).toThrow(TooDeepError);
   });
 
-  test("refuses a hundred thousand levels without running out of stack", () => {
+  test("rejects a hundred thousand levels without a stack overflow", () => {
     expect(() => parseJson(lists(100_000))).toThrow(TooDeepError);
     expect(() => parseJson(`[NaN,${lists(100_000)}]`)).toThrow(TooDeepError);
   });
 
-  test("gives back what JSON.stringify wrote", () => {
+  test("reads what JSON.stringify writes", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
@@ -78,7 +78,7 @@ describe("reading", () => {
     );
   });
 
-  test("looks once at a text of millions of escapes that never ends", () => {
+  test("scans an unterminated string of millions of escapes once", () => {
     expect(() => parseJson(`NaN"${'\\"'.repeat(1_000_000)}`)).toThrow(SyntaxError);
     expect(() => parseJson(`NaN${'"\\'.repeat(1_000_000)}`)).toThrow(SyntaxError);
     expect(() => parseJson(`NaN${"-".repeat(1_000_000)}`)).toThrow(SyntaxError);
@@ -90,16 +90,16 @@ describe("reading", () => {
     `x${"😀".repeat(40)}`,
     `["${"😀".repeat(20)}" x "${"😀".repeat(20)}"]`,
     `[NaN,${"😀".repeat(9)}`,
-  ])("says of %j what is wrong in whole characters and few words", (text) => {
+  ])("reports an error in %j with a short message without lone surrogates", (text) => {
     expect(() => parseJson(text)).toThrow(/^\P{Surrogate}{1,200}$/u);
   });
 
-  test("does not run out of stack in a long text of escapes", () => {
+  test("does not overflow the stack in a long string of escapes", () => {
     expect(parseJson(`["${'\\"'.repeat(200_000)}",NaN]`)).toEqual(['"'.repeat(200_000), NaN]);
   });
 });
 
-/** As the limit is documented: values and keys, where an empty list or object counts as two values and a new key as 4. */
+/** Counts as documented: values and keys, where an empty list or object counts as two values and a new key as 4. */
 function countItems(value: unknown, seen = new Set<string>()): number {
   if (typeof value !== "object" || value === null) return 0;
   const keys = Array.isArray(value) ? [] : Object.keys(value);
@@ -110,7 +110,7 @@ function countItems(value: unknown, seen = new Set<string>()): number {
   return members.reduce((sum: number, member) => sum + countItems(member, seen), Math.max(own, 1));
 }
 
-/** The reader that this one replaced, for texts that are JSON but for bare NaN and Infinity. */
+/** A simple reader of JSON with bare NaN and Infinity, for comparison. */
 function parseWithReviver(text: string): unknown {
   const marked = text.replace(/"(?:[^"\\]|\\.)*"|\bNaN\b|\bInfinity\b/g, (token) =>
     token === "NaN" ? '"\\u0000NaN"' : token === "Infinity" ? "1e999" : token,
@@ -122,10 +122,10 @@ describe("the limit of items", () => {
   const spaces = fc.constantFrom(0, 1, "\t");
   const values = fc.jsonValue({ maxDepth: 6, stringUnit: "binary" });
 
-  test("counts in the text what a walk over the parsed value counts", () => {
+  test("counts the same items in the text as in the parsed value", () => {
     fc.assert(
       fc.property(values, spaces, (value, space) => {
-        // More characters than a short text, all of them in a string.
+        // Longer than a short text, with all characters in one string.
         const text = JSON.stringify([value, '[{,:"\\'.repeat(400)], null, space);
         const items = countItems(JSON.parse(text));
         expect(parseJson(text, items)).toEqual(JSON.parse(text));
@@ -134,7 +134,7 @@ describe("the limit of items", () => {
     );
   });
 
-  test("counts a key that the text has not had before as three more", () => {
+  test("counts the first occurrence of a key as three more", () => {
     const parse = (items: object, limit: number) => parseJson(`${JSON.stringify(items)}${" ".repeat(limit)}`, limit);
     const same = Array.from({ length: 100 }, () => ({ key: 0 }));
     const different = same.map((_, i) => ({ [`key ${i}`]: 0 }));
@@ -148,13 +148,13 @@ describe("the limit of items", () => {
     }
   });
 
-  test("says how many are allowed and which setting it is", () => {
+  test("names the limit and its setting", () => {
     expect(() => parseJson(JSON.stringify(Array(3000).fill(0)), 2999)).toThrow(
       "more than 2999 values and keys (MAX_MESSAGE_ITEMS): split the message or raise the limit",
     );
   });
 
-  test("takes a long string of structural characters, and looks once at one that never ends", () => {
+  test("accepts a long string of structural characters, and scans an unterminated one once", () => {
     const text = '[,:{"\\]}'.repeat(1_000_000);
     expect(parseJson(JSON.stringify({ text }), 1000)).toEqual({ text });
     for (const endless of ['"', '"\\', '\\"', '\\"', "x\\"]) {
@@ -162,7 +162,7 @@ describe("the limit of items", () => {
     }
   });
 
-  test("reads NaN and infinities wherever a value may stand, as the reader with a callback did", () => {
+  test("reads NaN and infinities in every place of a value, as the simple reader does", () => {
     const words = ["NaN", "Infinity", "-Infinity"];
     fc.assert(
       fc.property(values, fc.integer(), spaces, (value, seed, space) => {
@@ -179,16 +179,16 @@ describe("the limit of items", () => {
 });
 
 describe("writing", () => {
-  test("gives whole characters as they are", () => {
+  test("keeps surrogate pairs", () => {
     expect(stringifyJson({ a: "😀", b: "\\ud83d" })).toBe('{"a":"😀","b":"\\\\ud83d"}');
   });
 
-  test.each([["\ud83d"], ["\ude00"], ["x\ud83dy"], ["\\\ud83d"]])("refuses half a character in %j", (text) => {
+  test.each([["\ud83d"], ["\ude00"], ["x\ud83dy"], ["\\\ud83d"]])("rejects a lone surrogate in %j", (text) => {
     expect(() => stringifyJson({ a: [text] })).toThrow(LoneSurrogateError);
     expect(() => stringifyJson({ [text]: 1 })).toThrow(LoneSurrogateError);
   });
 
-  test("refuses exactly the texts that are not well formed", () => {
+  test("rejects exactly the strings that are not well formed", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.boolean(), (text, broken) => {
         const value = broken ? `${text}\ud800` : text;

@@ -1,15 +1,15 @@
 import { clip } from "../../util/text/clip.js";
 import { KeySet } from "./key-set.js";
 
-/** Deepest nesting of arrays and objects that is read from a peer. */
+/** Maximum nesting of arrays and objects accepted from a peer. */
 export const MAX_INPUT_DEPTH = 1000;
-/** Deepest nesting that is sent; the reference serialises no deeper either. */
+/** Maximum nesting that is sent; the Python package has the same limit. */
 export const MAX_OUTPUT_DEPTH = 255;
 
-/** Values and keys that one message may hold by default: parsing that many takes well under a second. */
+/** Default limit of values and keys in one message: parsing this many takes well under a second. */
 export const MAX_MESSAGE_ITEMS = 1_000_000;
 
-/** A text this short cannot nest deeper: each level takes two characters. */
+/** Shorter texts cannot exceed the depth limit: each level takes two characters. */
 const SHORT = 2 * MAX_INPUT_DEPTH;
 
 export class TooDeepError extends Error {}
@@ -21,15 +21,15 @@ export class TooManyItemsError extends Error {
 }
 
 /**
- * Parses one frame or body. Python writes NaN and infinities as bare words, so a text that is not JSON is parsed once
- * more with those read as numbers.
- * @param maxItems values and keys that a peer may send; an empty list or object counts as two values, and each key that
- * the text has not had before as {@link NEW_KEY_ITEMS} more.
+ * Parses one frame or body. Python writes NaN and infinities as bare words, so a text that is not valid JSON is parsed
+ * a second time with these words read as numbers.
+ * @param maxItems limit of values and keys; an empty list or object counts as two values, and the first occurrence of a
+ * key as {@link NEW_KEY_ITEMS} more.
  * @throws SyntaxError when the text is not JSON, TooDeepError when it nests deeper than {@link MAX_INPUT_DEPTH},
- * TooManyItemsError. The last two are found before anything is allocated.
+ * TooManyItemsError. The last two are detected before the value is allocated.
  */
 export function parseJson(text: string, maxItems = Number.POSITIVE_INFINITY): unknown {
-  // Each item takes a character, new keys too, so most texts need no look.
+  // Each item takes at least one character, also a new key, so most texts need no count.
   const mayHaveTooMuch = text.length > maxItems || (text.length > SHORT && hasManyBrackets(text));
   const items = mayHaveTooMuch ? countItems(text, maxItems) : text.length;
   try {
@@ -40,7 +40,10 @@ export function parseJson(text: string, maxItems = Number.POSITIVE_INFINITY): un
   }
 }
 
-/** Whether there are enough opening brackets, in strings or not, to nest too deep. A native search: lists of numbers pass fast. */
+/**
+ * Whether there are enough opening brackets, also in strings, to nest too deeply. The native search is fast for lists
+ * of numbers.
+ */
 function hasManyBrackets(text: string): boolean {
   return hasMoreThan(text, "[", MAX_INPUT_DEPTH / 2) || hasMoreThan(text, "{", MAX_INPUT_DEPTH / 2);
 }
@@ -53,7 +56,7 @@ function hasMoreThan(text: string, character: string, limit: number): boolean {
   return false;
 }
 
-/** What a character outside of strings does to the counts of {@link countItems}. */
+/** How {@link countItems} treats a character outside of strings. */
 const SEPARATOR = 1;
 const OPEN = 2;
 const CLOSE = 3;
@@ -71,14 +74,15 @@ for (const [kind, characters] of [
 }
 
 /**
- * Counts the structural characters of a text, which need not be JSON: a list of n values has n of them, an object with n
- * keys 2n, and an empty one has 1. New keys count more. Parsing allocates for each, so a text with too many is refused before that.
+ * Counts the structural characters of a text, which may be invalid JSON: n for a list of n values, 2n for an object
+ * with n keys, 1 for an empty list or object. New keys count more. Parsing allocates memory for each item, so a text
+ * with too many is rejected first.
  */
 function countItems(text: string, maxItems: number): number {
   const keys = new KeySet();
   let items = 0;
   let depth = 0;
-  /** Of the latest string, which is a key where a colon follows. */
+  /** Range of the latest string, which is a key if a colon follows. */
   let start = 0;
   let end = 0;
   for (let at = 0; at < text.length; at++) {
@@ -105,12 +109,12 @@ export class LoneSurrogateError extends Error {}
 
 /**
  * Serialises a frame or body.
- * @throws LoneSurrogateError when a string holds half a character, which Python cannot encode;
- * TypeError for a bigint or a cycle; RangeError when it nests too deep.
+ * @throws LoneSurrogateError for a lone surrogate in a string, which Python cannot encode;
+ * TypeError for a bigint or a cycle; RangeError when the value is nested too deeply.
  */
 export function stringifyJson(value: unknown): string {
   const text = JSON.stringify(value);
-  // JSON.stringify writes whole pairs as they are and escapes only lone halves.
+  // JSON.stringify escapes only lone surrogates, not surrogate pairs.
   if (text.includes("\\ud") && hasLoneSurrogate(text)) {
     throw new LoneSurrogateError("a string holds a lone surrogate (half a character)");
   }
@@ -121,10 +125,10 @@ function hasLoneSurrogate(text: string): boolean {
   return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text);
 }
 
-/** Parses a text with bare NaN and Infinity that has been checked for its depth. */
+/** Parses a text with bare NaN and Infinity. Its depth has been checked. */
 function parseWithNonFinite(text: string, items: number): unknown {
-  // Stands for NaN until the text is parsed. A number, so that it is refused where only a key may stand; of 15 digits and
-  // this exponent, because V8 reads those much faster than others. It cannot be guessed.
+  // A random placeholder for NaN while the text is parsed. It is a number, so that it stays a syntax error in place of
+  // a key. It has 15 digits and this exponent because V8 parses such numbers much faster than others.
   const mark = `${Math.floor((1 + 9 * Math.random()) * 1e14)}e22`;
   try {
     return restoreNaN(JSON.parse(replaceNonFinite(text, mark, items)), Number(mark));
@@ -133,7 +137,7 @@ function parseWithNonFinite(text: string, items: number): unknown {
   }
 }
 
-/** Looks at each character once, whatever the text is: a peer may send millions that are not JSON. */
+/** Reads each character once, also of invalid JSON: a peer may send millions of characters. */
 function replaceNonFinite(text: string, mark: string, items: number): string {
   let replaced = "";
   let left = items + 1;
@@ -144,9 +148,9 @@ function replaceNonFinite(text: string, mark: string, items: number): string {
     if (code !== UPPER_N && code !== UPPER_I) continue;
     const word = code === UPPER_N ? "NaN" : "Infinity";
     if (!text.startsWith(word, at)) continue;
-    // More words than values: it is not JSON, and the rest needs no look.
+    // More words than values: this is not JSON, so stop here.
     if (left-- === 0) break;
-    // With spaces around it, a word that is part of another or of a number stays an error.
+    // Spaces around the placeholder keep a word inside another word or number a syntax error.
     const isNegative = word === "Infinity" && text.charCodeAt(at - 1) === MINUS;
     replaced += text.slice(from, at) + (word === "NaN" ? ` ${mark} ` : isNegative ? "1e999 " : " 1e999 ");
     at += word.length - 1;
@@ -155,7 +159,7 @@ function replaceNonFinite(text: string, mark: string, items: number): string {
   return replaced + text.slice(from);
 }
 
-/** Recursion is safe: the text was checked for its depth. */
+/** Recursion is safe: the depth of the text has been checked. */
 function restoreNaN(value: unknown, mark: number): unknown {
   if (value === mark) return Number.NaN;
   if (typeof value !== "object" || value === null) return value;
@@ -176,10 +180,10 @@ function restoreNaN(value: unknown, mark: number): unknown {
   return value;
 }
 
-/** Strings longer than this are searched natively for their end. */
+/** Longer strings are searched natively for their end. */
 const LONG_STRING = 32;
 
-/** Where the text continues after the string that begins at `start`; its end when the string has none. */
+/** Index after the string that begins at `start`, or the end of the text when the string is not terminated. */
 function endOfString(text: string, start: number): number {
   let at = start;
   for (;;) {
@@ -203,7 +207,10 @@ const UPPER_I = 0x49;
 const UPPER_N = 0x4e;
 const BACKSLASH = 0x5c;
 
-/** V8 quotes a piece of the text, cut anywhere: its message may hold half a character. As a cause it would be told twice. */
+/**
+ * V8 quotes part of the text and may cut a surrogate pair. There is no `cause`, because its message would be logged
+ * twice.
+ */
 function asSyntaxError(error: unknown): SyntaxError {
   return new SyntaxError(clip((error as Error).message, MAX_MESSAGE));
 }

@@ -1,26 +1,26 @@
 /**
- * What another key counts in addition. A reader looks up each different key among all texts of the process and gives an
- * object with many its own table, so that it costs several times what a value does. With it a key and its value count
- * no more than the characters they take at least (`"":0,`).
+ * How much the first occurrence of a key counts in addition. A parser interns each distinct key and gives an object
+ * with many keys a hash table, so a key costs several times as much as a value. A key and its value still count no more
+ * than their minimum length in characters (`"":0,`).
  */
 export const NEW_KEY_ITEMS = 3;
 
-/** Unknown to peers, so that they cannot choose keys that are taken for each other. */
+/** Random, so that peers cannot choose keys whose hashes collide. */
 const SEED = Math.floor(Math.random() * 2 ** 32) | 0;
 const FACTOR = Math.floor(Math.random() * 2 ** 32) | 1;
 
-/** The keys of one message, as numbers of 32 bits. */
+/** The 32-bit hashes of the keys of one message. */
 export class KeySet {
   readonly #keys = new Set<number>();
 
-  /** What the characters of a text from `start` to `end` count as a key, in addition to every key's 1. */
+  /** The additional count of the key in `text` from `start` to `end`: 0 when it has occurred before. */
   countText(text: string, start: number, end: number): number {
     let hash = SEED;
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), FACTOR);
     return this.#add(hash);
   }
 
-  /** The same of bytes. */
+  /** Like `countText`, for UTF-8 bytes. */
   countBytes(bytes: Uint8Array, start: number, end: number): number {
     let hash = SEED;
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), FACTOR);

@@ -1,7 +1,9 @@
 import { TooDeepError, TooManyItemsError } from "./json.js";
 import { KeySet, NEW_KEY_ITEMS } from "./key-set.js";
 
-/** Bytes after the first one, for values of one size; -1 for strings, bytes, arrays, maps and what is refused. */
+/**
+ * Number of bytes after the first, for values of a fixed size; -1 for strings, bytes, arrays, maps and rejected types.
+ */
 const SIZES = new Int8Array(256).fill(-1);
 SIZES.fill(0, 0x00, 0x80).fill(0, 0xe0);
 for (const token of [0xc0, 0xc2, 0xc3]) SIZES[token] = 0;
@@ -16,19 +18,19 @@ for (const [size, tokens] of Object.entries({
 const SHORT_KEY = "__proto__".length;
 
 /**
- * Makes sure that bytes are one value of the part of MessagePack that JSON has too, and byte arrays: no extension types,
- * maps with text keys only, texts in UTF-8, no length beyond the end, no more than `maxDepth` levels and `maxItems`
- * values and keys, counted as `parseJson` does. It allocates nothing that the bytes do not pay for. A decoder may then
- * trust them.
- * @returns whether there are byte arrays in it.
+ * Checks that bytes are exactly one MessagePack value of JSON types and byte arrays: no extension types, only string
+ * keys, strings in UTF-8, no length beyond the end, at most `maxDepth` levels and `maxItems` values and keys, counted
+ * as in `parseJson`. A decoder can trust bytes that pass. The memory that the check uses is bounded by the number of
+ * bytes.
+ * @returns whether the value contains byte arrays.
  * @throws SyntaxError, TooDeepError or TooManyItemsError.
  */
 export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = bytes.length;
-  // A key and its value take two bytes at least, so most frames need no look at their keys.
+  // A key and its value take at least two bytes, so most frames need no key count.
   const keys = (end / 2) * (2 + NEW_KEY_ITEMS) > maxItems ? new KeySet() : undefined;
-  /** Containers around the present one: twice what is left of them, plus one for a map. */
+  /** The outer containers: twice the number of remaining items, plus one for a map. */
   const outer: number[] = [];
   let left = 1;
   let items = 0;
@@ -49,10 +51,10 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
   const text = (size: number): void => {
     const start = at;
     skip(size);
-    if (!isUtf8(bytes, start, at)) throw new SyntaxError("a text is not UTF-8");
+    if (!isUtf8(bytes, start, at)) throw new SyntaxError("a string is not valid UTF-8");
   };
   const open = (count: number, map: boolean): void => {
-    // Every value takes a byte at least: what cannot be there is not waited for.
+    // Every value takes at least one byte, so an impossible count fails at once.
     if (count * (map ? 2 : 1) > end - at) throw truncated();
     if (outer.length >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`);
     outer.push(left * 2 + (inMap ? 1 : 0));
@@ -83,7 +85,7 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
         items += keys.countBytes(bytes, at - size, at);
         if (items > maxItems) throw new TooManyItemsError(maxItems);
       }
-      if (size === SHORT_KEY && isProto(bytes, at - size)) throw new SyntaxError('"__proto__" is no key');
+      if (size === SHORT_KEY && isProto(bytes, at - size)) throw new SyntaxError('"__proto__" is not allowed as a key');
       continue;
     }
     const size = SIZES[token] as number;
@@ -97,22 +99,22 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     else if (token >= 0xc4 && token <= 0xc6) {
       hasBytes = true;
       skip(length(1 << (token - 0xc4)));
-    } else throw new SyntaxError(`0x${token.toString(16)} is no value (extension types are not taken)`);
+    } else throw new SyntaxError(`0x${token.toString(16)} is not a supported type (extension types are not allowed)`);
   }
 }
 
 function keyLength(token: number, length: (size: number) => number): number {
-  if (token < 0xd9 || token > 0xdb) throw new SyntaxError("a key is no text");
+  if (token < 0xd9 || token > 0xdb) throw new SyntaxError("a key is not a string");
   return length(1 << (token - 0xd9));
 }
 
-/** Not by comparing with a decoded text: nearly no key is nine bytes that begin with two underscores. */
+/** Compares bytes, which is faster than decoding: few keys have this length and prefix. */
 function isProto(bytes: Uint8Array, start: number): boolean {
   for (let i = 0; i < SHORT_KEY; i++) if (bytes[start + i] !== "__proto__".charCodeAt(i)) return false;
   return true;
 }
 
-/** Beyond this a native look is faster than a loop. */
+/** For longer strings the native check is faster than a loop. */
 const LONG = 48;
 const strict = new TextDecoder("utf-8", { fatal: true });
 const native = (
@@ -136,5 +138,5 @@ function isUtf8(bytes: Uint8Array, start: number, end: number): boolean {
 }
 
 function truncated(): SyntaxError {
-  return new SyntaxError("it ends too early");
+  return new SyntaxError("unexpected end of data");
 }

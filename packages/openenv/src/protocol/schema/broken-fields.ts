@@ -1,10 +1,10 @@
 import { isObject } from "../../util/is-object.js";
 import { asList, asNode, covers, dereference, type Node, type Variant, variantsOf } from "./schema-variants.js";
 
-/** `sent`: clients send such values. `received`: they receive them. */
+/** `sent`: clients send the values of the schema. `received`: clients receive them. */
 export type Direction = "sent" | "received";
 
-/** A field of two versions of a schema that breaks clients of the first. */
+/** A field whose new schema breaks clients of the old schema. */
 export interface BrokenField {
   /** `rooms[].open`; empty for the whole schema. */
   path: string;
@@ -12,8 +12,9 @@ export interface BrokenField {
 }
 
 /**
- * Lists the fields that break clients of the first schema: removed, required, optional or of another type in the second.
- * Limits are not compared, because the server checks them; `openenv schema diff` compares everything.
+ * Lists the fields that break clients of the old schema: fields that are removed, newly required, newly optional or of
+ * another type in the new schema. Limits are not compared, because the server checks them; `openenv schema diff`
+ * compares everything.
  */
 export function brokenFields(before: unknown, after: unknown, direction: Direction): BrokenField[] {
   const comparison: Comparison = { roots: [asNode(before), asNode(after)], direction, found: [], compared: new Map() };
@@ -25,7 +26,7 @@ interface Comparison {
   roots: [Node, Node];
   direction: Direction;
   found: BrokenField[];
-  /** Pairs that were compared: a recursive schema meets itself. */
+  /** Pairs that have been compared: a recursive schema refers to itself. */
   compared: Map<Node, Set<Node>>;
 }
 
@@ -40,7 +41,7 @@ function compareNodes(all: Comparison, path: string, nodes: [unknown, unknown]):
     all.found.push({ path, message: `${nameOf(path)} changed from ${list(olds)} to ${list(news)}` });
     return;
   }
-  // Which of several alternatives belong together is not known.
+  // With several alternatives it is unknown which of them correspond.
   for (const type of ["object", "array"]) {
     const [was, is] = [olds, news].map((variants) => variants.filter(({ kind }) => kind === type));
     if (was?.length !== 1 || is?.length !== 1) continue;
@@ -72,14 +73,14 @@ function presenceProblem(
   const isSent = direction === "sent";
   if (!Object.hasOwn(news, name)) return "was removed";
   if (!Object.hasOwn(olds, name)) return isSent && isRequired ? "was added and is required" : undefined;
-  if (isSent && isRequired && !wasRequired) return "is required now";
+  if (isSent && isRequired && !wasRequired) return "is now required";
   // A field with a default is always sent.
-  if (!isSent && wasRequired && !isRequired && !("default" in asNode(news[name]))) return "may be missing now";
+  if (!isSent && wasRequired && !isRequired && !("default" in asNode(news[name]))) return "may now be missing";
   return undefined;
 }
 
 function nameOf(path: string): string {
-  return path === "" ? "the whole" : `"${path}"`;
+  return path === "" ? "the schema" : `"${path}"`;
 }
 
 function list(variants: Variant[]): string {

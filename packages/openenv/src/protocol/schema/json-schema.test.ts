@@ -12,7 +12,7 @@ function body(action: object): SchemaBody {
 const amount = { type: "integer", minimum: 0, default: { b: 1, a: 2 } };
 const base = { type: "object", properties: { amount }, required: ["amount", "b"], additionalProperties: false };
 
-test("the hash is the SHA-256 of the canonical text, and stays what it is", async () => {
+test("the hash is the SHA-256 of the canonical text, and does not change between versions", async () => {
   const hash = await hashSchemas(body(base));
   expect(hash).toBe(
     createHash("sha256")
@@ -22,7 +22,7 @@ test("the hash is the SHA-256 of the canonical text, and stays what it is", asyn
   expect(hash).toBe("08c0d7e2112f9300bd4f7b78a518e70762d52b63c4e26d078a088c2286eeaf99");
 });
 
-test("titles, descriptions and examples do not count", () => {
+test("titles, descriptions and examples do not affect the hash", () => {
   const decorated = {
     ...base,
     title: "T",
@@ -32,7 +32,7 @@ test("titles, descriptions and examples do not count", () => {
   expect(canonicalSchemas(body(decorated))).toBe(canonicalSchemas(body(base)));
 });
 
-test("the order of required fields and of choices does not count", () => {
+test("the order of required fields and of choices does not affect the hash", () => {
   const choice = (values: string[], required: string[]) => body({ properties: { a: { enum: values } }, required });
   expect(canonicalSchemas(choice(["x", "y"], ["a", "b"]))).toBe(canonicalSchemas(choice(["y", "x"], ["b", "a"])));
 });
@@ -44,18 +44,18 @@ test.each([
   ["a field that is called description", { ...base, properties: { amount, description: { type: "string" } } }],
   ["a title inside a default", { ...base, properties: { amount: { ...amount, default: { title: "x" } } } }],
   ["a constant", { ...base, properties: { amount: { const: [1, 2] } } }],
-])("%s counts", (_what, action) => {
+])("%s affects the hash", (_what, action) => {
   expect(canonicalSchemas(body(action))).not.toBe(canonicalSchemas(body(base)));
 });
 
-test("the part in which something stands counts", () => {
+test("the part of a schema affects the hash", () => {
   const { action, ...others } = body(base);
   expect(canonicalSchemas({ ...others, action, state: action })).not.toBe(
     canonicalSchemas({ ...others, action, observation: action }),
   );
 });
 
-test("the order of keys never counts, whatever the schema is", () => {
+test("the order of keys never affects the hash", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (schema) => {
       expect(canonicalSchemas(body(reversed(schema) as object))).toBe(canonicalSchemas(body(schema)));

@@ -2,8 +2,8 @@ import { isObject } from "../../util/is-object.js";
 import type { SchemaBody } from "../http.js";
 
 /**
- * One text for all schemas that mean the same: keys sorted, sets (`required`, `enum`, `type`) sorted,
- * titles, descriptions and examples left out because no client can break on them.
+ * The same text for equivalent schemas: keys and sets (`required`, `enum`, `type`) are sorted; titles, descriptions and
+ * examples are omitted because they do not affect clients.
  */
 export function canonicalSchemas(body: SchemaBody): string {
   const parts = ["action", "observation", "reset_observation", "state", "tools"] as const;
@@ -19,13 +19,13 @@ export async function hashSchemas(body: SchemaBody): Promise<string> {
 }
 
 const COSMETIC = new Set(["title", "description", "examples", "$schema", "$comment", "deprecated"]);
-/** Their members are schemas by name: a field called `title` is no title. */
+/** Their members are schemas by name: a field named `title` is not a title. */
 const NAMED = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
 /** Their values are data. */
 const DATA = new Set(["const", "default"]);
 const SETS = new Set(["required", "enum", "type"]);
 
-/** As {@link canonicalSchemas}, of one schema. */
+/** Like {@link canonicalSchemas}, for one schema. */
 export function canonicalSchema(schema: unknown): string {
   if (Array.isArray(schema)) return `[${schema.map(canonicalSchema).join(",")}]`;
   if (typeof schema !== "object" || schema === null) return JSON.stringify(schema) ?? "null";

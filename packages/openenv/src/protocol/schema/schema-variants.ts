@@ -1,9 +1,9 @@
-/** A JSON Schema. Anybody can have written it: what should be a list or an object may be anything. */
+/** An untrusted JSON Schema: members that should be lists or objects can have any type. */
 export type Node = Readonly<Record<string, unknown>>;
 
 /** One shape that a schema allows. */
 export interface Variant {
-  /** A JSON type, `tuple`, `any`, or a constant as JSON text. */
+  /** A JSON type, `tuple`, `any`, or a constant as JSON. */
   kind: string;
   /** The JSON type, also of a constant. */
   type: string;
@@ -20,24 +20,24 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Follows references inside the document; any other says nothing. */
+/** Follows references within the document; any other reference allows every value. */
 export function dereference(schema: unknown, root: Node): Node {
   let node = asNode(schema);
-  // More references in a row than any document has: they go round.
+  // The limit stops circular references.
   for (let i = 0; typeof node["$ref"] === "string"; i++) node = i < 100 ? resolve(node["$ref"], root) : ANY;
   return node;
 }
 
-/** The shapes a schema allows: references followed, alternatives and constants one by one. */
+/** The shapes that a schema allows: references resolved, alternatives and constants listed. */
 export function variantsOf(schema: Node, root: Node): Variant[] {
   const found: Variant[] = [];
   collect(schema, { root, found, seen: new Set() });
   const kinds = new Set<string>();
-  // Constants and scalars of one kind are the same; objects and lists of one kind differ inside.
+  // Constants and scalars of one kind are equal; objects and lists of one kind can differ.
   return found.filter(({ kind }) => kind === "object" || kind === "array" || (!kinds.has(kind) && kinds.add(kind)));
 }
 
-/** Whether each value of one kind is also of the other kind. */
+/** Whether every value of the narrow kind is also of the wide kind. */
 export function covers(wide: Variant, narrow: Variant): boolean {
   if (wide.kind === "any" || wide.kind === narrow.kind) return true;
   return wide.kind === narrow.type || (wide.kind === "number" && narrow.type === "integer");

@@ -148,7 +148,7 @@ describe("extensions", () => {
             reward: "NaN",
             warnings: [
               "the reward is NaN and was sent as null",
-              "NaN or infinities of the result were sent as null: 1",
+              "1 NaN or infinite values of the result were sent as null",
             ],
           },
         },

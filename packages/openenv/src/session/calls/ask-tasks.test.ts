@@ -17,7 +17,7 @@ function nested(depth: number): object {
   return value;
 }
 
-test("an index outside of the split is the caller's fault, a task that cannot be written is not", async () => {
+test("an index outside the split is a 400, a task without a JSON form is a 500", async () => {
   const outside = runtimeWith(() => {
     throw new RangeError("list index out of range");
   });

@@ -6,7 +6,7 @@ import { CALL, markCall, NO_SESSION } from "./call-marks.js";
 
 type Method<K extends keyof TaskProvider> = NonNullable<TaskProvider[K]>;
 
-/** What the Task API answers, as plain JSON, or why it has no answer; `status` is that of HTTP. */
+/** The answer of the Task API as plain JSON, or the reason for an error with its HTTP status. */
 export type TaskAnswer = { value: unknown } | { status: 400 | 500 | 501; message: string };
 
 const NO_SUCH_TASK = { status: 400, message: "Invalid task index" } as const;
@@ -19,7 +19,7 @@ export async function askTasks<K extends keyof TaskProvider>(
 ): Promise<TaskAnswer> {
   const call = definition.tasks?.[method] as ((...args: unknown[]) => unknown) | undefined;
   if (call === undefined) {
-    const message = `'${definition.contract.name}' has no tasks: its task provider has no ${method}()`;
+    const message = `'${definition.contract.name}' does not support this request: it has no task provider with ${method}()`;
     return { status: 501, message };
   }
   const fail = (error: unknown): TaskAnswer => {
@@ -39,7 +39,7 @@ export async function askTasks<K extends keyof TaskProvider>(
     const value = method === "splits" ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
     return { value: JSON.parse(stringifyJson(value)) as unknown };
   } catch (error) {
-    // What cannot be written may be a RangeError, too.
+    // Not NO_SUCH_TASK: serialising can also throw a RangeError.
     return fail(error);
   }
 }

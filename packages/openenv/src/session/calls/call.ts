@@ -2,7 +2,7 @@ import type { StepContext } from "../../environment/environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 
-/** How long a cancelled call may still run before the next call, or the close of the environment, begins all the same. */
+/** How long a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;
 
 const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
@@ -10,42 +10,42 @@ const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 export interface SessionCallOptions {
   timeoutMs?: number | undefined;
   requestId?: string | undefined;
-  /** When the message arrived, by the clock of `performance.now()`; default now. */
+  /** Arrival time of the message, from `performance.now()`; default now. */
   arrivedAt?: number;
-  /** The peer carries the orchestrator's token. */
+  /** The peer has the orchestrator's token. */
   orchestrator?: boolean;
-  /** Adds `metadata.openenv` with where the time went. */
+  /** Adds server timings as `metadata.openenv`. */
   timing?: boolean;
-  /** Names dropped reset options and values that are not finite, in `metadata.openenv.warnings`. */
+  /** Reports ignored reset options and non-finite values in `metadata.openenv.warnings`. */
   warnings?: boolean;
-  /** Adds the author's `render` and `actions` of the observation. */
+  /** Adds the results of the author's `render` and `actions` for the observation. */
   view?: boolean;
-  /** Registers how the call is cancelled when its client leaves; called only for a call that takes its time. */
+  /** Registers a function that cancels the call when the client disconnects; used only for asynchronous calls. */
   onDisconnect?: ((cancel: () => void) => void) | undefined;
 }
 
 export type CallKind = "reset" | "step" | "state" | "tool";
 
-/** One call of an environment's method. The signal is created when it is first read: most steps never need one. */
+/** One call of an environment's method. The signal is created on first read, because most steps never need one. */
 export class Call implements StepContext {
   readonly options: SessionCallOptions;
   readonly timeoutMs: number | undefined;
   readonly requestId: string | undefined;
   readonly arrivedAt: number;
-  /** When it began, by the same clock. */
+  /** When the call started, by the same clock. */
   startedAt = 0;
-  /** What it calls; a step that calls a tool is of the kind `tool`. */
+  /** The kind of call; a step that calls a tool has the kind `tool`. */
   kind: CallKind;
   metadata: Readonly<JsonObject> = NO_METADATA;
   /** Why the call was cancelled. */
   aborted: Error | undefined;
-  /** For what must end with the call and should not cost it a signal. */
+  /** Called on abort, without the cost of a signal. */
   onAbort: ((reason: Error) => void) | undefined;
-  /** The answer says this where the peer asked for warnings. */
+  /** Warnings for the answer, if the peer requested them. */
   warnings: string[] | undefined;
-  /** A tool is running, which applies the time limit itself and says more about it. */
+  /** A tool is running, which applies the time limit itself with a more precise message. */
   limitedByTool = false;
-  /** A handler that still runs although its call was answered. The next call waits for it, with a limit. */
+  /** A handler that still runs after its call was answered. The next call waits for it for a limited time. */
   abandoned: PromiseLike<unknown> | undefined;
   #controller: AbortController | undefined;
 
@@ -65,7 +65,7 @@ export class Call implements StepContext {
     return this.#controller.signal;
   }
 
-  /** A part of this call: it is aborted with the whole, which can outlive it. */
+  /** A part of this call, aborted together with it. The call can outlive the part. */
   child(): Call {
     const part = new Call(this.options, this.kind);
     part.metadata = this.metadata;
@@ -74,7 +74,9 @@ export class Call implements StepContext {
     return part;
   }
 
-  /** Resolves with the answer, or when the caller's time is up with that of `late`; the call itself may still run. */
+  /**
+   * Resolves with the answer, or with the result of `late` when the caller's time limit passes; the call may still run.
+   */
   inTime<T>(answer: Promise<T>, late: (message: string) => T): Promise<T> {
     const { timeoutMs } = this;
     if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return answer;

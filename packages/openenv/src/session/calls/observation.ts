@@ -4,11 +4,11 @@ import { clip } from "../../util/text/clip.js";
 import type { Runtime } from "../runtime.js";
 import type { Call } from "./call.js";
 
-/** How many dropped reset options are reported, and how much of each name. */
+/** Maximum number of reported reset options, and maximum length of each name. */
 const MAX_DROPPED = 20;
 const MAX_NAME = 100;
 
-/** Where a call is performed. */
+/** The environment and session of a call. */
 export interface CallPlace {
   readonly environment: Environment;
   readonly session: CallSession;
@@ -17,21 +17,22 @@ export interface CallPlace {
 export interface CallSession {
   readonly runtime: Runtime;
   readonly id: string;
-  /** The same in eight digits. */
+  /** The first eight digits of the id as a number. */
   readonly tag: number;
   readonly stepCount: number;
 }
 
 type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
 
-/** The answer to what reset or step returned. @throws InvalidOutputError when it is not what the contract declares. */
+/** The answer for a result of reset or step. @throws InvalidOutputError when the result does not fit the contract. */
 export function observe(
   returned: Transition,
   call: Call,
   { environment, session }: CallPlace,
 ): ServerMessage | Promise<ServerMessage> {
   const { validator, definition } = session.runtime;
-  // Transforms and views are made for what the contract declares, which a tool's observation is where it has tools only.
+  // Transforms and views apply to declared observations. A tool's observation is declared only by a tools-only
+  // contract.
   const isDeclared = call.kind !== "tool" || definition.contract.toolsOnly;
   const transforms = isDeclared ? definition.transforms : undefined;
   const transition = transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
@@ -60,13 +61,13 @@ export function observe(
   return addView(message, isDeclared ? transition.observation : undefined, { environment, session });
 }
 
-/** Counts and logs NaN and infinities, which JSON lacks. */
+/** Counts and logs NaN and infinities, which have no JSON form. */
 export function reportNonFinite({ runtime, id }: CallSession, method: "reset" | "step" | "state", count: number): void {
   runtime.statistics.nonFinite += count;
   runtime.log.warn({ session: id, count }, `${method} returned NaN or infinities; they were sent as null`);
 }
 
-/** Logs which options of a reset were dropped. Returns the warnings for a peer that asked for them. */
+/** Logs the ignored options of a reset. Returns the warnings for a peer that requested them. */
 export function reportDropped({ runtime, id }: CallSession, names: readonly string[]): string[] {
   const { log, definition } = runtime;
   const declared = Object.keys(definition.contract.reset.shape).join(", ") || "none";
@@ -86,7 +87,7 @@ async function addView(
   place: CallPlace,
 ): Promise<ServerMessage> {
   if (observation === undefined) return Object.assign(message, { view: { parts: [], actions: [] } });
-  // Only pages ask, and most servers have none.
+  // Loaded lazily: only pages request views, and most servers have no page.
   const { makeView } = await import("../view.js");
   return Object.assign(message, { view: await makeView(observation, place) });
 }
@@ -97,7 +98,7 @@ interface AnnotatedTransition {
   session: CallSession;
 }
 
-/** The metadata with `truncated`, and with what the peer asked for under `openenv`. */
+/** The metadata with `truncated`, and with the timings and warnings that the peer requested as `openenv`. */
 function annotate(
   metadata: JsonObject,
   call: Call,
@@ -117,13 +118,13 @@ function annotate(
   return annotated;
 }
 
-/** `warnings`, and the `reward` that JSON has no number for. */
+/** `warnings`, and the `reward` if it has no JSON form. */
 function describeWarnings({ warnings = [] }: Call, reward: unknown, nonFinite: number): JsonObject {
   const all = [...warnings];
   const isReward = typeof reward === "number" && !Number.isFinite(reward);
   const others = isReward ? nonFinite - 1 : nonFinite;
   if (isReward) all.push(`the reward is ${reward} and was sent as null`);
-  if (others > 0) all.push(`NaN or infinities of the result were sent as null: ${others}`);
+  if (others > 0) all.push(`${others} NaN or infinite values of the result were sent as null`);
   if (all.length === 0) return {};
   return isReward ? { warnings: all, reward: String(reward) } : { warnings: all };
 }

@@ -17,7 +17,7 @@ import type { CallPlace, CallSession } from "./observation.js";
 
 /** Milliseconds a call may take when neither the author nor the caller sets a limit. */
 const TIME_LIMIT_MS = 30_000;
-/** How much an error repeats of a name that a peer sent, and how many wrong arguments. */
+/** Maximum length of an echoed name, and maximum number of listed arguments. */
 const MAX_ECHO = 100;
 const MAX_WRONG = 5;
 
@@ -26,14 +26,14 @@ export interface ToolRequest {
   given: JsonObject;
 }
 
-/** A call that can be made: the tool is there, and the arguments fit. */
+/** A call of a known tool with valid arguments. */
 export interface PreparedCall {
   readonly type: "tool";
   readonly tool: Tool;
   readonly input: JsonObject;
 }
 
-/** What needs no session: finds the tool and checks its arguments, or says why there is no call. */
+/** Finds the tool and validates its arguments, which needs no session. Returns the failure if it cannot be called. */
 export function prepareCall(tools: ToolSet | undefined, { name, given }: ToolRequest): PreparedCall | ToolOutcome {
   const tool = tools?.find(name);
   if (tool === undefined) return failedCall("tool_not_found", `There is no tool "${clip(name, MAX_ECHO)}".`);
@@ -43,8 +43,8 @@ export function prepareCall(tools: ToolSet | undefined, { name, given }: ToolReq
 }
 
 /**
- * Calls a tool; what is sync stays sync. The environment must not be running another call.
- * @throws SessionKilledError, or rejects with it, when the session is gone; any other failure is an outcome.
+ * Calls a tool; sync for a sync handler. The environment must not run another call.
+ * @throws SessionKilledError, or rejects with it, when the session is lost; any other failure is an outcome.
  */
 export function callTool(
   { tool, input }: PreparedCall,
@@ -53,7 +53,7 @@ export function callTool(
 ): ToolOutcome | Promise<ToolOutcome> {
   const running = { tool, session, call, part: call.child() };
   try {
-    // When the tool's time is up, that of the step is not: `afterTool` is still called.
+    // A child call: a timeout of the tool does not abort the step, which still calls `afterTool`.
     const returned = environment.tools?.[tool.name]?.(input as never, running.part);
     return isThenable(returned) ? withLimit(returned, running) : succeeded(returned, running);
   } catch (error) {
@@ -61,24 +61,24 @@ export function callTool(
   }
 }
 
-/** What a `list_tools` step returns. */
+/** The result of a `list_tools` step. */
 export function listTools({ summaries }: ToolSet): Transition {
   return { observation: { tools: summaries }, reward: 0 };
 }
 
-/** What a `call_tool` step returns, with what the environment adds to the call. */
+/** The result of a `call_tool` step, with the result of the environment's `afterTool`. */
 export function toTransition({ name }: ToolRequest, { result, error }: ToolOutcome, more: ToolTransition): Transition {
-  // An agent's own fault earns nothing.
+  // A failure that the agent caused has the reward 0.
   const { reward = isAgentsDoing({ error }) ? 0 : null } = more;
   return { ...more, reward, observation: { tool_name: name, result, error } };
 }
 
-/** The call as `afterTool` gets it. */
+/** The argument of `afterTool`. */
 export function toToolCall({ name, given }: ToolRequest, { result, error }: ToolOutcome): ToolCall {
   return { name, arguments: given, result: result?.data, error: error ?? undefined };
 }
 
-/** What is wrong with an action. A call of a tool that does not say that it is one is read as the author's action. */
+/** Adds a hint to the errors of an action that looks like a tool call without `type`. */
 export function explainAction(
   data: JsonObject,
   issues: ValidationIssue[],
@@ -93,11 +93,11 @@ interface Running {
   tool: Tool;
   session: CallSession;
   call: Call;
-  /** What the handler gets. */
+  /** The context of the handler. */
   part: Call;
 }
 
-/** When the time is up the call is answered. The next one waits a little for a handler that heeds its signal. */
+/** Answers the call when its time limit passes. The next call then waits for the handler for a limited time. */
 function withLimit(returned: PromiseLike<unknown>, running: Running): Promise<ToolOutcome> {
   const { tool, call, part } = running;
   const givenMs = call.timeoutMs ?? MAX_TIMER_MS;
@@ -110,10 +110,10 @@ function withLimit(returned: PromiseLike<unknown>, running: Running): Promise<To
       call.abandoned = returned;
       resolve(failedCall("timeout", message));
     }, limitMs);
-    // Only the session still waits for it, and must not wait for ever: a handler need not heed its signal.
+    // Handlers may ignore their signal, so the session waits for a cancelled handler only for a limited time.
     part.onAbort = () => {
       clearTimeout(timer);
-      const message = `The tool "${tool.name}" was given up and did not end.`;
+      const message = `The tool "${tool.name}" was cancelled but did not stop.`;
       timer = setTimeout(() => resolve(failedCall("timeout", message)), ABANDONED_GRACE_MS);
     };
     Promise.resolve(returned)
@@ -144,7 +144,7 @@ function succeeded(returned: unknown, running: Running): ToolOutcome {
   }
 }
 
-/** Names the kind of the failure by what happened. */
+/** Converts an error of a handler to an outcome. */
 function explain(error: unknown, { tool, session }: Running): ToolOutcome {
   if (error instanceof SessionKilledError) throw error;
   const { log, mode } = session.runtime;
@@ -154,7 +154,7 @@ function explain(error: unknown, { tool, session }: Running): ToolOutcome {
   return failedCall(typeOf(cause), `The tool "${tool.name}" failed: ${text}`);
 }
 
-/** A ToolError names its kind itself, also one of another copy of this package or of another thread. */
+/** The type of a ToolError, also from another copy of this package or another thread. */
 function typeOf({ code, errorType }: Error & { code?: unknown; errorType?: unknown }): ToolErrorType {
   const known = TOOL_ERROR_TYPES.find((type) => type === errorType);
   return code === "TOOL_FAILED" && known !== undefined ? known : "execution_error";

@@ -6,16 +6,16 @@ export interface ChannelOptions {
   memoryMb: number | undefined;
 }
 
-/** A running thread or process and the line to it. The handlers are set before anything can arrive. */
+/** A running thread or process and its message channel. The handlers are set before the first message can arrive. */
 export interface IsolateChannel {
-  /** For the log and for messages: `thread 4`, `process 4711`. */
+  /** Name in logs and error messages: `thread 4`, `process 4711`. */
   readonly name: string;
   send(message: ToIsolate): void;
   onMessage: (message: FromIsolate) => void;
-  /** It has ended, for whatever reason; called once. `error` is what brought it down, where that is known. */
+  /** Called once when the thread or process has ended. `error` is the cause, if known. */
   onEnd: (reason: string, error?: unknown) => void;
-  /** Ends it now, whatever it is doing. */
+  /** Kills the thread or process immediately. */
   kill(): void;
-  /** Resolves when it is gone. */
+  /** Resolves when the thread or process has ended. */
   readonly gone: Promise<void>;
 }

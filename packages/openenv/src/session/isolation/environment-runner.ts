@@ -8,12 +8,12 @@ import { toCloneable } from "./to-cloneable.js";
 
 type Request = Extract<ToIsolate, { type: "request" }>;
 
-/** How long an aborted call may run before its environment is closed anyway: half of an isolate's grace. */
+/** How long an aborted call may run before its environment is closed: half of an isolate's grace period. */
 const ABORTED_CALL_MS = 500;
 
 const OPTIONAL = ["afterTool", "render", "actions"] as const;
 
-/** The environments in this thread or process, by the number of their session. */
+/** Runs the environments of this thread or process, by the number of their session. */
 export class EnvironmentRunner {
   definition: EnvironmentDefinition | undefined;
   readonly #send: (message: FromIsolate) => void;
@@ -46,7 +46,7 @@ export class EnvironmentRunner {
     this.#calls.get(id)?.abort(new Error(reason));
   }
 
-  /** Resolves when all environments have closed, well or badly. */
+  /** Resolves when all environments have closed or failed to close. */
   async closeAll(): Promise<void> {
     for (const session of [...this.#creating.keys(), ...this.#environments.keys()]) void this.#close(session);
     await Promise.allSettled(this.#closing);
@@ -57,7 +57,7 @@ export class EnvironmentRunner {
     if (method === "create") return this.#create(session);
     if (method === "close") return this.#close(session);
     const environment = this.#environments.get(session);
-    if (environment === undefined) throw new Error(`session ${session} has no environment here`);
+    if (environment === undefined) throw new Error(`session ${session} has no environment in this isolate`);
     if (method === "state") return toCloneable((await environment.state?.()) ?? {});
     if (method === "render" || method === "actions") return toCloneable(await environment[method]?.(input as never));
     const call = new Call(context ?? (input as ResetRequest), method === "afterTool" ? "tool" : method);
@@ -87,7 +87,7 @@ export class EnvironmentRunner {
   }
 
   async #make(session: number): Promise<Created> {
-    if (this.definition === undefined) throw new Error("there is no environment here");
+    if (this.definition === undefined) throw new Error("the module of this isolate has no environment");
     const made = await createChecked(this.definition);
     this.#environments.set(session, made);
     return { has: OPTIONAL.filter((name) => made[name] !== undefined) };
@@ -102,7 +102,7 @@ export class EnvironmentRunner {
   }
 
   async #finish(session: number): Promise<void> {
-    // The request that created it was answered with the reason if it failed.
+    // A failed creation has been reported in the answer to its request.
     await this.#creating.get(session)?.catch(() => {});
     const running = this.#running.get(session);
     if (running !== undefined) await settled(running, ABORTED_CALL_MS);

@@ -71,7 +71,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
     const [one, two, other] = [await isolated.play(), await isolated.play(), await isolated.play()];
     expect(await one.socket.ask(step("exit"))).toMatchObject({
       type: "error",
-      data: { code: "ISOLATE_LOST", message: expect.stringMatching(/ended with exit code 7/) },
+      data: { code: "ISOLATE_LOST", message: expect.stringMatching(/exited with code 7/) },
     });
     expect(await one.socket.closed).toEqual(ENDED);
     expect(await two.socket.ask(step("stray"))).toMatchObject({ data: { code: "ISOLATE_LOST" } });
@@ -165,7 +165,7 @@ test("kill -9 of a process ends its session without a call in flight, and a new 
   process.kill(pid, "SIGKILL");
   expect(await socket.closed).toEqual({
     code: 4000,
-    reason: `the process ${pid} of the environment was ended by SIGKILL`,
+    reason: `the process ${pid} of the environment was killed by SIGKILL`,
   });
   await waitFor(() => isolated.server.capacity().active_sessions === 0);
   expect((await isolated.play()).pid).not.toBe(pid);

@@ -1,4 +1,4 @@
-/** What runs in a thread or a process of its own: it loads the author's module and plays sessions of its environment. */
+/** Entry point of an isolate (thread or process): loads the author's module and runs sessions of its environment. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { pickEnvironment } from "../../environment/pick-environment.js";
@@ -11,12 +11,12 @@ export interface IsolateData {
   module: string;
 }
 
-/** How long environments may take to close before the end. */
+/** How long environments may take to close before the isolate exits. */
 const CLOSE_LIMIT_MS = 2_000;
 
 const send = parentPort
   ? (message: FromIsolate) => parentPort?.postMessage(message)
-  : // The callback takes the error of a server that is gone; `disconnect` tells it.
+  : // The empty callback ignores the error when the server has ended; `disconnect` reports it.
     (message: FromIsolate) => void process.send?.(message, () => {});
 const runner = new EnvironmentRunner(send);
 let ending = false;
@@ -43,7 +43,7 @@ if (parentPort) {
 } else {
   process.on("message", receive);
   process.once("disconnect", end);
-  // Ctrl-C reaches the whole group, a service manager signals all processes: the server decides when its isolates end.
+  // Ctrl-C and service managers signal the whole process group; only the server ends its isolates.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const [, , path = "", parent, memoryMb] = process.argv;
   module = path;

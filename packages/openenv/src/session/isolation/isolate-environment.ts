@@ -10,30 +10,30 @@ import { createIsolatedEnvironment } from "./isolated-environment.js";
 import { ExclusivePool } from "./pools/exclusive.js";
 import { SharedPool } from "./pools/shared.js";
 
-/** How sessions are isolated. */
+/** Configuration of isolation. */
 export interface IsolationConfig {
   kind: "thread" | "process";
   /** The JavaScript module that exports the environment: a URL or an absolute path. */
   module: URL | string;
-  /** That many isolates, shared by all sessions; undefined for an isolate of its own for every session. */
+  /** Number of isolates that all sessions share; undefined for one isolate per session. */
   isolatePoolSize: number | undefined;
-  /** Isolates kept ready for sessions to come, where each has its own. */
+  /** Number of isolates kept ready for new sessions, with one isolate per session. */
   isolateSpares: number;
-  /** Milliseconds a call may take before its session is killed; undefined for no limit. */
+  /** Time limit of a call in milliseconds, after which its session is killed; undefined for no limit. */
   stepTimeoutMs: number | undefined;
-  /** Megabytes: of JavaScript heap in a thread, of all memory in a process. */
+  /** Memory limit in megabytes: JavaScript heap of a thread, all memory of a process. */
   isolateMemoryMb: number | undefined;
 }
 
-/** A definition whose sessions live elsewhere; what is left of them ends with {@link close}. */
+/** A definition whose sessions run in isolates; {@link close} ends all of them. */
 export interface IsolatedDefinition extends EnvironmentDefinition {
   close(): Promise<void>;
 }
 
 /**
- * The same environment, each session of which lives in a worker thread or a child process. Resolves when the first one
- * stands ready.
- * @throws ConfigError when the module does not load there, or does not export this environment.
+ * Returns the environment with each session in a worker thread or a child process. Resolves when the first isolate (or
+ * the whole pool) is ready.
+ * @throws ConfigError when the module cannot be loaded in an isolate or does not export this environment.
  */
 export async function isolateEnvironment(
   definition: EnvironmentDefinition,
@@ -41,16 +41,16 @@ export async function isolateEnvironment(
   log: Log,
 ): Promise<IsolatedDefinition> {
   const { kind, module, isolatePoolSize, isolateSpares, stepTimeoutMs } = config;
-  const starter = new IsolateSpawner(() => startIsolate(config, log), definition.contract.name);
+  const spawner = new IsolateSpawner(() => startIsolate(config, log), definition.contract.name);
   const pool =
     isolatePoolSize === undefined
-      ? new ExclusivePool(starter, isolateSpares)
-      : new SharedPool(starter, isolatePoolSize);
+      ? new ExclusivePool(spawner, isolateSpares)
+      : new SharedPool(spawner, isolatePoolSize);
   try {
     await pool.prepare();
   } catch (error) {
     await pool.close();
-    throw new ConfigError(`A ${kind} for ${module} cannot be used: ${(error as Error).message}`, { cause: error });
+    throw new ConfigError(`Cannot isolate ${module} in a ${kind}: ${(error as Error).message}`, { cause: error });
   }
   const tools = Object.keys(definition.contract.tools);
   return {

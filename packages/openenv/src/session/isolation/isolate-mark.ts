@@ -1,2 +1,2 @@
-/** The key of `globalThis` that says: this thread or process plays the sessions of a server elsewhere. */
+/** The key of `globalThis` that marks a thread or process as an isolate of a server. */
 export const ISOLATE_MARK = Symbol.for("openenv.isolate");

@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { Isolate } from "./isolate.js";
 
-/** An isolate that has lived this long says nothing about why the next one should fail. */
+/** An isolate that has run this long resets the backoff. */
 const STABLE_MS = 10_000;
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 5_000;
 
-/** Starts isolates, as many at a time as there are cores, in the order they were asked for, and ends all that live. */
+/** Starts isolates in the order of the requests, at most one per core at a time, and ends them on close. */
 export class IsolateSpawner {
   readonly #create: () => Isolate;
   readonly #contract: string;
@@ -26,7 +26,7 @@ export class IsolateSpawner {
     return this.#closed;
   }
 
-  /** An isolate that is ready. `lost` is called when it is gone, also while it starts. Rejects when it cannot be used. */
+  /** Starts an isolate. `lost` is called when it ends, also while it starts. Rejects when it cannot be used. */
   async spawn(lost: (isolate: Isolate) => void): Promise<Isolate> {
     if (this.#starting < availableParallelism()) this.#starting++;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -34,14 +34,14 @@ export class IsolateSpawner {
       if (this.#closed) throw new Error("the server is shutting down");
       return await this.#spawnNow(lost);
     } finally {
-      // Whoever waits takes over the place.
+      // The next waiting start takes over the slot.
       const next = this.#waiting.shift();
       if (next === undefined) this.#starting--;
       else next();
     }
   }
 
-  /** Runs `work` when a replacement may be tried: the sooner the fewer have failed in a row. */
+  /** Runs `work` after a delay that grows with the number of consecutive failures. */
   afterDelay(work: () => void): void {
     if (this.#closed || this.#timer !== undefined) return;
     const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, this.#failures - 1));
@@ -68,6 +68,6 @@ export class IsolateSpawner {
     const contract = await isolate.ready;
     if (contract === this.#contract) return isolate;
     isolate.kill("has another environment");
-    throw new Error(`it has the environment "${contract}", but "${this.#contract}" is served`);
+    throw new Error(`its module exports the environment "${contract}", but the server serves "${this.#contract}"`);
   }
 }

@@ -1,4 +1,4 @@
-/** The variables that the isolate of an environment starts with: those of this process without the server's tokens. */
+/** The environment variables of an isolate: those of this process without the server's tokens. */
 export function isolateVariables(): NodeJS.ProcessEnv {
   const variables = { ...process.env };
   for (const name of Object.keys(variables)) if (SERVER_TOKEN.test(name)) delete variables[name];

@@ -3,10 +3,10 @@ import { SessionKilledError } from "../session-killed.js";
 import type { IsolateChannel } from "./channel.js";
 import { type FromIsolate, type IsolateContext, type IsolateMethod, type ToIsolate, unpackError } from "./messages.js";
 
-/** Somebody whose environment lives in an isolate. */
+/** A session whose environment runs in an isolate. */
 export interface IsolateClient {
   readonly number: number;
-  /** The environment is gone; what was being asked has been rejected with the same error. */
+  /** Called when the environment is lost; pending requests have been rejected with the same error. */
   killed(error: SessionKilledError): void;
 }
 
@@ -19,7 +19,7 @@ export interface IsolateRequest {
 }
 
 export interface IsolateOptions {
-  /** More than one client may live here: only an isolate whose loop is stuck is ended for the fault of one of them. */
+  /** Several clients share the isolate, so a timeout of one ends the isolate only if its event loop is blocked. */
   shared: boolean;
   log: Log;
 }
@@ -31,30 +31,33 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** How long an isolate may take to load the module, or to make one environment, milliseconds. */
+/** Time limit for loading the module, and for creating one environment, in milliseconds. */
 export const START_LIMIT_MS = 60_000;
-/** From the time limit of a call until its isolate is killed: the call sees its signal abort, the environment closes. */
+/**
+ * Time between a call's time limit and the kill of its isolate, in which the call is aborted and the environment
+ * closed.
+ */
 const TIMEOUT_GRACE_MS = 1_000;
-/** How long an isolate in doubt may take to show that its loop turns. */
+/** Time limit for a suspect isolate to answer a ping. */
 const PING_LIMIT_MS = 1_000;
-/** How long an isolate may take to end by itself. */
+/** Time limit for an orderly exit. */
 const END_LIMIT_MS = 3_000;
 
-/** A thread or process with environments in it: requests in, answers out, until it is lost. */
+/** A thread or process that runs environments. Sends requests to it and receives answers. */
 export class Isolate {
   readonly clients = new Set<IsolateClient>();
-  /** Places that are taken, also by clients on their way; the pool counts them. */
+  /** Number of assigned clients, including those being created; counted by the pool. */
   assigned = 0;
   readonly startedAt = performance.now();
   /** Resolves with the name of the contract; rejects when the module does not load or has no environment. */
   readonly ready: Promise<string>;
-  /** Why nothing can be asked any more. */
+  /** Set when the isolate is lost: the reason. */
   lost: SessionKilledError | undefined;
-  /** Something did not come back in time: nobody new moves in until it is known why. */
+  /** A call timed out. The isolate gets no new clients until it answers a ping. */
   suspect = false;
-  /** Tells the pool, once. */
+  /** Notifies the pool of the loss, once. */
   onLost: () => void = () => {};
-  /** Tells the pool that an isolate in doubt is well. */
+  /** Notifies the pool that a suspect isolate has answered. */
   onCleared: () => void = () => {};
   readonly #channel: IsolateChannel;
   readonly #options: IsolateOptions;
@@ -80,12 +83,12 @@ export class Isolate {
     return this.#channel.name;
   }
 
-  /** Resolves when the thread or process is gone. */
+  /** Resolves when the thread or process has ended. */
   get gone(): Promise<void> {
     return this.#channel.gone;
   }
 
-  /** @throws SessionKilledError, or what the environment threw. */
+  /** Rejects with SessionKilledError or with the error of the environment. */
   request(client: IsolateClient | undefined, request: IsolateRequest): Promise<unknown> {
     if (this.lost !== undefined) return Promise.reject(this.lost);
     const { method, input, context, signal, limitMs } = request;
@@ -98,7 +101,7 @@ export class Isolate {
       try {
         this.#channel.send(context === undefined ? message : { ...message, context });
       } catch (error) {
-        // Something in it has no form outside of this thread.
+        // The message contains a value that cannot be cloned.
         this.#take(id)?.reject(error);
       }
       const abort = (): void => {
@@ -109,10 +112,10 @@ export class Isolate {
     });
   }
 
-  /** Ends it, in its own way when it is empty: who still lives there by now is not coming back. */
+  /** Ends the isolate: in an orderly way without clients, otherwise by killing it. */
   async end(): Promise<void> {
     this.#ending = true;
-    if (this.clients.size > 0) this.kill("was ended");
+    if (this.clients.size > 0) this.kill("was stopped");
     if (this.lost === undefined) {
       this.#channel.send({ type: "end" });
       const timer = setTimeout(() => this.#channel.kill(), END_LIMIT_MS);
@@ -122,7 +125,7 @@ export class Isolate {
     await this.gone;
   }
 
-  /** Ends it now. */
+  /** Ends the isolate immediately. */
   kill(reason: string): void {
     this.#ending = true;
     this.#lose(reason);
@@ -151,13 +154,13 @@ export class Isolate {
     else setTimeout(() => this.#lose(`did not answer ${method} in time`), TIMEOUT_GRACE_MS).unref();
   }
 
-  /** Keeps an isolate whose event loop still runs; kills one that is stuck, with all its sessions. */
+  /** Kills an isolate whose event loop is blocked, with all its sessions. */
   async #check(): Promise<void> {
     if (this.suspect || this.lost !== undefined) return;
     this.suspect = true;
     let answered = false;
     const timer = afterReading(PING_LIMIT_MS, () => {
-      if (!answered) this.#lose("is stuck");
+      if (!answered) this.#lose("is blocked");
     });
     try {
       await this.request(undefined, { method: "ping" });
@@ -165,7 +168,7 @@ export class Isolate {
       this.suspect = false;
       this.onCleared();
     } catch {
-      // Lost; everybody has been told.
+      // Lost: all clients have been notified.
     } finally {
       clearTimeout(timer);
     }
@@ -202,8 +205,9 @@ export class Isolate {
 }
 
 /**
- * Calls once the time is up and what came in by then was read: after a stall of this process timers run first, and an
- * answer that is there would lose. It may call after clearTimeout: whoever is called looks whether that is still wanted.
+ * Like setTimeout, but handles messages that have arrived first. After this process was blocked, timers run before
+ * pending messages, so an answer that arrived in time would be missed. May call after clearTimeout: callbacks check for
+ * that.
  */
 function afterReading(ms: number, call: () => void): NodeJS.Timeout {
   return setTimeout(() => setImmediate(call), ms);

@@ -12,7 +12,7 @@ import { type Isolate, type IsolateClient, START_LIMIT_MS } from "./isolate.js";
 import type { Created, IsolateToolCall } from "./messages.js";
 import type { IsolatePool } from "./pool.js";
 
-/** How long an environment may take to close; one that has not come back from its last call gets less. */
+/** Time limit for closing an environment; shorter if a call is still running. */
 const CLOSE_LIMIT_MS = 5_000;
 const BUSY_CLOSE_LIMIT_MS = 1_000;
 
@@ -24,7 +24,7 @@ export interface IsolatedEnvironmentOptions {
   stepTimeoutMs: number | undefined;
 }
 
-/** Makes one environment in an isolate of the pool. @throws what the factory threw, SessionKilledError. */
+/** Creates one environment in an isolate of the pool. Rejects with the factory's error or with SessionKilledError. */
 export async function createIsolatedEnvironment(
   pool: IsolatePool,
   { tools, stepTimeoutMs }: IsolatedEnvironmentOptions,
@@ -36,7 +36,7 @@ export async function createIsolatedEnvironment(
     const { has } = (await isolate.request(remote, { method: "create", limitMs })) as Created;
     remote.offer(tools, has);
   } catch (error) {
-    // It may still be made, and is closed then; nobody waits for that.
+    // The isolate may still create it, and then closes it; do not wait for that.
     isolate.request(remote, { method: "close" }).catch(() => {});
     await remote.leave();
     throw error;
@@ -44,14 +44,14 @@ export async function createIsolatedEnvironment(
   return remote;
 }
 
-/** An environment that lives in an isolate, as the session sees it. */
+/** The proxy of an environment that runs in an isolate. */
 export class IsolatedEnvironment implements Environment, IsolateClient {
   readonly number = ++lastNumber;
   tools?: ToolHandlers;
   afterTool?: NonNullable<Environment["afterTool"]>;
   render?: NonNullable<Environment["render"]>;
   actions?: NonNullable<Environment["actions"]>;
-  /** Told once when the environment is gone without having been closed; at once when it already is. */
+  /** Called once when the environment is lost before it was closed; immediately if it already is. */
   #onKilled: ((error: SessionKilledError) => void) | undefined;
   readonly #isolate: Isolate;
   readonly #pool: IsolatePool;
@@ -87,7 +87,7 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
     return (await this.#call({ method: "step", input: action, context, signal })) as Transition;
   }
 
-  /** Lets what the environment has beside its reset and step be called. */
+  /** Adds the tools and optional methods that the environment has. */
   offer(tools: readonly string[], has: Created["has"]): void {
     if (tools.length > 0) this.tools = Object.fromEntries(tools.map((name) => [name, this.#handler(name)]));
     if (tools.length > 0 && has.includes("afterTool")) {
@@ -116,7 +116,7 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
     }
   }
 
-  /** Gives the place in the isolate back. */
+  /** Releases the slot in the isolate. */
   async leave(): Promise<void> {
     if (this.#left) return;
     this.#left = true;
@@ -140,7 +140,7 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
     }
   }
 
-  /** In a shared isolate others may rightly be at work for longer than this one's close. */
+  /** In a shared isolate, calls of other sessions may legitimately delay the close. */
   #closeLimit(): number | undefined {
     if (this.#pool.shared) return this.#stepTimeoutMs;
     return this.#calls > 0 ? BUSY_CLOSE_LIMIT_MS : CLOSE_LIMIT_MS;

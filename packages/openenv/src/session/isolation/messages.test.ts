@@ -16,7 +16,7 @@ test.each<[string, () => unknown, unknown]>([
   ["a code that throws", () => Object.defineProperty(new Error("x"), "code", { get: unreadable }), "x"],
   ["an error without a stack", () => Object.assign(new Error("lonely"), { stack: undefined }), "lonely"],
   ["a proxy that throws", () => new Proxy(new Error(), { get: unreadable, getPrototypeOf: unreadable }), /cannot be/],
-])("what is thrown can be sent: %s", (_, make, text) => {
+])("any thrown value can be sent: %s", (_, make, text) => {
   const sent = unpackError(structuredClone(packError(make())));
   expect(sent).toEqual(text instanceof RegExp ? expect.stringMatching(text) : text);
 });
@@ -24,7 +24,7 @@ test.each<[string, () => unknown, unknown]>([
 test.each<[string, unknown]>([
   ["a function", () => "no text"],
   ["missing", undefined],
-])("an error can be sent whose name is %s", (_, name) => {
+])("an error with the name %s can be sent", (_, name) => {
   const error = Object.assign(new TypeError("unlucky"), { name, code: "OWN" });
   expect(unpackError(structuredClone(packError(error)))).toMatchObject({
     name: "Error",
@@ -33,7 +33,7 @@ test.each<[string, unknown]>([
   });
 });
 
-test("an error of another realm keeps what it says", () => {
+test("an error from another realm keeps its message", () => {
   const error: unknown = runInNewContext("try { nobody.here } catch (error) { error }");
   expect(error).not.toBeInstanceOf(Error);
   expect(unpackError(structuredClone(packError(error)))).toMatchObject({
@@ -42,7 +42,7 @@ test("an error of another realm keeps what it says", () => {
   });
 });
 
-test("what says that a result is wrong is known on the other side", () => {
+test("an InvalidOutputError keeps its class", () => {
   const error = new InvalidOutputError("it contains itself");
   const sent = unpackError(structuredClone(packError(error)));
   expect(sent).toBeInstanceOf(InvalidOutputError);

@@ -1,7 +1,7 @@
 import { InvalidOutputError } from "../../validation/json-safe.js";
 import { toError } from "../failure.js";
 
-/** What an isolated session can be asked. `ping` is for the isolate itself. */
+/** The methods of an isolated session. `ping` is for the isolate itself. */
 export type IsolateMethod =
   | "create"
   | "reset"
@@ -14,9 +14,9 @@ export type IsolateMethod =
   | "actions"
   | "ping";
 
-/** What `create` answers. */
+/** The answer to `create`. */
 export interface Created {
-  /** Which of the methods that an environment need not have it has. */
+  /** The optional methods that the environment has. */
   has: ("afterTool" | "render" | "actions")[];
 }
 
@@ -26,41 +26,41 @@ export interface IsolateToolCall {
   input: unknown;
 }
 
-/** What `step` is told beside the action, but its signal. */
+/** The context of `step`, without its signal. */
 export interface IsolateContext {
   metadata: Readonly<Record<string, unknown>>;
   timeoutMs: number | undefined;
   requestId: string | undefined;
 }
 
-/** To the isolate. Every request is answered once; `abort` names the request whose signal aborts. */
+/** Messages to the isolate. Every request has one answer; `abort` aborts the signal of a request. */
 export type ToIsolate =
   | { type: "request"; id: number; session: number; method: IsolateMethod; input?: unknown; context?: IsolateContext }
   | { type: "abort"; id: number; reason: string }
   | { type: "end" };
 
-/** From the isolate: first `ready` or `unusable`, then answers. */
+/** Messages from the isolate: first `ready` or `unusable`, then answers. */
 export type FromIsolate =
   | { type: "ready"; contract: string }
   | { type: "unusable"; error: PackedError }
   | { type: "answer"; id: number; value: unknown }
   | { type: "failure"; id: number; error: PackedError };
 
-/** An error without its class, which does not cross. */
+/** An error without its class, which cannot be cloned. */
 export type PackedError =
   | { name: string; message: string; stack: string; more: ErrorMembers; cause: PackedError | undefined }
   | { thrown: string };
 
-/** What tells errors apart that are otherwise alike. */
+/** Members that distinguish errors of the same class. */
 interface ErrorMembers {
   code?: string;
   errorType?: string;
 }
 
-/** More causes than these of one error stay behind. */
+/** Maximum number of nested causes that are sent. */
 const MAX_CAUSES = 4;
 
-/** Never throws, and gives what crosses: anything can be thrown, also what throws when it is looked at. */
+/** Converts any thrown value to a cloneable object. Never throws, even if members of the value throw. */
 export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   const readable = toError(error);
   if (readable !== error) return { thrown: readable.message };
@@ -78,8 +78,8 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
 }
 
 /**
- * What was thrown in the isolate: an Error with the same name, message, stack, code, type and cause, or the text of what was none.
- * Our own that says what is wrong with a result is itself again, because clients are told what it says.
+ * The value thrown in the isolate: an Error with the same name, message, stack, code, type and cause, or the text of a
+ * value that is not an Error. InvalidOutputError keeps its class, because its message is sent to clients.
  */
 export function unpackError(packed: PackedError): unknown {
   if ("thrown" in packed) return packed.thrown;

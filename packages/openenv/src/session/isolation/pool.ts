@@ -1,12 +1,12 @@
 import type { Isolate } from "./isolate.js";
 
-/** Where sessions get the thread or process that their environment lives in. */
+/** Assigns sessions to isolates. */
 export interface IsolatePool {
   /** Sessions may share an isolate. */
   readonly shared: boolean;
   /** Rejects when no isolate can be started. */
   acquire(): Promise<Isolate>;
-  /** A client has left. Resolves when nothing of it is left. */
+  /** Releases a client's slot. Resolves when everything is cleaned up. */
   release(isolate: Isolate): Promise<void>;
   /** Ends all isolates. */
   close(): Promise<void>;

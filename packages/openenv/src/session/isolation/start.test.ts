@@ -32,14 +32,14 @@ test.each<[string, string, RegExp, ServeOptions?]>([
   ["without an environment", "export const other = 1;", /exports no environment/],
   ["that throws", 'throw new Error("no licence");', /no licence/],
   ["that throws in a process", 'throw new Error("no licence");', /no licence/, PROCESSES],
-  ["with another environment", environmentModule("two_env"), /"two_env", but "one_env" is served/],
+  ["with another environment", environmentModule("two_env"), /"two_env", but the server serves "one_env"/],
   [
     "that serves by itself",
     `import { serve } from "openenv-ts/server"; ${environmentModule("one_env")} await serve(environment, { port: 0 });`,
-    /must not serve/,
+    /must not call serve\(\)/,
   ],
-  ["that ends its thread", "process.exit(3);", /ended with exit code 3/],
-  ["that ends its process", "process.exit(3);", /ended with exit code 3/, PROCESSES],
+  ["that ends its thread", "process.exit(3);", /exited with code 3/],
+  ["that ends its process", "process.exit(3);", /exited with code 3/, PROCESSES],
 ])("a module %s stops the start", async (_, text, message, options) => {
   await expect(serveWith(text, options)).rejects.toMatchObject({
     code: "INVALID_CONFIG",

@@ -2,13 +2,13 @@ import { MAX_OUTPUT_DEPTH } from "../../protocol/codec/json.js";
 import { InvalidOutputError } from "../../validation/json-safe.js";
 
 /**
- * The value as it can go to another thread: class instances with `toJSON` become what it gives, because their methods would
- * stay behind. The caller's value is never changed.
- * @throws InvalidOutputError for what is far deeper than any answer may be.
+ * Converts a value for structured cloning: class instances with `toJSON` become its result, because methods cannot be
+ * cloned. The caller's value is never changed.
+ * @throws InvalidOutputError when the value is nested far deeper than an answer may be.
  */
 export function toCloneable(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (depth > DEEPEST) throw new InvalidOutputError(`nested deeper than ${DEEPEST} levels, or it contains itself`);
+  if (depth > DEEPEST) throw new InvalidOutputError(`nested deeper than ${DEEPEST} levels or contains itself`);
   if (Array.isArray(value)) {
     let copy: unknown[] | undefined;
     for (let i = 0; i < value.length; i++) {
@@ -32,7 +32,7 @@ export function toCloneable(value: unknown, depth = 0): unknown {
   return copy ?? value;
 }
 
-/** What is less deep and still too deep is refused by who writes the answer, and can say where it is. */
+/** Values between MAX_OUTPUT_DEPTH and this limit are rejected later, by validation, with the path in the message. */
 const DEEPEST = 2 * MAX_OUTPUT_DEPTH;
 
 function isLiteral(value: object): boolean {
@@ -40,7 +40,7 @@ function isLiteral(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Crosses as it is. */
+/** True for instances that structured cloning supports. */
 function isNative(value: object): boolean {
   return value instanceof Date || Buffer.isBuffer(value);
 }

@@ -15,8 +15,9 @@ export interface InProcessOptions {
 }
 
 /**
- * A session without a socket, through the same reading, dispatch and writing as one with: what passes here passes there.
- * @throws RemoteError FACTORY_ERROR, with what the factory threw as its cause.
+ * Creates a session without a socket. Messages are parsed, dispatched and serialised as on a socket, with the same
+ * result.
+ * @throws RemoteError FACTORY_ERROR, with the factory's error as cause.
  */
 export async function createInProcessTransport(
   definition: EnvironmentDefinition,
@@ -38,7 +39,8 @@ export async function createInProcessTransport(
     async request(message: JsonObject): Promise<ReceivedMessage> {
       if (session.state !== "ready") throw new ConnectionError("SESSION_LOST", "the session has ended; call reset");
       const frame = parseMessage(renderRequest(message));
-      if (frame.type === "close") throw new ConnectionError("PROTOCOL_ERROR", "close() ends a session in process");
+      if (frame.type === "close")
+        throw new ConnectionError("PROTOCOL_ERROR", "use close() to end a session in process");
       const reply = await answer(frame);
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
       return { ...received, openenv: { extensions: timing ? ["warnings", "timing"] : ["warnings"] } };

@@ -7,7 +7,7 @@ CYCLE.self = CYCLE;
 
 test.each<[string, unknown, number]>([
   ["more bytes than the limit", "ö".repeat(30), 64],
-  ["half a character", "\ud800", 1_000],
+  ["a lone surrogate", "\ud800", 1_000],
   ["a cycle", CYCLE, 1_000],
   ["a bigint", 1n, 1_000],
 ])("%s: each transport says that the answer cannot be sent", (_what, value, maxBytes) => {

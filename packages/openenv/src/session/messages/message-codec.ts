@@ -5,12 +5,12 @@ import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { extraField, MAX_ISSUES, missingField, notAnObject } from "../../validation/errors/issues.js";
 
-/** The type of the issue that answers a {@link TooManyItemsError}. */
+/** The issue type for a {@link TooManyItemsError}. */
 export const TOO_MANY_ITEMS = "too_many_items";
 
 export type ErrorMessage = Extract<ServerMessage, { type: "error" }>;
 
-/** Reads one text frame of `/ws`: the message, or the error that answers it. Never throws. */
+/** Parses one text frame of `/ws`. Returns the message or an error message for the client. Never throws. */
 export function parseMessage(text: string): ClientMessage | ErrorMessage {
   try {
     return checkMessage(parseJson(text));
@@ -36,7 +36,7 @@ export function errorMessage(code: WireCode, message: string, more: Partial<Erro
 }
 
 export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
-  // Stock clients show the message alone: the first fault is told in it.
+  // Python clients show only the message, so it includes the first error.
   const [first] = errors;
   const where = first === undefined || first.loc.length === 0 ? "" : `${first.loc.join(".")}: `;
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
@@ -44,16 +44,16 @@ export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
   return errorMessage("VALIDATION_ERROR", message, { errors });
 }
 
-/** Which types have `data`, and whether it must be there. */
+/** Which message types have `data`, and whether it is required. */
 const DATA_RULES = { reset: "optional", step: "required", mcp: "required", state: "none", close: "none" } as const;
 
-/** The message of a frame that has been parsed, or the error that answers it. */
+/** Validates a parsed frame. Returns the message or an error message for the client. */
 export function checkMessage(frame: unknown): ClientMessage | ErrorMessage {
   if (!isObject(frame)) return invalidMessage([notAnObject([], frame)]);
   const { type, data } = frame;
   if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
     const known = Object.keys(DATA_RULES).join(", ");
-    return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${show(type)}; known are ${known}`);
+    return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${show(type)}; known types are ${known}`);
   }
   const rule = DATA_RULES[type as keyof typeof DATA_RULES];
   const hasData = "data" in frame;
@@ -73,15 +73,15 @@ export function checkMessage(frame: unknown): ClientMessage | ErrorMessage {
   return issues === undefined ? (frame as unknown as ClientMessage) : invalidMessage(issues);
 }
 
-/** Never by String(): an object can bring a toString of its own. */
+/** Does not use String(), because an object can have its own toString. */
 function show(value: unknown): string {
   return value === undefined ? "none" : JSON.stringify(briefInput(value));
 }
 
-/** An answer that cannot be written: it is too large, or holds what JSON or UTF-8 has no form for. */
+/** An answer cannot be sent: it is too large or contains values without a form in JSON or UTF-8. */
 export class SerializationError extends Error {}
 
-/** The text of an answer; one that cannot be written is answered with the reason, and the session goes on. */
+/** Serialises an answer. If that fails, returns an error message with the reason, and the session continues. */
 export function renderReply(reply: ServerMessage | object, maxBytes: number): string {
   try {
     return serializeReply(reply, maxBytes);
@@ -90,12 +90,12 @@ export function renderReply(reply: ServerMessage | object, maxBytes: number): st
   }
 }
 
-/** What a peer is told instead. */
+/** The message for the peer when its answer cannot be sent. */
 export function serializationFailure(error: unknown): string {
   return `the answer cannot be sent: ${(error as Error).message}`;
 }
 
-/** @throws SerializationError with the reason; each transport has its own way to tell. */
+/** @throws SerializationError with the reason, which each transport reports in its own format. */
 export function serializeReply(reply: object, maxBytes: number): string {
   let text: string;
   try {
@@ -103,7 +103,7 @@ export function serializeReply(reply: object, maxBytes: number): string {
   } catch (error) {
     throw new SerializationError((error as Error).message, { cause: error });
   }
-  // UTF-8 takes at most three bytes for each UTF-16 unit: short texts need no count.
+  // UTF-8 needs at most three bytes per UTF-16 code unit, so short texts need no count.
   if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
     throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
   }

@@ -20,25 +20,25 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import { serializationFailure, serializeReply } from "./message-codec.js";
 
 const MAX_ECHO = 100;
-/** The answer to a peer without the token that would end what an orchestrator has opened. */
+/** The error for a peer without the orchestrator's token that tries to end a session of the orchestrator. */
 export const OF_ORCHESTRATOR =
-  "This session is the orchestrator's: only a request with OPENENV_ORCHESTRATOR_TOKEN as bearer token may end it";
+  "The session belongs to the orchestrator: end it with OPENENV_ORCHESTRATOR_TOKEN as bearer token";
 
-/** Where a request came in. `own` is the session of the socket; over HTTP a session is named in `params`. */
+/** The origin of a request. `own` is the session of the socket; HTTP requests name a session in `params`. */
 export interface RpcContext {
   runtime: Runtime;
   sessions: Sessions | undefined;
   own?: Session;
-  /** The peer that sent the request carries the orchestrator's token. */
+  /** The peer has the orchestrator's token. */
   orchestrator?: boolean | undefined;
-  /** Registers how a call is cancelled when its client leaves. */
+  /** Registers a function that cancels a call when the client disconnects. */
   onDisconnect?: SessionCallOptions["onDisconnect"];
 }
 
 /** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
 export async function answerRpc(value: unknown, context: RpcContext): Promise<RpcResponse> {
   try {
-    if (!isObject(value)) throw new RpcError(RPC_ERRORS.parse, "Parse error: a request is one JSON object");
+    if (!isObject(value)) throw new RpcError(RPC_ERRORS.parse, "Parse error: a request must be one JSON object");
     const request = parseRpcRequest(value);
     const call = METHODS.get(request.method);
     if (call === undefined) {
@@ -56,7 +56,7 @@ export async function answerMcp(request: unknown, context: RpcContext): Promise<
   return { type: "mcp", data: { ...(await answerRpc(request, context)) } };
 }
 
-/** The text of a response; a result that cannot be written is an internal error of the same request. */
+/** Serialises a response. A result that cannot be serialised becomes an internal error of the same request. */
 export function renderRpc(response: RpcResponse, maxBytes: number): string {
   try {
     return serializeReply(response, maxBytes);
@@ -65,11 +65,11 @@ export function renderRpc(response: RpcResponse, maxBytes: number): string {
   }
 }
 
-/** What a refused session means in JSON-RPC. */
-export function rejectionToRpc(refusal: SessionRejectedError): RpcError {
-  const { active_sessions, max_sessions, factory_name, code } = refusal.data;
+/** The JSON-RPC error for a rejected session. */
+export function rejectionToRpc(rejection: SessionRejectedError): RpcError {
+  const { active_sessions, max_sessions, factory_name, code } = rejection.data;
   const data = code === "FACTORY_ERROR" ? { factory_name } : { active_sessions, max_sessions };
-  return new RpcError(RPC_ERRORS.server, refusal.message, data);
+  return new RpcError(RPC_ERRORS.server, rejection.message, data);
 }
 
 type Method = (params: JsonObject, context: RpcContext) => unknown;
@@ -92,28 +92,28 @@ function requireTools({ runtime }: RpcContext): ToolSet {
   return runtime.tools;
 }
 
-/** In the session of the socket or the named one; without either in an environment of this call alone. */
+/** Calls a tool in the session of the socket or the named session; otherwise in an environment for this call only. */
 async function callNamedTool(params: JsonObject, context: RpcContext): Promise<ToolResult> {
   const named = namedSession(params, context);
   requireTools(context);
   const { name, arguments: given } = params;
-  if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a text');
+  if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a string');
   if (given !== undefined && given !== null && !isObject(given)) {
     throw toolFailure({ error_type: "invalid_args", message: 'Invalid params: "arguments" must be an object' });
   }
-  // Only a client in the same process has no sessions, and it has one of its own.
+  // Only a client in process has no `sessions`, and it always has its own session.
   const place = named ?? (context.sessions as Sessions);
   const { result, error } = await place.callTool({ name, given: given ?? {} }, { onDisconnect: context.onDisconnect });
   if (result !== null) return result;
   throw toolFailure(error);
 }
 
-/** The code is the reference's for all of them; `data` says which it was. */
+/** The Python package has one code for all failures of tools; `data` has the type. */
 function toolFailure({ error_type, message }: ToolErrorBody): RpcError {
   return new RpcError(RPC_ERRORS.internal, message, { error_type });
 }
 
-/** The session of the socket, or the one that the request names. */
+/** The session of the socket, or the session that the request names. */
 function namedSession(params: JsonObject, context: RpcContext): Session | undefined {
   if (context.own !== undefined) return context.own;
   return params["session_id"] === undefined ? undefined : findSession(params["session_id"], context);
@@ -124,7 +124,7 @@ async function createSession({ own, sessions, orchestrator = false }: RpcContext
     sessions?.named.add(own);
     return own.id;
   }
-  if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "Sessions cannot be created here");
+  if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
   const session = await sessions.openNamed({ client: "mcp", orchestrator });
   return session.id;
 }
@@ -134,14 +134,14 @@ function closeSession(id: unknown, context: RpcContext): object {
   if (context.own !== undefined && id === context.own.id) {
     throw new RpcError(
       RPC_ERRORS.invalidRequest,
-      "The session of this socket ends with the socket: close that instead",
+      "The session of a socket ends with the socket: close the socket instead",
     );
   }
   const session = findSession(id, context);
   if (session.ownedByOrchestrator && context.orchestrator !== true) {
     throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
   }
-  const closed = context.sessions?.release(session, "closed by its holder");
+  const closed = context.sessions?.release(session, "closed by its client");
   return closed ? { session_id: id, closed } : { session_id: id, closed: false, closing: true };
 }
 
@@ -151,7 +151,7 @@ function findSession(id: unknown, { sessions }: RpcContext): Session {
   return session;
 }
 
-/** Never by String(): an object can bring a toString of its own. */
+/** Does not use String(), because an object can have its own toString. */
 function show(id: unknown): string {
   return clip(JSON.stringify(briefInput(id)), MAX_ECHO);
 }

@@ -1,7 +1,7 @@
 import type { ServerCapacityStatus } from "../../protocol/http.js";
 import type { WorkerLoad } from "./cluster.js";
 
-/** What one server, or several behind one address, can hold together. A session that may end to make room takes none. */
+/** The capacity of one server or a whole cluster. Sessions that may end to make room count as available. */
 export function totalCapacity(
   loads: readonly Pick<WorkerLoad, "active" | "unclaimed" | "max">[],
 ): ServerCapacityStatus {

@@ -4,47 +4,47 @@ import type { SchemaBody, SessionInfo } from "../../protocol/http.js";
 import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ClusterReport, WorkerReport } from "../statistics/worker-report.js";
 
-/** How full one server is. */
+/** The load of one server. */
 export interface WorkerLoad {
-  /** Sessions that are open. */
+  /** Open sessions. */
   active: number;
-  /** Of these, those that may end now to make room: their clients have not used them yet, or not for a long time. */
+  /** Open sessions that may end now to make room, because their clients have never used them or not for a long time. */
   unclaimed: number;
   max: number;
-  /** Peers that wait for a session. */
+  /** Peers waiting for a session. */
   waiting: number;
-  /** Peers that may wait at most. */
+  /** Maximum number of waiting peers. */
   queueSize: number;
 }
 
-/** What a server says about itself to the supervisor, which does not load the environment. */
+/** What a server reports to the supervisor, which does not load the environment. */
 export interface ServerAbout {
   name: string;
   version: string;
   schemas: SchemaBody;
-  /** There is a page at `/web/`. */
+  /** The server has a page at `/web/`. */
   webInterface: boolean;
 }
 
-/** What the others of a cluster use of a server. */
+/** The interface of a server for the other workers of its cluster. */
 export interface ClusterServer {
   readonly about: ServerAbout;
   load(): WorkerLoad;
   list(): SessionInfo[];
-  /** With the sessions of the query. */
+  /** The worker's report, with the sessions that match the query. */
   report(query: SessionQuery): Promise<WorkerReport>;
-  /** Takes an upgrade that another one passed on; it is not passed on again, but refused when there is no room. */
+  /** Handles an upgrade from another worker. Rejects it at capacity, without passing it on again. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Answers a request that another one forwarded; it is not forwarded again. */
+  /** Handles a request from another worker, without forwarding it again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Sessions that are used or waited for. */
+  /** Number of sessions in use, and of peers waiting for one. */
   inUse(): number;
-  /** Says that it wants no more sessions, and goes on. */
+  /** Reports at `/readyz` that it wants no new sessions, but keeps running. */
   drain(): void;
-  /** Takes no more connections, and closes when its last session has ended, or the time is up. */
+  /** Accepts no more connections, and closes after its last session or after the time limit. */
   retire(limitMs: number): Promise<void>;
   pause(paused: boolean): void;
-  /** Reads the tokens again that are in files. */
+  /** Reads tokens from their files again. */
   rereadTokens(): void;
   close(): Promise<void>;
 }
@@ -53,38 +53,38 @@ export interface ForwardedRequest {
   request: IncomingMessage;
   response: ServerResponse;
   body: string;
-  /** It names a session that lives there; otherwise it goes there for the room. */
+  /** The request names a session of the other worker; otherwise it is forwarded because that worker has capacity. */
   named: boolean;
 }
 
-/** Several servers behind one address, as one of them sees it. A lone server has none. */
+/** The cluster from the point of view of one worker. A single server has none. */
 export interface Cluster {
-  /** Stands before the ids of this one's sessions, so that the others know whose they are. */
+  /** Prefix of this worker's session ids, so that the others can find the owner of a session. */
   readonly idPrefix: string;
-  /** Which of them this one is. */
+  /** The number of this worker. */
   readonly number: number;
-  /** Listens on the shared port of the host; resolves with the port. */
+  /** Listens on the shared port; resolves with the port. */
   listen(server: Server, host: string): Promise<number>;
-  /** Called once, when the server listens. */
+  /** Called once when the server listens. */
   join(server: ClusterServer): Promise<void>;
-  /** The load of one has changed. */
+  /** Reports a changed load. */
   changed(): void;
-  /** How full each of them is. */
+  /** The load of each worker. */
   loads(): WorkerLoad[];
-  /** The sessions of all together. */
+  /** The sessions of all workers. */
   sessions(): Promise<SessionInfo[]>;
-  /** Stops all from opening sessions, or lets them again; also those that are started later. */
+  /** Pauses or resumes opening sessions on all workers, including workers that start later. */
   pause(paused: boolean): Promise<void>;
-  /** The reports of all, each with the sessions of the query, and those that do not answer. */
+  /** The reports of all workers with the sessions that match the query, and the workers that do not answer. */
   reports(query: SessionQuery): Promise<ClusterReport>;
-  /** The other one that a named session lives on; undefined when it is this one's or nobody's. */
+  /** The other worker that owns a named session; undefined when this worker owns it or it is unknown. */
   ownerOf(sessionId: string): number | undefined;
-  /** Another one that has room for a session when this one has none. */
+  /** Another worker with capacity for a session when this worker has none. */
   withRoom(): number | undefined;
-  /** Whether a socket's new session is better opened elsewhere. */
+  /** Whether another worker should open the session of a new socket. */
   shouldHandOff(): boolean;
-  /** Gives the socket away: to the owner, or to whoever has most room. */
+  /** Passes the socket to the owner, or to the worker with the most capacity. */
   handOff(upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void;
-  /** Has another one answer the request, whose body has been read. */
+  /** Forwards the request, whose body has been read, to another worker. */
   forward(owner: number, request: ForwardedRequest): void;
 }

@@ -2,20 +2,20 @@ import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { FIRST_USE_MS } from "./unclaimed.js";
 
-/** Ids of sessions that made room, for which the reason is kept. */
+/** Maximum number of ended sessions whose reason is kept. */
 const MOST_REASONS = 1000;
 
-/** The sessions that can be named from outside; a socket's own session is known to its socket alone. */
+/** The sessions that requests can name. Other sessions are known only to their socket. */
 export class NamedSessions {
   readonly #byId = new Map<string, Session>();
   readonly #reasons = new Map<string, string>();
 
-  /** Lets requests name the session by its id; one that has ended already is not named any more. */
+  /** Lets requests name the session by its id, unless it has already ended. */
   add(session: Session): void {
     if (!session.ended) this.#byId.set(session.id, session);
   }
 
-  /** Why a session is about to end, for a request that names it afterwards. */
+  /** Stores why a session ends, for later requests that name it. */
   remember({ id }: Session, reason: string): void {
     if (!this.#byId.has(id)) return;
     this.#reasons.set(id, reason);
@@ -23,7 +23,7 @@ export class NamedSessions {
     if (this.#reasons.size > MOST_REASONS && first !== undefined) this.#reasons.delete(first);
   }
 
-  /** What to say of an id that names no session. */
+  /** The error message for an unknown id. */
   describeMissing(id: string): string {
     const reason = this.#reasons.get(id);
     const shown = `"${id.slice(0, 100)}"`;
@@ -36,7 +36,7 @@ export class NamedSessions {
     this.#byId.delete(session.id);
   }
 
-  /** From now on it counts as in use. */
+  /** Finds a session and marks it as in use. */
   find(id: string): Session | undefined {
     const session = this.#byId.get(id);
     if (session === undefined) return undefined;
@@ -45,7 +45,10 @@ export class NamedSessions {
     return session;
   }
 
-  /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open or has a socket already. */
+  /**
+   * The session that a socket names. @throws SessionRejectedError (SESSION_ERROR) when it is not open or already
+   * attached.
+   */
   findUnattached(id: string): Session {
     const session = this.find(id);
     if (session === undefined) throw reject(this.describeMissing(id));
@@ -54,7 +57,9 @@ export class NamedSessions {
     return session;
   }
 
-  /** Those without a socket whose time is up. Work in flight and connected peers are never among them. */
+  /**
+   * Sessions without a socket that have timed out. Sessions with a call in flight or a connected peer never time out.
+   */
   overdue(now: number, timeoutMs: number): Session[] {
     return [...this.#byId.values()].filter(({ attached, peer, busy, lastActivityAt }) => {
       const limit = peer?.silent ? Math.min(timeoutMs, FIRST_USE_MS) : timeoutMs;

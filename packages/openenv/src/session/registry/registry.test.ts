@@ -4,7 +4,7 @@ import { Registry } from "./registry.js";
 const item = (name: string) => ({ name, index: -1 });
 
 describe("a registry", () => {
-  test("forgets what was removed and keeps the rest, in any order", () => {
+  test("removes items in any order and keeps the others", () => {
     const registry = new Registry<{ name: string; index: number }>();
     const items = ["a", "b", "c", "d", "e"].map(item);
     for (const each of items) registry.add(each);
@@ -13,7 +13,7 @@ describe("a registry", () => {
     expect(registry.size).toBe(2);
   });
 
-  test("says when an item is not in it", () => {
+  test("returns false for an item that it does not contain", () => {
     const registry = new Registry<{ name: string; index: number }>();
     const [a, b] = [item("a"), item("b")];
     registry.add(a);
@@ -22,7 +22,7 @@ describe("a registry", () => {
     expect(registry.remove(a)).toBe(false);
   });
 
-  test("can lose items while it is walked", () => {
+  test("allows removing items during iteration", () => {
     const registry = new Registry<{ name: string; index: number }>();
     for (const name of ["a", "b", "c"]) registry.add(item(name));
     for (const each of registry) registry.remove(each);

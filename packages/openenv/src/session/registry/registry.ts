@@ -1,12 +1,12 @@
-/** Something a {@link Registry} holds; `slot` is the registry's own. */
+/** An item of a {@link Registry}, which sets its `index`. */
 export interface Registered {
   index: number;
 }
 
 /**
- * A set of objects that come and go by the thousand: add, remove and count in constant time, in a dense array. A `Set`
- * of them would leave its outgrown tables behind in the old generation, each keeping what it held alive until a full
- * collection (measured: three times the memory promoted per session).
+ * A set for thousands of short-lived objects: add, remove and count in constant time, in a dense array. A `Set` leaves
+ * outgrown hash tables in the old generation, which keep their items alive until a full garbage collection (measured:
+ * three times the promoted memory per session).
  */
 export class Registry<T extends Registered> implements Iterable<T> {
   readonly #items: T[] = [];
@@ -20,7 +20,7 @@ export class Registry<T extends Registered> implements Iterable<T> {
     this.#items.push(item);
   }
 
-  /** False when it was not there. */
+  /** Returns false when the item was not in the registry. */
   remove(item: T): boolean {
     const { index } = item;
     if (this.#items[index] !== item) return false;
@@ -33,7 +33,7 @@ export class Registry<T extends Registered> implements Iterable<T> {
     return true;
   }
 
-  /** A copy, so that items may be removed on the way. */
+  /** Iterates over a copy, so that items may be removed during iteration. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.#items.values()].values();
   }

@@ -12,7 +12,7 @@ const { start, open } = useServers();
 const RESET = { type: "reset" };
 
 describe("a server with a queue", () => {
-  test("serves a burst of twice its capacity: everyone gets a session, in the order in which they came", async () => {
+  test("serves a burst of twice its capacity in the order of arrival", async () => {
     const server = await start({ maxConcurrentEnvs: 10, queueSize: 10 });
     const sockets = [];
     for (let i = 0; i < 20; i++) sockets.push(await open(server));
@@ -21,13 +21,13 @@ describe("a server with a queue", () => {
     for (const [nth, socket] of sockets.entries()) {
       socket.send({ type: "close" });
       await socket.closed;
-      // One slot is free now: if another client had it, this answer would not come.
+      // One slot is free now. If another client had taken it, this call would not be answered.
       if (nth < 10) expect(await answers[nth + 10]).toMatchObject({ type: "observation" });
     }
     await waitFor(() => server.capacity().active_sessions === 0);
   });
 
-  test("refuses at once when the queue is full, and after the time when no turn came", async () => {
+  test("rejects at once when the queue is full, and after the timeout otherwise", async () => {
     const server = await start({ maxConcurrentEnvs: 1, queueSize: 1, queueTimeout: 0.2 });
     await (await open(server)).ask(RESET);
     const waiting = await open(server);
@@ -38,7 +38,7 @@ describe("a server with a queue", () => {
     expect((await waiting.closed).code).toBe(1000);
   });
 
-  test("gives the place of one that leaves to the next", async () => {
+  test("moves the next client up when one leaves", async () => {
     const counter = defineCounter();
     const server = await start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 1 }, counter);
     const first = await open(server);
@@ -54,7 +54,7 @@ describe("a server with a queue", () => {
     expect(counter.log.created).toBe(2);
   });
 
-  test("tells a page its place whenever that changes, and others nothing but answers", async () => {
+  test("reports its position to a page whenever it changes, and sends only answers to other clients", async () => {
     const server = await start({ maxConcurrentEnvs: 1, queueSize: 4 });
     const first = await open(server);
     await first.ask(RESET);
@@ -74,7 +74,7 @@ describe("a server with a queue", () => {
     expect(await last.ask(RESET)).toMatchObject({ type: "observation", openenv: { extensions: ["view"] } });
   });
 
-  test("gives a session that was opened over HTTP to one that came during its first reset", async () => {
+  test("ends an unclaimed HTTP session for a client that arrived during its first reset", async () => {
     let finish = (): void => {};
     let resets = 0;
     const observe = () => ({ observation: { count: 0 } });
@@ -95,7 +95,7 @@ describe("a server with a queue", () => {
     expect(server.capacity().active_sessions).toBe(1);
   });
 
-  test("refuses all of a long line when the factory fails at once, and serves the next", async () => {
+  test("rejects all waiting clients when the factory fails, and serves the next", async () => {
     const counter = defineCounter();
     let isBroken = false;
     const environment: typeof counter.environment = {
@@ -120,7 +120,7 @@ describe("a server with a queue", () => {
     expect(sessions.load()).toMatchObject({ active: 1, waiting: 0 });
   }, 120_000);
 
-  test("tells those that wait when it stops", async () => {
+  test("notifies waiting clients when it stops", async () => {
     const server = await start({ maxConcurrentEnvs: 1, queueSize: 5 });
     await (await open(server)).ask(RESET);
     const waiting = await open(server);

@@ -1,30 +1,30 @@
-/** Whoever waits, known by its identity; it may leave before its turn comes. */
+/** A waiting peer, identified by the object; it may leave before its turn. */
 export type Waiter = object & {
-  /** Is told its place in the line whenever that changes: 1 for the next, 0 when its turn has come. */
+  /** Called with the position in the queue whenever it changes: 1 for the next, 0 when it is its turn. */
   queued?: ((place: number) => void) | undefined;
 };
 
 interface QueueEntry<T> {
   waiter: Waiter;
-  /** Gives it what it waits for; throws or rejects when that cannot be made. */
+  /** Creates the session for the peer; may throw or reject. */
   admit: () => T | Promise<T>;
   resolve(value: T | Promise<T>): void;
   reject(error: unknown): void;
   timer: NodeJS.Timeout;
-  /** The place that it knows of. */
+  /** The last reported position. */
   lastReported: number;
 }
 
-/** Moves are told together: a long line is walked a few times a second at most. */
+/** Positions are reported in batches, at most a few times per second. */
 const REPORT_MS = 250;
 
-/** Those that wait for their turn: first come, first served. A place is freed by a turn, by leaving, or by time. */
+/** A FIFO queue of peers. An entry leaves the queue with its turn, by leaving, or by timeout. */
 export class SessionQueue<T> {
   readonly #limit: number;
   readonly #timeoutMs: number;
   readonly #entries = new Map<Waiter, QueueEntry<T>>();
   #reporting: NodeJS.Timeout | undefined;
-  /** Those in the line that want to know their place. */
+  /** Number of waiting peers with a `queued` callback. */
   #observers = 0;
 
   constructor(limit: number, timeoutMs: number) {
@@ -40,7 +40,7 @@ export class SessionQueue<T> {
     return this.#entries.size >= this.#limit;
   }
 
-  /** For a line that is not full. Rejects with `refusal` when the time is up. */
+  /** Joins the queue, which must not be full. Rejects with `rejection` after the timeout. */
   join(waiter: Waiter, admit: () => T | Promise<T>, rejection: Error): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -55,16 +55,16 @@ export class SessionQueue<T> {
     });
   }
 
-  leave(applicant: Waiter): void {
-    const place = this.#entries.get(applicant);
-    if (place === undefined) return;
-    clearTimeout(place.timer);
-    this.#entries.delete(applicant);
-    if (applicant.queued !== undefined) this.#observers--;
+  leave(waiter: Waiter): void {
+    const entry = this.#entries.get(waiter);
+    if (entry === undefined) return;
+    clearTimeout(entry.timer);
+    this.#entries.delete(waiter);
+    if (waiter.queued !== undefined) this.#observers--;
     if (this.#observers > 0) this.#reporting ??= setTimeout(() => this.#report(), REPORT_MS).unref();
   }
 
-  /** The first in the line has its turn. */
+  /** Admits the first in the queue. */
   next(): void {
     const [first] = this.#entries.values();
     if (first === undefined) return;
@@ -77,21 +77,21 @@ export class SessionQueue<T> {
     }
   }
 
-  clear(refusal: Error): void {
+  clear(rejection: Error): void {
     for (const { waiter, reject } of [...this.#entries.values()]) {
       this.leave(waiter);
-      reject(refusal);
+      reject(rejection);
     }
   }
 
   #report(): void {
     this.#reporting = undefined;
     let number = 0;
-    for (const place of this.#entries.values()) {
+    for (const entry of this.#entries.values()) {
       number++;
-      if (place.lastReported === number) continue;
-      place.lastReported = number;
-      place.waiter.queued?.(number);
+      if (entry.lastReported === number) continue;
+      entry.lastReported = number;
+      entry.waiter.queued?.(number);
     }
   }
 }

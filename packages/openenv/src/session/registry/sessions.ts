@@ -22,28 +22,28 @@ import { Unclaimed } from "./unclaimed.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
-  /** Milliseconds without a request after which a session without a socket ends; null for never. */
+  /** Milliseconds without a request after which a session without a socket ends; null for no timeout. */
   sessionTimeoutMs: number | null;
-  /** How many peers may wait for a session when all are taken; default 0. */
+  /** How many peers may wait for a session at capacity; default 0. */
   queueSize?: number;
-  /** Milliseconds after which one that waits is refused. */
+  /** Milliseconds after which a waiting peer is rejected. */
   queueTimeoutMs?: number;
-  /** The other servers behind the same address, which count in what is told of the capacity. */
+  /** The cluster of this server, whose workers all count for the reported capacity. */
   cluster?: Cluster | undefined;
 }
 
-/** Has clients that watch sessions and play in none. */
+/** Tracks clients that watch sessions without using them. */
 export interface SessionObserver {
-  /** A session that is watched does not end to make room. */
+  /** A watched session does not end to make room. */
   isWatching(session: Session): boolean;
-  /** The session has ended. */
+  /** Called when a session has ended. */
   ended(session: Session, reason: string): void;
 }
 
-/** Environments made for a single request live beside the capacity, as in the reference, but not without bound. */
+/** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
 const SPARE_EPHEMERAL_SESSIONS = 64;
 
-/** All sessions of one server: capacity as one number, each slot freed exactly once, on every path. */
+/** All sessions of one server. Every path frees a slot exactly once. */
 export class Sessions {
   readonly named = new NamedSessions();
   observer: SessionObserver | undefined;
@@ -52,11 +52,11 @@ export class Sessions {
   readonly #live = new Registry<Session>();
   readonly #unclaimed = new Unclaimed((session) => this.observer?.isWatching(session) === true);
   readonly #queue: SessionQueue<Session>;
-  /** Sessions whose environment is still being made. */
+  /** Sessions whose environment is being created. */
   readonly #making = new Map<Waiter, Session>();
-  /** Environments that take their time to close. */
+  /** Environments that are closing. */
   readonly #closing = new Set<Promise<void>>();
-  /** Those of one request each. */
+  /** Sessions of a single request each. */
   readonly #ephemeral = new Set<Session>();
   #rejectsNew = false;
   #paused = false;
@@ -68,7 +68,7 @@ export class Sessions {
     this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
 
-  /** How full this server is, by itself. */
+  /** The load of this server alone. */
   load(): WorkerLoad {
     const { maxConcurrentEnvs: max, queueSize: places = 0 } = this.#options;
     return {
@@ -80,12 +80,12 @@ export class Sessions {
     };
   }
 
-  /** Sessions that are used or waited for; one that nobody continued for a while after an HTTP reset is not. */
+  /** Number of sessions in use and of waiting peers, without sessions that were abandoned after an HTTP reset. */
   get inUse(): number {
     return this.#live.size - this.#unclaimed.left + this.#queue.size;
   }
 
-  /** No session is opened any more. */
+  /** True when no more sessions are opened. */
   get rejectsNew(): boolean {
     return this.#rejectsNew;
   }
@@ -94,28 +94,28 @@ export class Sessions {
     this.#rejectsNew = true;
   }
 
-  /** No session is opened until {@link pause} is called with false; open sessions continue. */
+  /** True while {@link pause} stops new sessions; open sessions continue. */
   get paused(): boolean {
     return this.#paused;
   }
 
-  /** Those that wait in the queue keep their place. */
+  /** Pauses or resumes opening sessions. Waiting peers keep their position in the queue. */
   pause(paused: boolean): void {
     this.#paused = paused;
     this.#admit();
   }
 
-  /** Any session that is open, also one that requests cannot name. */
+  /** An open session, also one that requests cannot name. */
   byId(id: string): Session | undefined {
     return [...this.#live].find((session) => session.id === id);
   }
 
-  /** Of the whole cluster. */
+  /** The capacity of the whole cluster. */
   capacity(): ServerCapacityStatus {
     return totalCapacity(this.#loads());
   }
 
-  /** The whole cluster has neither room for a session nor a place in a queue. */
+  /** True when all sessions and queues of the cluster are full. */
   get isFull(): boolean {
     const loads = this.#loads();
     return totalCapacity(loads).is_at_capacity && loads.every(({ waiting, queueSize }) => waiting >= queueSize);
@@ -129,65 +129,65 @@ export class Sessions {
     return [...this.#live].map((session) => session.info());
   }
 
-  /** All of them, as an operator sees them. */
+  /** All open sessions, with the details for operators. */
   views(): ServerViewSession[] {
     const number = this.#options.cluster?.number ?? 0;
     return [...this.#live].map((session) => session.view(number));
   }
 
-  /** How many have a call in flight, or had one since then (by the clock of `performance.now()`). */
+  /** Number of sessions with a call in flight, or with a call since the given time of `performance.now()`. */
   stepping(since: number): number {
     return [...this.#live].filter((session) => session.busy || session.lastActivityAt >= since).length;
   }
 
   /**
-   * Takes a slot, then makes the environment. When all are taken, an applicant waits where a queue is kept.
-   * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
+   * Takes a slot, then creates the environment. At capacity, `waiter` joins the queue, if there is one.
+   * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR).
    */
-  open(applicant?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
+  open(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
     this.#checkNew();
-    if (this.#makeRoom()) return this.#openNow(applicant, opener);
-    const refusal = this.#atCapacity();
+    if (this.#makeRoom()) return this.#openNow(waiter, opener);
+    const rejection = this.#atCapacity();
     const { statistics } = this.#runtime;
-    if (applicant === undefined || this.#queue.isFull) {
+    if (waiter === undefined || this.#queue.isFull) {
       statistics.countRejection("full");
-      throw refusal;
+      throw rejection;
     }
     const since = performance.now();
     const admit = (): Session | Promise<Session> => {
       statistics.sessionWait.record(performance.now() - since);
-      return this.#openNow(applicant, opener);
+      return this.#openNow(waiter, opener);
     };
-    const turn = this.#queue.join(applicant, admit, refusal);
-    turn.catch((error: unknown) => error === refusal && statistics.countRejection("queue_timeout"));
+    const turn = this.#queue.join(waiter, admit, rejection);
+    turn.catch((error: unknown) => error === rejection && statistics.countRejection("queue_timeout"));
     this.#options.cluster?.changed();
     return turn;
   }
 
-  /** The applicant waits no more, neither for its turn nor for its environment; nothing happens when it did not. */
-  leave(applicant: Waiter): void {
-    this.#queue.leave(applicant);
-    const session = this.#making.get(applicant);
+  /** Removes a waiting peer from the queue, or ends the session that is being created for it. */
+  leave(waiter: Waiter): void {
+    this.#queue.leave(waiter);
+    const session = this.#making.get(waiter);
     if (session !== undefined) this.end(session, "disconnected");
   }
 
-  #openNow(applicant?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
+  #openNow(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
     const session = new Session(this.#runtime, opener);
     this.#live.add(session);
     this.#options.cluster?.changed();
     this.#runtime.statistics.sessions++;
     const made = this.#fill(session);
-    if (applicant === undefined || !isThenable(made)) return made;
-    this.#making.set(applicant, session);
-    return made.finally(() => this.#making.delete(applicant));
+    if (waiter === undefined || !isThenable(made)) return made;
+    this.#making.set(waiter, session);
+    return made.finally(() => this.#making.delete(waiter));
   }
 
-  /** Like {@link open}, for a session that requests will name by its id. */
+  /** Like {@link open}, for a session that requests name by its id. */
   async openNamed(opener?: SessionOpener): Promise<Session> {
     return this.#name(await this.open(undefined, opener));
   }
 
-  /** Like {@link openNamed}; null when there is no room without ending one that is in use. */
+  /** Like {@link openNamed}; null at capacity. */
   async openIfRoom(): Promise<Session | null> {
     this.#checkNew();
     return this.#makeRoom() ? this.#name(await this.#openNow()) : null;
@@ -198,18 +198,18 @@ export class Sessions {
     return session;
   }
 
-  /** The session's client has not used it yet: until it does, the session may be ended to make room. */
+  /** Marks a session that its client has not used yet: until then it may be ended to make room. */
   markUnclaimed(session: Session): void {
     if (session.ended) return;
     this.#unclaimed.add(session);
     this.#options.cluster?.changed();
-    // For those that came during its first reset; in the turn after the one in which that is answered.
+    // Peers may have joined the queue during the session's first reset. Admit them after that reset is answered.
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
 
   /**
-   * An environment for one request, outside the capacity; the caller ends it.
-   * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
+   * Creates an environment for one request, outside the capacity; the caller ends it.
+   * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR).
    */
   async openEphemeral(): Promise<Session> {
     if (this.#paused) this.#checkNew();
@@ -224,8 +224,8 @@ export class Sessions {
   }
 
   /**
-   * Calls a tool in an environment of this call alone; a call that cannot be made creates none.
-   * @throws Refusal (CAPACITY_REACHED, FACTORY_ERROR).
+   * Calls a tool in an environment for this call only; an invalid call creates none.
+   * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR).
    */
   async callTool(request: ToolRequest, options?: SessionCallOptions): Promise<ToolOutcome> {
     const prepared = prepareCall(this.#runtime.tools, request);
@@ -238,20 +238,20 @@ export class Sessions {
     }
   }
 
-  /** The socket of the session has closed. */
+  /** Called when the socket of the session has closed. */
   detach(session: Session): void {
     session.touch();
-    if (session.detach()) this.end(session, "closed by its holder");
+    if (session.detach()) this.end(session, "closed by its client");
   }
 
-  /** Ends the session when its client closes it; one with a socket ends when that closes. True when it has ended. */
+  /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */
   release(session: Session, reason: string): boolean {
     if (session.attached) session.endOnDetach();
     else this.end(session, reason);
     return session.ended;
   }
 
-  /** Frees the slot at once and ends the session. Safe to call twice. */
+  /** Frees the slot immediately and ends the session. Idempotent. */
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
     this.named.delete(session);
@@ -270,7 +270,7 @@ export class Sessions {
     this.#admit();
   }
 
-  /** Gives those that wait their turn while there is room. One whose factory fails at once ends in here: no recursion. */
+  /** Admits waiting peers while there is room. The flag prevents recursion when a factory fails synchronously. */
   #admit(): void {
     if (this.#admitting) return;
     this.#admitting = true;
@@ -281,27 +281,29 @@ export class Sessions {
     }
   }
 
-  /** Ends sessions without a socket whose time is up. Work in flight and connected peers are never touched. */
+  /** Ends sessions without a socket that have timed out, except those with a call in flight or a connected peer. */
   endOverdue(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
     for (const session of overdue) this.end(session, "timed out");
-    // Sockets that have become silent for long enough give way to those that wait.
+    // Sockets without a valid message may by now be old enough to make room for waiting peers.
     if (this.#queue.size > 0) this.#admit();
   }
 
-  /** Ends all, and waits for environments that take their time to close, up to the limit. */
+  /** Ends all sessions and waits for their environments to close, up to the limit. */
   async endAll(reason: string, limitMs: number): Promise<void> {
     this.#queue.clear(this.#atCapacity());
     for (const session of this.#live) this.end(session, reason);
     await settled(Promise.all(this.#closing), limitMs);
   }
 
-  /** Gives the session its environment; one that gets none ends. @throws Refusal (FACTORY_ERROR). */
+  /**
+   * Creates the environment of a session; ends the session if that fails. @throws SessionRejectedError (FACTORY_ERROR).
+   */
   #fill(session: Session): Session | Promise<Session> {
     const adopt = (instance: Environment): Session => {
       session.adopt(instance);
       if (instance instanceof IsolatedEnvironment) {
-        // In the turn after the one in which the call in flight is answered.
+        // After the call in flight has been answered.
         instance.onKilled = (error) => void setImmediate(() => this.end(session, error.message));
       }
       return session;
@@ -319,7 +321,7 @@ export class Sessions {
     }
   }
 
-  /** False when every slot is taken by a session in use. */
+  /** Ends an unused session if necessary. Returns false when all slots are in use. */
   #makeRoom(): boolean {
     if (this.#live.size < this.#options.maxConcurrentEnvs) return true;
     const oldest = this.#unclaimed.oldest();
@@ -335,7 +337,7 @@ export class Sessions {
     this.#runtime.statistics.countRejection(this.#rejectsNew ? "draining" : "paused");
     const { active_sessions, max_sessions } = this.capacity();
     const reason = this.#rejectsNew ? "The server is shutting down and" : "An operator has paused the server, which";
-    const message = `${reason} opens no more sessions. Open one at another server, or later.`;
+    const message = `${reason} opens no new sessions. Try another server, or try again later.`;
     throw new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
   }
 

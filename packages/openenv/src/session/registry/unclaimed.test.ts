@@ -12,7 +12,7 @@ const OBSERVATION = { type: "observation" };
 const REFUSED = { data: { code: "CAPACITY_REACHED" } };
 const GIVEN_UP = { code: 4000, reason: expect.stringContaining("sent no valid message") };
 
-/** Ten seconds and more pass for the server, and for it alone. */
+/** Advances the server's clock. */
 function pass(ms = 10_500): void {
   const real = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => real() + ms);
@@ -29,7 +29,7 @@ async function openSilent(server: RunningServer, count: number): Promise<TestSoc
 }
 
 describe("a socket that has sent no valid message", () => {
-  test("keeps its slot for 10 s, and afterwards gives way only to a client that needs it", async () => {
+  test("keeps its slot for 10 s, and after that until another client needs it", async () => {
     const server = await start({ maxConcurrentEnvs: 3 });
     const [first, second, third] = await openSilent(server, 3);
     const early = await open(server);
@@ -45,7 +45,7 @@ describe("a socket that has sent no valid message", () => {
     expect(await tooMany.receive()).toMatchObject(REFUSED);
   });
 
-  test("is a socket that sends what no server can read, too, on /ws and on /mcp", async () => {
+  test("includes a socket that sends unreadable messages, on /ws and on /mcp", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     const [frames, rpc] = [await open(server), await open(server, "/mcp")];
     expect(await frames.ask("{")).toMatchObject({ type: "error" });
@@ -56,7 +56,7 @@ describe("a socket that has sent no valid message", () => {
     expect(await Promise.all([frames.closed, rpc.closed])).toEqual([GIVEN_UP, GIVEN_UP]);
   });
 
-  test("is a socket whose actions, reset options and methods are not valid, too, however often it sends them", async () => {
+  test("includes a socket that sends only invalid actions, reset options and methods", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     const [frames, rpc] = [await open(server), await open(server, "/mcp")];
     const send = async (): Promise<void> => {
@@ -77,7 +77,7 @@ describe("a socket that has sent no valid message", () => {
     ["/ws", { type: "state" }],
     ["/ws", { type: "mcp", data: { jsonrpc: "2.0", id: 1, method: "tools/list" } }],
     ["/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }],
-  ])("is none that has sent one on %s: %o", async (path, message) => {
+  ])("does not include a socket with a valid message on %s: %o", async (path, message) => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const socket = await open(server, path);
     await socket.ask(message);
@@ -86,7 +86,7 @@ describe("a socket that has sent no valid message", () => {
     await socket.ask(message);
   });
 
-  test("gives way to one that waits in the queue", async () => {
+  test("loses its slot to a waiting client", async () => {
     const server = await start({ maxConcurrentEnvs: 1, queueSize: 1, sessionTimeout: 0.4 });
     const silent = await open(server);
     const waiting = await open(server);
@@ -95,7 +95,7 @@ describe("a socket that has sent no valid message", () => {
     expect(await silent.closed).toEqual(GIVEN_UP);
   });
 
-  test("gives way to an HTTP session, and before it goes one that was not continued after its reset", async () => {
+  test("loses its slot to an HTTP session, after sessions that were not used after their reset", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     const reset = async () => {
       const response = await fetch(`${server.url}/reset`, { method: "POST" });
@@ -125,14 +125,14 @@ describe("a session that POST /reset opened and that its client has used", () =>
     });
   }
 
-  /** Opens it, uses it once, and returns its id. */
+  /** Opens a session, uses it once, and returns its id. */
   async function play(server: RunningServer): Promise<string> {
     const id = (await request(server, "/reset", {})).headers.get("openenv-session") ?? "";
     expect((await request(server, "/state", undefined, id)).status).toBe(200);
     return id;
   }
 
-  test("gives way after 300 s of idling, only to a client that needs it, and its next call says why", async () => {
+  test("loses its slot after 300 s without a request when another client needs it, and the next call says why", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     const [first, second] = [await play(server), await play(server)];
     pass(IDLE - 10_000);
@@ -145,17 +145,17 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({
       code: "SESSION_ERROR",
-      detail: `Session "${first}" was idle for 300 s and made room for another client. POST /reset without it opens one.`,
+      detail: `Session "${first}" was idle for 300 s and was closed to make room for another client. POST /reset without it opens one.`,
     });
     const attaching = await open(server, `/ws?session_id=${first}`);
-    const reason = `Session "${first}" was idle for 300 s and made room for another client.`;
+    const reason = `Session "${first}" was idle for 300 s and was closed to make room for another client.`;
     const refused = { type: "error", data: { code: "SESSION_ERROR", message: reason } };
     expect(await attaching.receive()).toMatchObject(refused);
     expect((await request(server, "/state", undefined, second)).status).toBe(200);
     expect(await (await open(server)).receive()).toMatchObject(REFUSED);
   });
 
-  test("takes no capacity any more when it has been idle for 300 s", async () => {
+  test("counts as available capacity after 300 s without a request", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     await play(server);
     const second = await play(server);
@@ -166,7 +166,7 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect(server.capacity()).toMatchObject({ active_sessions: 2, available_slots: 1, is_at_capacity: false });
   });
 
-  test("gives way before one whose latest request is younger, whichever was used first", async () => {
+  test("loses its slot before a session with a more recent request", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     const [first, second] = [await play(server), await play(server)];
     await request(server, "/state", undefined, first);
@@ -176,7 +176,7 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect((await request(server, "/state", undefined, first)).status).toBe(200);
   });
 
-  test("keeps its slot while a socket is attached to it, and gives way again when that has left", async () => {
+  test("keeps its slot while a socket is attached", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const id = await play(server);
     const socket = await open(server, `/ws?session_id=${id}`);
@@ -192,7 +192,7 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
   });
 
-  test("keeps its slot while a page watches it, and gives way again when that has closed", async () => {
+  test("keeps its slot while a page watches it", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const id = await play(server);
     const page = await open(server, "/ws/ui", { cookie: `${sessionCookie(new URL(server.url).host)}=${id}` });
@@ -206,7 +206,7 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect((await request(server, "/state", undefined, id)).status).toBe(404);
   });
 
-  test("keeps its slot while an MCP client listens to it, and gives way again 300 s after that has left", async () => {
+  test("keeps its slot while an MCP client listens, and for 300 s after that", async () => {
     const server = await start({ maxConcurrentEnvs: 1 }, defineDesk());
     const id = await play(server);
     const joined = await send(server.url, INITIALIZE, { "openenv-session": id });
@@ -230,7 +230,7 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect((await request(server, "/state", undefined, id)).status).toBe(404);
   });
 
-  test("differs from one of openenv/session/create, which never gives way", async () => {
+  test("differs from a session of openenv/session/create, which always keeps its slot", async () => {
     const server = await start({ maxConcurrentEnvs: 1 });
     const rpc = { jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} };
     expect((await request(server, "/mcp", rpc)).status).toBe(200);

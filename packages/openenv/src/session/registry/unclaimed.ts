@@ -1,24 +1,24 @@
 import type { Session } from "../session.js";
 
 /**
- * How long a client may take with its first use of a session: an HTTP client to name it, a socket to send a valid message,
- * a client of MCP to say that it was let in.
+ * How long a client may take to use a session for the first time: an HTTP client to name it, a socket to send a valid
+ * message, an MCP client to send `initialized`.
  */
 export const FIRST_USE_MS = 10_000;
-/** How long a session that `POST /reset` opened keeps its slot without a request, while another client needs one. */
+/** How long an idle session of `POST /reset` keeps its slot when another client needs one. */
 const IDLE_MS = 300_000;
 
 /**
- * Sessions that end when another client needs room: those that their clients have not used yet, oldest first, then those
- * that `POST /reset` opened and that have been idle for long.
+ * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first,
+ * then sessions of `POST /reset` that have been idle for a long time.
  */
 export class Unclaimed {
   readonly #isWatched: (session: Session) => boolean;
-  /** Since when: messages that are not valid change nothing. */
+  /** Unused sessions with their start times, which invalid messages do not change. */
   readonly #sessions = new Map<Session, number>();
-  /** Those of them that have a socket. */
+  /** Unused sessions with a socket. */
   readonly #ofSockets = new Map<Session, number>();
-  /** Opened by an HTTP reset and used since; the one whose latest request is oldest comes first. */
+  /** Used sessions of `POST /reset`, least recently used first. */
   readonly #used = new Set<Session>();
 
   constructor(isWatched: (session: Session) => boolean) {
@@ -32,7 +32,7 @@ export class Unclaimed {
     if (session.attached) this.#ofSockets.set(session, session.lastActivityAt);
   }
 
-  /** Its client uses it. One of HTTP stays in the list, as the last. */
+  /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
   claim(session: Session): void {
     const isOfHttp = this.#used.has(session) || (this.#sessions.has(session) && !session.attached);
     this.delete(session);
@@ -41,7 +41,7 @@ export class Unclaimed {
     session.listIn(this);
   }
 
-  /** It has ended. */
+  /** Removes a session that has ended. */
   delete(session: Session): void {
     session.listIn(undefined);
     this.#sessions.delete(session);
@@ -49,7 +49,9 @@ export class Unclaimed {
     this.#used.delete(session);
   }
 
-  /** How many may end now. Asked for with every change of the load: it looks only at those whose time has come. */
+  /**
+   * Number of sessions that may end now. Called on every change of the load, so it stops at the first recent session.
+   */
   get evictable(): number {
     const now = performance.now();
     let count = this.#sessions.size - this.#ofSockets.size;
@@ -65,8 +67,8 @@ export class Unclaimed {
   }
 
   /**
-   * The oldest that may end now: one kept after an HTTP reset at any time, one of a socket after a while, one of an HTTP
-   * client after a longer while, unless a socket, a page or a client of MCP holds it.
+   * The oldest session that may end now: an unused HTTP session at any time, an unused socket after {@link
+   * FIRST_USE_MS}, a used HTTP session after a longer time, unless a socket, a page or an MCP client holds it.
    */
   oldest(): Session | undefined {
     const now = performance.now();
@@ -79,13 +81,16 @@ export class Unclaimed {
     return undefined;
   }
 
-  /** Why a session that {@link oldest} names makes room. */
+  /** Why the session from {@link oldest} ends. */
   reasonFor(session: Session): string {
-    if (this.#used.has(session)) return `was idle for ${IDLE_MS / 1000} s and made room for another client`;
-    return session.attached ? "sent no valid message and made room" : "made room for another session";
+    if (this.#used.has(session))
+      return `was idle for ${IDLE_MS / 1000} s and was closed to make room for another client`;
+    return session.attached
+      ? "sent no valid message and was closed to make room"
+      : "was closed to make room for another session";
   }
 
-  /** How many HTTP sessions were not used for a while after their reset. */
+  /** Number of HTTP sessions that were not used for {@link FIRST_USE_MS} after their reset. */
   get left(): number {
     const limit = performance.now() - FIRST_USE_MS;
     let count = 0;

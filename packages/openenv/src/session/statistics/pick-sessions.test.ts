@@ -36,7 +36,7 @@ const pick = (query: Partial<SessionQuery> = {}) => {
 };
 
 describe("sessions for the operator", () => {
-  test("are listed by the time of a slow call, then by age", () => {
+  test("are listed by the duration of a slow call, then by age", () => {
     expect(pick()).toEqual(["cabd", 4]);
     expect(pick({ limit: 1 })).toEqual(["c", 4]);
     expect(pick({ down: false })).toEqual(["abdc", 4]);
@@ -51,7 +51,7 @@ describe("sessions for the operator", () => {
     for (const sort of SESSION_COLUMNS) expect(pick({ sort })[1]).toBe(4);
   });
 
-  test("are found by id, client, state, worker and episode, all words of them", () => {
+  test("are found by id, client, state, worker and episode, matching all words", () => {
     expect(pick({ find: "MCP" })).toEqual(["b", 1]);
     expect(pick({ find: "worker 0 in a call" })).toEqual(["c", 1]);
     expect(pick({ find: "websocket Worker  1" })).toEqual(["", 0]);
@@ -61,7 +61,7 @@ describe("sessions for the operator", () => {
     expect(pick({ find: "nobody" })).toEqual(["", 0]);
   });
 
-  test("are asked for by a query string, of which an invalid value is the default", () => {
+  test("are requested with a query string, in which invalid values become the default", () => {
     const query: SessionQuery = { limit: 7, sort: "idle", down: false, find: "worker 1 & more" };
     expect(parseSessionQuery(new URLSearchParams(renderSessionQuery(query)))).toEqual(query);
     expect(parseSessionQuery(new URLSearchParams())).toEqual(DEFAULT_SESSION_QUERY);

@@ -1,13 +1,13 @@
 import { type SessionColumn, type SessionQuery, sessionState } from "../../protocol/session-query.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 
-/** The first sessions of a query, and how many match it. */
+/** The first sessions of a query, and the number of matches. */
 export interface PickedSessions {
   sessions: ServerViewSession[];
   found: number;
 }
 
-/** Finds and sorts sessions; of equal ones the oldest is first. `at` is the present, Unix seconds. */
+/** Finds and sorts sessions; equal ones by age, oldest first. `at` is the current time in Unix seconds. */
 export function pickSessions(all: readonly ServerViewSession[], query: SessionQuery, at: number): PickedSessions {
   const words = (query.find.toLowerCase().match(WORDS) ?? []).map((word) => word.replace(/\s+/, " "));
   const found = words.length === 0 ? [...all] : all.filter((session) => hasAll(textOf(session, at), words));
@@ -27,7 +27,7 @@ export function sortSessions(sessions: ServerViewSession[], { sort, down }: Sess
 const KEYS: Record<SessionColumn, (session: ServerViewSession, at: number) => string | number> = {
   session: ({ session_id }) => session_id,
   client: ({ client }) => client,
-  // The others keep their place: a list that is sorted again every second can be read.
+  // Only slow sessions are sorted, so that a list that is refreshed every second stays readable.
   state: (session, at) => (sessionState(session, at) === "slow" ? (session.busy_s ?? 0) : 0),
   open: ({ created_at }) => -created_at,
   episodes: ({ episodes }) => episodes,
@@ -36,10 +36,10 @@ const KEYS: Record<SessionColumn, (session: ServerViewSession, at: number) => st
   worker: ({ worker }) => worker,
 };
 
-/** The number of a worker belongs to its word: alone it would be found in most ids. */
+/** `worker 3` is one search term, because the number alone would match most ids. */
 const WORDS = /\bworker\s+\d+|\S+/g;
 
-/** As the page shows it, and the name of the state. */
+/** The names of the states on the page. */
 const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", idle: "idle" } as const;
 
 function textOf(session: ServerViewSession, at: number): string {

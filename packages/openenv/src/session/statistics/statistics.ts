@@ -6,40 +6,40 @@ import { Histogram } from "./histogram.js";
 const MAX_MESSAGE = 500;
 
 /**
- * Why a session was not opened: all are in use, none was free before `QUEUE_TIMEOUT`, all are in use and an HTTP reset
- * was answered by an environment for that request alone, an operator has paused the server, it drains, or it has no more
- * file descriptors.
+ * Why a session was not opened: `full`: all are in use; `queue_timeout`: none became free within `QUEUE_TIMEOUT`;
+ * `http_reset`: all are in use, so an HTTP reset got an environment for that request only; `paused` by an operator;
+ * `draining`; `descriptors`: no file descriptors are left.
  */
 export const REJECTION_REASONS = ["full", "queue_timeout", "http_reset", "paused", "draining", "descriptors"] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
-/** The session that an error happened in. */
+/** The session in which an error occurred. */
 interface Faulty {
   readonly id: string;
   readonly stepCount: number;
 }
 
-/** What happened on one server since its start. Steps pass here: counting one allocates nothing. */
+/** Statistics of one server since its start. Counting a step allocates no memory. */
 export class Statistics {
-  /** Sessions that were opened. */
+  /** Number of opened sessions. */
   sessions = 0;
   steps = 0;
-  /** NaN and infinities that went out as null. */
+  /** NaN and infinities that were sent as null. */
   nonFinite = 0;
-  /** Steps that succeeded, from the arrival of the message to the answer, without the wire. */
+  /** Durations of successful steps from the arrival of the message to the answer, without the network. */
   readonly latency = new Histogram();
-  /** The same of resets. */
+  /** The same for resets. */
   readonly resets = new Histogram();
-  /** Of each step in `latency`, the time from its arrival to its start. */
+  /** For each step in `latency`, the time from its arrival to its start. */
   readonly stepWait = new Histogram();
-  /** Peers that got a session, from joining the queue to their turn. */
+  /** For each queued peer that got a session, the time in the queue. */
   readonly sessionWait = new Histogram();
-  /** Errors that clients were told. */
+  /** Errors sent to clients, by code. */
   readonly errors: Partial<Record<WireCode, number>> = {};
   readonly rejections: Partial<Record<RejectionReason, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
 
-  /** A step was answered; the times are of the clock of `performance.now()`. */
+  /** Counts an answered step; the times are from `performance.now()`. */
   endStep(arrivedAt: number, startedAt: number): void {
     this.steps++;
     this.latency.record(performance.now() - arrivedAt);
@@ -50,7 +50,7 @@ export class Statistics {
     this.rejections[reason] = (this.rejections[reason] ?? 0) + 1;
   }
 
-  /** A client was told an error. */
+  /** Counts an error sent to a client. */
   countError({ code, message }: ErrorData, session?: Faulty): void {
     this.errors[code] = (this.errors[code] ?? 0) + 1;
     this.#recent.push({
@@ -63,7 +63,7 @@ export class Statistics {
     if (this.#recent.length > MAX_REPORTED_ERRORS) this.#recent.shift();
   }
 
-  /** The newest last. */
+  /** Recent errors, the newest last. */
   recentErrors(): readonly Omit<ServerViewError, "worker">[] {
     return this.#recent;
   }

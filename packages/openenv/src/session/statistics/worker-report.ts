@@ -2,43 +2,43 @@ import type { ServerViewError, ServerViewSilentWorker, ServerViewWorker } from "
 import type { PickedSessions } from "./pick-sessions.js";
 import type { Statistics } from "./statistics.js";
 
-/** Times since the start: how many in each bucket, and all of them together in milliseconds. */
+/** Durations since the start: the count of each bucket, and the sum in milliseconds. */
 export interface HistogramReport {
   counts: number[];
   sum_ms: number;
 }
 
-/** What one worker, or a server without any, has to say about itself. Plain JSON: it crosses between processes. */
+/** The report of one worker, or of a server without workers. Plain JSON, because it is sent between processes. */
 export interface WorkerReport extends PickedSessions {
   worker: ServerViewWorker;
   stepping: number;
   queue_size: number;
-  /** It says at `/readyz` that it drains, or that an operator has paused it. */
+  /** Reported at `/readyz`: the worker drains, or an operator has paused it. */
   draining: boolean;
   paused: boolean;
-  /** Sessions that were opened, and NaN and infinities that went out as null. */
+  /** Number of opened sessions, and of NaN and infinities that were sent as null. */
   opened: number;
   non_finite: number;
-  /** Of {@link Statistics}, and how late the event loop was at most in each second. */
+  /** Histograms of {@link Statistics}, and of the maximum event loop lag in each second. */
   latency: HistogramReport;
   step_wait: HistogramReport;
   resets: HistogramReport;
   session_wait: HistogramReport;
   loop_lag: HistogramReport;
-  /** By bucket, of the last ten seconds. */
+  /** Counts of each bucket in the last ten seconds. */
   recent_latency: number[];
   errors: Statistics["errors"];
   rejections: Statistics["rejections"];
   recent_errors: ServerViewError[];
 }
 
-/** A worker that was lost. */
+/** The loss of a worker. */
 export type LostWorker = ServerViewError & { code: "WORKER_LOST" };
 
-/** What all workers have to say, and who watches over them. */
+/** The reports of all workers and of the supervisor. */
 export interface ClusterReport {
   reports: WorkerReport[];
-  /** Those that did not answer. */
+  /** Workers that did not answer. */
   silent: ServerViewSilentWorker[];
   restarts: number;
   lost: readonly LostWorker[];

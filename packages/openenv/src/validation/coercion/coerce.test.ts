@@ -6,12 +6,12 @@ import { CopyOnWrite } from "./copy-on-write.js";
 
 const INPUT: CoercionRules = { scalars: true, nonFinite: "free" };
 
-/** What parsing takes after one pass of leniency; undefined when it is still refused. */
+/** The parsed value after one coercion; undefined when it is still rejected. */
 function lenient(schema: z.ZodType, value: unknown, rules = INPUT): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const mended = coerce(schema, value, { issues: parsed.error.issues, rules });
-  return mended && schema.safeParse(mended.value).data;
+  const coerced = coerce(schema, value, { issues: parsed.error.issues, rules });
+  return coerced && schema.safeParse(coerced.value).data;
 }
 
 test.each<[z.ZodType, unknown, unknown]>([
@@ -60,7 +60,7 @@ test.each<[z.ZodType, unknown, unknown]>([
   ],
   [z.array(z.union([z.int(), z.array(z.int())])), ["1", ["2"]], [1, [2]]],
   [z.number(), Number.NaN, 0],
-])("%o takes %j as %j", (schema, value, taken) => {
+])("%o accepts %j as %j", (schema, value, taken) => {
   expect(lenient(schema, value)).toEqual(taken);
 });
 
@@ -87,37 +87,37 @@ test.each<[z.ZodType, unknown]>([
   [z.string(), 4],
   [z.string(), true],
   [z.union([z.int(), z.boolean()]), "abc"],
-])("%o does not take %j", (schema, value) => {
+])("%o rejects %j", (schema, value) => {
   expect(lenient(schema, value)).toBeUndefined();
 });
 
 describe("the value itself", () => {
-  test("is copied along the mended path only", () => {
+  test("is copied only along the coerced path", () => {
     const schema = z.object({ a: z.object({ n: z.int() }), b: z.object({ m: z.int() }) });
     const value = { a: { n: "1" }, b: { m: 1 } };
     const issues = schema.safeParse(value).error?.issues ?? [];
-    const mended = coerce(schema, value, { issues, rules: INPUT })?.value as typeof value;
-    expect(mended).toEqual({ a: { n: 1 }, b: { m: 1 } });
-    expect(mended.b).toBe(value.b);
+    const coerced = coerce(schema, value, { issues, rules: INPUT })?.value as typeof value;
+    expect(coerced).toEqual({ a: { n: 1 }, b: { m: 1 } });
+    expect(coerced.b).toBe(value.b);
     expect(value.a.n).toBe("1");
   });
 
-  test("keeps a member called __proto__ a member", () => {
+  test("keeps a member named __proto__", () => {
     const schema = z.object({ n: z.int() });
     const value = JSON.parse('{"n":"1","__proto__":{"polluted":true}}') as object;
     const issues = schema.safeParse(value).error?.issues ?? [];
-    const mended = coerce(schema, value, { issues, rules: INPUT })?.value as object;
-    expect(Object.getPrototypeOf(mended)).toBe(Object.prototype);
-    expect(Object.hasOwn(mended, "__proto__")).toBe(true);
+    const coerced = coerce(schema, value, { issues, rules: INPUT })?.value as object;
+    expect(Object.getPrototypeOf(coerced)).toBe(Object.prototype);
+    expect(Object.hasOwn(coerced, "__proto__")).toBe(true);
   });
 
-  test("is not mended where a declared field is only inherited", () => {
+  test("is not coerced where a declared field is only inherited", () => {
     const schema = z.object({ constructor: z.int(), valueOf: z.boolean() });
     expect(lenient(schema, {})).toBeUndefined();
   });
 });
 
-test("a container is copied once, however many of its members change", () => {
+test("a container is copied only once when several of its members change", () => {
   const draft = new CopyOnWrite({ list: [1, 2] });
   expect(draft.set(["list", 0], 3)).toBe(true);
   const { list } = draft.value as { list: number[] };
@@ -130,27 +130,27 @@ test("a container is copied once, however many of its members change", () => {
 describe("NaN and infinities", () => {
   const issuesOf = (schema: z.ZodType, value: unknown) => schema.safeParse(value).error?.issues ?? [];
 
-  test("of an environment have a stand-in that fits the schema, and their place is told", () => {
+  test("of an environment get a placeholder that fits the schema, and their path is reported", () => {
     const schema = z.object({ list: z.array(z.number().min(3).max(4)), more: z.union([z.string(), z.number().gt(0)]) });
     const value = { list: [3, Number.NaN], more: Infinity };
     const rules: CoercionRules = { scalars: false, nonFinite: "any" };
-    const mended = coerce(schema, value, { issues: issuesOf(schema, value), rules });
-    expect(mended?.nonFinite.map(({ path }) => path)).toEqual([["list", 1], ["more"]]);
-    expect(schema.safeParse(mended?.value).success).toBe(true);
+    const coerced = coerce(schema, value, { issues: issuesOf(schema, value), rules });
+    expect(coerced?.nonFinite.map(({ path }) => path)).toEqual([["list", 1], ["more"]]);
+    expect(schema.safeParse(coerced?.value).success).toBe(true);
   });
 
-  test("leave texts of an environment as wrong as they are", () => {
+  test("are the only values of an environment that are coerced", () => {
     const rules: CoercionRules = { scalars: false, nonFinite: "any" };
     expect(coerce(z.int(), "4", { issues: issuesOf(z.int(), "4"), rules })).toBeUndefined();
   });
 });
 
-test("a list of long texts that are nearly numbers is refused, each looked at once", () => {
+test("a list of long strings that are almost numbers is rejected in linear time", () => {
   const text = `${"1".repeat(390)}x`;
   expect(lenient(z.array(z.number()), Array(100_000).fill(text))).toBeUndefined();
 });
 
-test("whatever comes in, mending never throws and never changes it", () => {
+test("coercion never throws and never changes its input", () => {
   const Tree: z.ZodType = z.lazy(() =>
     z.union([z.int(), z.object({ kids: z.array(Tree) }), z.record(z.string(), Tree)]),
   );

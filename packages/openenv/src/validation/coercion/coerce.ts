@@ -4,15 +4,15 @@ import { locate } from "../locate.js";
 import { CopyOnWrite } from "./copy-on-write.js";
 import { candidates, numberRules } from "./numbers.js";
 
-/** What may be mended in a value that failed. */
+/** The coercions allowed for a value that failed validation. */
 export interface CoercionRules {
-  /** Scalars of the wrong type that say what is meant, as the reference takes them: "4" for 4, "yes" for true. */
+  /** Scalars of another type, as Pydantic accepts them: "4" for 4, "yes" for true. */
   scalars: boolean;
-  /** NaN and infinities: under any number, or only where a number is asked for and nothing else. */
+  /** NaN and infinities: for `any` number schema, or only for a number without constraints (`free`). */
   nonFinite: "any" | "free";
 }
 
-/** A value that may pass now. `nonFinite` are the paths where a stand-in is in the place of a NaN or an infinity. */
+/** A coerced value. `nonFinite` are the paths at which a placeholder replaces NaN or an infinity. */
 export interface Coerced {
   value: unknown;
   nonFinite: NonFinite[];
@@ -23,12 +23,12 @@ export interface NonFinite {
   original: number;
 }
 
-/** Unions inside unions are tried this deep; each level multiplies the work. */
+/** Maximum depth of nested unions that are tried; each level multiplies the work. */
 export const MAX_UNION_DEPTH = 3;
 
 /**
- * One pass over zod's issues that mends what the rules allow, in a copy. Undefined when there was nothing to mend.
- * The result still has to be parsed. Never throws, never changes the value.
+ * Makes one pass over zod's issues and coerces what the rules allow, in a copy. Undefined when nothing was coerced.
+ * The result must be parsed again. Never throws and never changes the value.
  */
 export function coerce(
   schema: AnySchema,
@@ -60,7 +60,7 @@ export function coerce(
   return changed ? { value: draft.value, nonFinite } : undefined;
 }
 
-/** The first member that takes the value once it is mended. */
+/** Coerces with the first union member that then accepts the value. */
 function coerceMember(
   members: AnySchema[],
   value: unknown,
@@ -70,8 +70,8 @@ function coerceMember(
   for (const member of members) {
     const parsed = z.safeParse(member, value);
     if (parsed.success) continue;
-    const mended = coerce(member, value, { issues: parsed.error.issues, rules, depth: depth + 1 });
-    if (mended && z.safeParse(member, mended.value).success) return mended;
+    const coerced = coerce(member, value, { issues: parsed.error.issues, rules, depth: depth + 1 });
+    if (coerced && z.safeParse(member, coerced.value).success) return coerced;
   }
   return undefined;
 }
@@ -106,13 +106,13 @@ function toBoolean(value: unknown): boolean | undefined {
 
 const INTEGER = /^[+-]?\d+(?:_\d+)*(?:\.0+)?$/;
 const NUMBER = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:e[+-]?\d+)?$/i;
-/** Longer texts are no number that anybody writes. */
+/** Longer strings are rejected as numbers. */
 const MAX_DIGITS = 400;
 
 function toNumber(text: string, integer: boolean): number | undefined {
   const trimmed = text.length > MAX_DIGITS ? "" : text.trim();
   if (!(integer ? INTEGER : NUMBER).test(trimmed)) return undefined;
   const value = Number(trimmed.replaceAll("_", ""));
-  // -0 prints as 0 and compares as 0, but is another value to Object.is.
+  // Adding 0 turns -0 into 0; Object.is distinguishes them.
   return Number.isFinite(value) ? value + 0 : undefined;
 }

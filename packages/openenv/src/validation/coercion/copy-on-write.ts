@@ -1,7 +1,7 @@
 import { has } from "../../contract/zod-tree.js";
 import { setOwn } from "../json-safe.js";
 
-/** Changes a value without touching the caller's: containers are copied along the path, once each. */
+/** Changes a copy of a value: containers on the path are copied, each once. */
 export class CopyOnWrite {
   value: unknown;
   readonly #owned = new Set<object>();
@@ -10,7 +10,7 @@ export class CopyOnWrite {
     this.value = value;
   }
 
-  /** Returns false, and changes nothing that can be seen, when the path does not lead to something. */
+  /** Returns false and changes nothing when the path does not exist. */
   set(path: readonly PropertyKey[], value: unknown): boolean {
     if (path.length === 0) {
       this.value = value;

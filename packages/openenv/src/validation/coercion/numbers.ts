@@ -1,16 +1,16 @@
 import type * as z from "zod";
 import type { KnownSchema } from "../../contract/zod-tree.js";
 
-/** What a number schema asks for beyond being a number. */
+/** The constraints of a number schema. */
 export interface NumberRules {
   integer: boolean;
-  /** Limits of the author's own, not the safe range that every integer has. */
+  /** The author's limits, without the safe range that every integer has. */
   limits: number[];
   exclusive: boolean;
   constrained: boolean;
 }
 
-/** Undefined for a schema of another kind. */
+/** Undefined unless the schema is a number. */
 export function numberRules(schema: KnownSchema): NumberRules | undefined {
   const { def } = schema._zod;
   if (def.type !== "number") return undefined;
@@ -34,7 +34,7 @@ interface CheckDef {
   inclusive?: boolean;
 }
 
-/** Numbers one of which nearly every number schema takes: stand-ins for a NaN that the schema would refuse. */
+/** Placeholders for NaN, which schemas reject. Almost every number schema accepts one of them. */
 export function candidates(rules: NumberRules): number[] {
   const near = rules.limits.flatMap((limit) => [limit, limit + 1, limit - 1, limit + 1e-9, limit - 1e-9]);
   const sum = rules.limits.reduce((total, limit) => total + limit, 0);

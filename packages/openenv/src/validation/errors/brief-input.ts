@@ -5,8 +5,8 @@ const MAX_TEXT = 500;
 const MAX_DEPTH = 50;
 
 /**
- * What an error echoes of an input: the input itself when it is small plain JSON, else a short text about it.
- * Never megabytes, never something that cannot be sent.
+ * The input as an error shows it: small plain JSON unchanged, anything else as a short description. The result is
+ * always small and has a JSON form.
  */
 export function briefInput(value: unknown): unknown {
   switch (typeof value) {
@@ -27,7 +27,7 @@ function briefText(text: string): string {
   return text.length > MAX_TEXT ? `${start}… (${text.length} characters)` : start;
 }
 
-/** Half a character, which Python cannot encode. */
+/** Lone surrogates, which Python cannot encode. */
 const LONE = /\p{Surrogate}/u;
 
 function fits(value: unknown, budget: { left: number }, depth: number): boolean {
@@ -45,7 +45,7 @@ function fits(value: unknown, budget: { left: number }, depth: number): boolean 
       if (budget.left < 0 || depth > MAX_DEPTH || ArrayBuffer.isView(value)) return false;
       if (value === null) return true;
       if (Array.isArray(value)) return value.length <= MAX_JSON && value.every((item) => fits(item, budget, depth + 1));
-      // `for in` ends early where Object.entries would first list a million keys.
+      // `for in` can stop early; Object.entries would first list a million keys.
       for (const key in value) {
         if (!fits(key, budget, depth) || !fits((value as Record<string, unknown>)[key], budget, depth + 1))
           return false;

@@ -1,13 +1,13 @@
 import type * as z from "zod";
 
-/** What an error says about one value. */
+/** Type and message of one validation error, in Pydantic's vocabulary. */
 export interface PydanticError {
   type: string;
   msg: string;
   ctx?: Record<string, unknown>;
 }
 
-/** The reference's name for a text that does not have the format it should have. */
+/** Pydantic's error for a string with the wrong format. */
 export function formatError(issue: z.core.$ZodIssueInvalidStringFormat): PydanticError {
   const { format } = issue;
   const parsing = PARSING[format];

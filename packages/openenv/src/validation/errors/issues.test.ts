@@ -6,7 +6,7 @@ import type { ValidationIssue } from "../../errors.js";
 import { createValidator } from "../validate.js";
 import { MAX_ISSUES } from "./issues.js";
 
-/** What the reference says of its own environment with a field of every kind (recorded), and of more kinds (tried). */
+/** The errors of the Python package for an environment with a field of every kind, recorded, and for more kinds. */
 const Color = z.enum(["red", "blue"]).meta({ id: "Color" });
 const Point = z.object({ x: z.int(), y: z.number().default(0.5) }).meta({ id: "Point" });
 const kinds = z.object({
@@ -44,16 +44,16 @@ function withoutText(issues: ValidationIssue[]): Told[] {
   });
 }
 
-describe("a kind of field that is given", () => {
+describe("an invalid value of every kind of field", () => {
   test.each<[string, object, Told[]]>([
-    ["an empty text", { text: "" }, [{ type: "string_too_short", loc: ["text"], input: "", ctx: { min_length: 1 } }]],
+    ["an empty string", { text: "" }, [{ type: "string_too_short", loc: ["text"], input: "", ctx: { min_length: 1 } }]],
     [
-      "too long a text",
+      "a string that is too long",
       { text: "x".repeat(21) },
       [{ type: "string_too_long", loc: ["text"], input: "x".repeat(21), ctx: { max_length: 20 } }],
     ],
-    ["a number for a text", { text: 5 }, [{ type: "string_type", loc: ["text"], input: 5 }]],
-    ["nothing", {}, [{ type: "missing", loc: ["text"], input: {} }]],
+    ["a number for a string", { text: 5 }, [{ type: "string_type", loc: ["text"], input: 5 }]],
+    ["a missing field", {}, [{ type: "missing", loc: ["text"], input: {} }]],
     [
       "a number at an exclusive limit",
       { text: "a", ratio: 1 },
@@ -65,7 +65,7 @@ describe("a kind of field that is given", () => {
       [{ type: "greater_than_equal", loc: ["whole"], input: -1, ctx: { ge: 0 } }],
     ],
     [
-      "a text of a number above its limit, told as it was given",
+      "a numeric string above the limit, with the original input",
       { text: "a", whole: "11" },
       [{ type: "less_than_equal", loc: ["whole"], input: "11", ctx: { le: 10 } }],
     ],
@@ -75,7 +75,7 @@ describe("a kind of field that is given", () => {
       [{ type: "enum", loc: ["color"], input: "green", ctx: { expected: "'red' or 'blue'" } }],
     ],
     [
-      "an unknown choice",
+      "a value that is not one of the literals",
       { text: "a", pick: "c" },
       [{ type: "literal_error", loc: ["pick"], input: "c", ctx: { expected: "'a' or 'b'" } }],
     ],
@@ -93,32 +93,32 @@ describe("a kind of field that is given", () => {
     ],
     ["an empty nested object", { text: "a", point: {} }, [{ type: "missing", loc: ["point", "x"], input: {} }]],
     [
-      "a text for an object",
+      "a string for an object",
       { text: "a", maybe_point: "p" },
       [{ type: "model_type", loc: ["maybe_point"], input: "p", ctx: { class_name: "Point" } }],
     ],
-    ["a wrong item", { text: "a", items: [1, "x"] }, [{ type: "int_parsing", loc: ["items", 1], input: "x" }]],
-    ["a text for a list", { text: "a", items: "x" }, [{ type: "list_type", loc: ["items"], input: "x" }]],
+    ["an invalid item", { text: "a", items: [1, "x"] }, [{ type: "int_parsing", loc: ["items", 1], input: "x" }]],
+    ["a string for a list", { text: "a", items: "x" }, [{ type: "list_type", loc: ["items"], input: "x" }]],
     [
-      "a wrong object in a list",
+      "an invalid object in a list",
       { text: "a", points: [{ x: 1 }, { y: 1 }] },
       [{ type: "missing", loc: ["points", 1, "x"], input: { y: 1 } }],
     ],
     [
-      "a wrong member of a map",
+      "an invalid member of a map",
       { text: "a", table: { k: "x" } },
       [{ type: "float_parsing", loc: ["table", "k"], input: "x" }],
     ],
     ["a list for a map", { text: "a", table: [1] }, [{ type: "dict_type", loc: ["table"], input: [1] }]],
     [
-      "no date",
+      "an invalid date",
       { text: "a", when: "yesterday" },
       [{ type: "datetime_from_date_parsing", loc: ["when"], input: "yesterday" }],
     ],
     ["a list for a date", { text: "a", when: [1] }, [{ type: "datetime_type", loc: ["when"], input: [1] }]],
-    ["no UUID", { text: "a", ident: "x" }, [{ type: "uuid_parsing", loc: ["ident"], input: "x" }]],
+    ["an invalid UUID", { text: "a", ident: "x" }, [{ type: "uuid_parsing", loc: ["ident"], input: "x" }]],
     ["a number for a UUID", { text: "a", ident: 5 }, [{ type: "uuid_type", loc: ["ident"], input: 5 }]],
-    ["too short a tuple", { text: "a", pair: [1] }, [{ type: "missing", loc: ["pair", 1], input: [1] }]],
+    ["a tuple that is too short", { text: "a", pair: [1] }, [{ type: "missing", loc: ["pair", 1], input: [1] }]],
     [
       "an empty tuple",
       { text: "a", pair: [] },
@@ -128,7 +128,7 @@ describe("a kind of field that is given", () => {
       ],
     ],
     [
-      "too long a tuple",
+      "a tuple that is too long",
       { text: "a", pair: [1, "a", 3] },
       [
         {
@@ -139,9 +139,9 @@ describe("a kind of field that is given", () => {
         },
       ],
     ],
-    ["a text for a tuple", { text: "a", pair: "x" }, [{ type: "tuple_type", loc: ["pair"], input: "x" }]],
+    ["a string for a tuple", { text: "a", pair: "x" }, [{ type: "tuple_type", loc: ["pair"], input: "x" }]],
     [
-      "what no member of a union takes",
+      "a value that no member of a union accepts",
       { text: "a", either: [1] },
       [
         { type: "int_type", loc: ["either", "int"], input: [1] },
@@ -149,15 +149,15 @@ describe("a kind of field that is given", () => {
       ],
     ],
     [
-      "a word that is no boolean",
+      "a word that is not a boolean",
       { text: "a", flag: "maybe" },
       [{ type: "bool_parsing", loc: ["flag"], input: "maybe" }],
     ],
-    ["a number that is no boolean", { text: "a", flag: 2 }, [{ type: "bool_parsing", loc: ["flag"], input: 2 }]],
+    ["a number that is not a boolean", { text: "a", flag: 2 }, [{ type: "bool_parsing", loc: ["flag"], input: 2 }]],
     ["null for a boolean", { text: "a", flag: null }, [{ type: "bool_type", loc: ["flag"], input: null }]],
     ["a fraction for an integer", { text: "a", maybe: 4.5 }, [{ type: "int_from_float", loc: ["maybe"], input: 4.5 }]],
     [
-      "the text of a fraction for one",
+      "a string with a fraction for an integer",
       { text: "a", maybe: "4.5" },
       [{ type: "int_parsing", loc: ["maybe"], input: "4.5" }],
     ],
@@ -170,7 +170,7 @@ describe("a kind of field that is given", () => {
     ["null for a number", { text: "a", ratio: null }, [{ type: "float_type", loc: ["ratio"], input: null }]],
     ["null as metadata", { text: "a", metadata: null }, [{ type: "dict_type", loc: ["metadata"], input: null }]],
     [
-      "unknown fields, each by itself",
+      "unknown fields, each with its own error",
       { text: "a", bogus: 1, other: {} },
       [
         { type: "extra_forbidden", loc: ["bogus"], input: 1 },
@@ -186,7 +186,7 @@ describe("a kind of field that is given", () => {
       ],
     ],
     [
-      "several wrong things, told in the order of the fields",
+      "several errors, in the order of the fields",
       { text: "", points: [{ x: 1 }, { y: "b" }], color: "green" },
       [
         { type: "string_too_short", loc: ["text"], input: "", ctx: { min_length: 1 } },
@@ -199,16 +199,16 @@ describe("a kind of field that is given", () => {
     expect(withoutText(issuesOf(kinds, value))).toEqual(issues);
   });
 
-  test("undeclared members of a nested object is left alone", () => {
+  test("undeclared members of a nested object are allowed", () => {
     expect(issuesOf(kinds, { text: "a", point: { x: 1, z: 2 } })).toEqual([]);
   });
 
-  test.each([null, [1], "x", 3])("%j instead of an action is told at the root", (value) => {
+  test.each([null, [1], "x", 3])("%j instead of an action is reported at the root", (value) => {
     expect(issuesOf(kinds, value)).toMatchObject([{ type: "model_type", loc: [], input: value }]);
   });
 });
 
-describe("a field of its own kind", () => {
+describe("a field with a special schema", () => {
   const P = z.object({ x: z.int() }).meta({ id: "P" });
   const Q = z.strictObject({ y: z.int() }).meta({ id: "Q" });
   const tagged = z.discriminatedUnion("k", [
@@ -227,7 +227,7 @@ describe("a field of its own kind", () => {
       ],
     ],
     [
-      "a union of lists and maps that may be null",
+      "a nullable union of lists and maps",
       z.union([z.array(z.int()), z.record(z.string(), z.int()), z.null()]),
       ["a"],
       [
@@ -236,13 +236,13 @@ describe("a field of its own kind", () => {
       ],
     ],
     [
-      "a union with null alone is no choice",
+      "a union with null is reported as its other member",
       z.union([z.int(), z.null()]),
       "x",
       [{ type: "int_parsing", loc: ["f"], input: "x" }],
     ],
     [
-      "a union whose members have limits, also when only one is broken",
+      "a union whose members have limits, also when only one limit is violated",
       z.union([z.int().min(3), z.string().min(3)]),
       1,
       [
@@ -260,7 +260,7 @@ describe("a field of its own kind", () => {
       ],
     ],
     [
-      "a tagged union puts the tag into the path",
+      "a tagged union, with the tag in the path",
       tagged,
       { k: "a" },
       [{ type: "missing", loc: ["f", "a", "v"], input: { k: "a" } }],
@@ -278,8 +278,13 @@ describe("a field of its own kind", () => {
         },
       ],
     ],
-    ["no tag", tagged, {}, [{ type: "union_tag_not_found", loc: ["f"], input: {}, ctx: { discriminator: "'k'" } }]],
-    ["a text for a tagged union", tagged, "x", [{ type: "model_attributes_type", loc: ["f"], input: "x" }]],
+    [
+      "a missing tag",
+      tagged,
+      {},
+      [{ type: "union_tag_not_found", loc: ["f"], input: {}, ctx: { discriminator: "'k'" } }],
+    ],
+    ["a string for a tagged union", tagged, "x", [{ type: "model_attributes_type", loc: ["f"], input: "x" }]],
     ["a multiple", z.int().multipleOf(5), 3, [{ type: "multiple_of", loc: ["f"], input: 3, ctx: { multiple_of: 5 } }]],
     [
       "a pattern",
@@ -294,21 +299,21 @@ describe("a field of its own kind", () => {
       [{ type: "too_short", loc: ["f"], input: [1], ctx: { field_type: "List", min_length: 2, actual_length: 1 } }],
     ],
     [
-      "a map whose keys are choices",
+      "a map with an enum as keys",
       z.partialRecord(z.enum(["a", "b"]), z.int()),
       { c: 1 },
       [{ type: "literal_error", loc: ["f", "c", "[key]"], input: "c" }],
     ],
     ["only null", z.null(), 1, [{ type: "none_required", loc: ["f"], input: 1 }]],
     [
-      "an author's own rule",
+      "an author's refinement",
       z.string().refine((text) => text === "ok"),
       "no",
       [{ type: "value_error", loc: ["f"], input: "no" }],
     ],
-    ["anything, when it is missing", z.unknown(), undefined, [{ type: "missing", loc: ["f"], input: {} }]],
+    ["a missing field of unknown type", z.unknown(), undefined, [{ type: "missing", loc: ["f"], input: {} }]],
     [
-      "a field behind a function of the author's",
+      "a field with a preprocessing function",
       z.preprocess((value) => value, z.int()),
       "x",
       [{ type: "int_parsing", loc: ["f"], input: "x" }],
@@ -319,10 +324,10 @@ describe("a field of its own kind", () => {
   });
 });
 
-describe("an error stays small and can be sent", () => {
+describe("an error is small and has a JSON form", () => {
   const one = z.object({ n: z.int() });
   test.each<[string, unknown]>([
-    ["a megabyte of text", "x".repeat(1_000_000)],
+    ["a string of a megabyte", "x".repeat(1_000_000)],
     ["a long list", Array.from({ length: 100_000 }, () => 0)],
     ["a large object", Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, i]))],
     ["a function", () => 1],
@@ -334,24 +339,24 @@ describe("an error stays small and can be sent", () => {
     expect(issue?.input).toEqual(expect.any(String));
   });
 
-  test("an object that holds itself is named only", () => {
+  test("an object that contains itself is only named", () => {
     const loop: Record<string, unknown> = {};
     loop["self"] = loop;
     expect(issuesOf(one, loop)).toMatchObject([{ type: "missing", loc: ["n"], input: "(large object)" }]);
   });
 
-  test("half a character is never echoed, not in a path either", () => {
+  test("a lone surrogate is never echoed, also not in a path", () => {
     const issues = issuesOf(one, { "\ud800": "\udfff", n: ["\ud800"] });
     expect(JSON.stringify(issues)).not.toMatch(/\\ud/);
     expect(issues).toHaveLength(2);
   });
 
-  test("a thousand wrong items make a list of a hundred errors", () => {
+  test("a thousand invalid items produce a hundred errors", () => {
     const items = Array.from({ length: 1_000 }, () => "x");
     expect(issuesOf(z.object({ items: z.array(z.int()) }), { items })).toHaveLength(MAX_ISSUES);
   });
 
-  test("a type that holds itself has a name with an end", () => {
+  test("a recursive type has a finite name", () => {
     let value: unknown = () => 1;
     for (let i = 0; i < 30; i++) value = { a: value };
     for (const { loc } of issuesOf(z.object({ f: z.json() }), { f: value })) {
@@ -360,7 +365,7 @@ describe("an error stays small and can be sent", () => {
     expect(issuesOf(z.object({ f: z.json() }), { f: value }).length).toBeGreaterThan(3);
   });
 
-  test("unions inside unions end the search instead of multiplying it", () => {
+  test("nested unions limit the depth of the search", () => {
     const Nested: z.ZodType = z.lazy(() => z.union([z.object({ a: Nested }), z.object({ a: Nested, b: z.int() })]));
     let value: object = { a: 1 };
     for (let i = 0; i < 12; i++) value = { a: value };

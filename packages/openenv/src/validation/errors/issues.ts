@@ -14,22 +14,22 @@ import { briefInput } from "./brief-input.js";
 import { pydanticError } from "./pydantic-error.js";
 import { unionBranchName } from "./union-branch-name.js";
 
-/** Longest list of errors that one answer carries. */
+/** Maximum number of errors in one answer. */
 export const MAX_ISSUES = 100;
 
 export interface FailedParse {
   schema: AnySchema;
-  /** What the caller gave, before anything was mended. */
+  /** The caller's value, before coercion. */
   value: unknown;
   issues: readonly z.core.$ZodIssue[];
   rules: CoercionRules;
-  /** Says of a union only that nothing fits, without trying each of its members. Default false. */
+  /** Reports one error for a union instead of the errors of each member. Default false. */
   shallow?: boolean;
 }
 
 /**
- * Turns zod's issues into the errors of the wire, in the reference's vocabulary: `type` and `loc` as Python clients
- * know them, `msg` in plain words, `input` as it was given. At most {@link MAX_ISSUES}.
+ * Converts zod's issues to the errors of the wire: `type` and `loc` as in Pydantic, `msg` in plain words, `input` as it
+ * was received. At most {@link MAX_ISSUES}.
  */
 export function describeIssues(failed: FailedParse): ValidationIssue[] {
   const found: ValidationIssue[] = [];
@@ -51,13 +51,13 @@ function collect({ schema, value, issues, rules }: FailedParse, target: Target):
     const at = locate(schema, value, issue.path);
     at.loc = [...target.prefix, ...at.loc];
     if (at.union && isChoice(issue, at)) {
-      // Several issues can lie inside one union, whose members are all told at once.
+      // Several issues can be inside one union, which reports all its members at once.
       const key = JSON.stringify(at.loc);
       if (unions.has(key)) continue;
       unions.add(key);
       collectUnion(at, at.union, { rules, target });
     } else if (issue.code === "invalid_union" && !at.union && at.schema && target.depth < MAX_UNION_DEPTH) {
-      // `X | null`: told as X is.
+      // `X | null` is reported as X.
       const { error } = z.safeParse(at.schema, at.value);
       const inner = { schema: at.schema, value: at.value, issues: error?.issues ?? [], rules };
       collect(inner, { ...target, prefix: at.loc, depth: target.depth + 1 });
@@ -89,15 +89,15 @@ function collectUnion(
     for (const member of membersOf(union)) {
       let parsed = z.safeParse(member, at.value);
       if (parsed.success) continue;
-      const mended = coerce(member, at.value, { issues: parsed.error.issues, rules, depth: target.depth + 1 });
-      if (mended) parsed = z.safeParse(member, mended.value);
+      const coerced = coerce(member, at.value, { issues: parsed.error.issues, rules, depth: target.depth + 1 });
+      if (coerced) parsed = z.safeParse(member, coerced.value);
       if (parsed.success) continue;
       const failed = { schema: member, value: at.value, issues: parsed.error.issues, rules };
       collect(failed, { found: target.found, prefix: [...at.loc, unionBranchName(member)], depth: target.depth + 1 });
     }
   }
   if (target.found.length > before) return;
-  target.found.push(entry("value_error", "Must fit one of the allowed shapes", at));
+  target.found.push(entry("value_error", "Must match one of the allowed types", at));
 }
 
 function describe(issue: z.core.$ZodIssue, at: LocatedIssue): ValidationIssue[] {
@@ -114,7 +114,7 @@ function describe(issue: z.core.$ZodIssue, at: LocatedIssue): ValidationIssue[] 
   return [entry(type, msg, { loc, value: at.value }, ctx)];
 }
 
-/** A key that an object does not declare, or one that a record's key schema refuses. */
+/** A key that an object does not declare or that a record's key schema rejects. */
 function unknownKey(key: string, at: LocatedIssue): ValidationIssue {
   const loc = [...at.loc, key];
   const { def } = (at.schema ?? ({ _zod: { def: {} } } as KnownSchema))._zod;
@@ -124,12 +124,12 @@ function unknownKey(key: string, at: LocatedIssue): ValidationIssue {
 
 function wrongTag(union: UnionSchema, at: LocatedIssue): ValidationIssue {
   const key = discriminatorOf(union);
-  // zod's path ends at the tag, the error is about the object that carries it.
+  // zod's path ends at the tag, but the error is about the object that contains it.
   const inside = at.path.at(-1) === key && typeof at.value !== "object";
   const owner = inside ? { loc: at.loc.slice(0, -1), value: at.parent } : at;
   const discriminator = `'${key}'`;
   if (key === undefined || !has(owner.value, key)) {
-    return entry("union_tag_not_found", `The field ${discriminator} says which shape is meant and is missing`, owner, {
+    return entry("union_tag_not_found", `The field ${discriminator}, which selects the type, is missing`, owner, {
       discriminator,
     });
   }
@@ -149,17 +149,17 @@ function isMissing(at: LocatedIssue): boolean {
   return typeof at.parent === "object" && at.parent !== null;
 }
 
-/** A field that must be there and is not. `parent` is the object that lacks it. */
+/** The error for a missing required field. `parent` is the object without it. */
 export function missingField(loc: readonly (string | number)[], parent: unknown): ValidationIssue {
   return entry("missing", "Field required", { loc, value: parent });
 }
 
-/** A field that nothing declares. */
+/** The error for an undeclared field. */
 export function extraField(loc: readonly (string | number)[], input: unknown): ValidationIssue {
   return entry("extra_forbidden", "Unknown field", { loc, value: input });
 }
 
-/** Something that had to be an object. */
+/** The error for a value that must be an object. */
 export function notAnObject(loc: readonly (string | number)[], input: unknown): ValidationIssue {
   return entry("dict_type", "Must be an object", { loc, value: input });
 }

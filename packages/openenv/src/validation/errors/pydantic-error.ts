@@ -4,7 +4,7 @@ import { numberRules } from "../coercion/numbers.js";
 import type { LocatedIssue } from "../locate.js";
 import { formatError, type PydanticError } from "./format-error.js";
 
-/** The reference's name for an issue of zod, which depends on the schema and on the value that was given. */
+/** Pydantic's error for an issue of zod. It depends on the schema and on the value. */
 export function pydanticError(issue: z.core.$ZodIssue, at: LocatedIssue): PydanticError {
   switch (issue.code) {
     case "invalid_type":
@@ -31,7 +31,7 @@ export function pydanticError(issue: z.core.$ZodIssue, at: LocatedIssue): Pydant
   }
 }
 
-/** Issues of an author's refinement, or of a field helper, which names its type itself. */
+/** Issues of an author's refinement, or of a field helper, which sets the error type itself. */
 function ownKind(issue: z.core.$ZodIssueCustom): PydanticError {
   const type = issue.params?.["type"];
   if (type === "dict_type") return { type, msg: "Must be an object" };
@@ -53,7 +53,7 @@ function wrongType({ schema, value, union }: LocatedIssue): PydanticError {
     }
     case "string": {
       const { format } = def as Partial<z.core.$ZodStringFormatDef>;
-      return { type: (format && FORMAT_TYPES[format]) ?? "string_type", msg: "Must be a text" };
+      return { type: (format && FORMAT_TYPES[format]) ?? "string_type", msg: "Must be a string" };
     }
     case "object":
       return { type: "model_type", msg: "Must be an object", ctx: { class_name: nameOf(schema) ?? "object" } };
@@ -73,11 +73,11 @@ function wrongType({ schema, value, union }: LocatedIssue): PydanticError {
 const FORMAT_TYPES: Record<string, string> = { uuid: "uuid_type", guid: "uuid_type", datetime: "datetime_type" };
 
 function notANumber(value: unknown, integer: boolean): PydanticError {
-  const msg = integer ? "Must be a whole number" : "Must be a number";
+  const msg = integer ? "Must be an integer" : "Must be a number";
   if (typeof value === "string") return { type: integer ? "int_parsing" : "float_parsing", msg };
   if (typeof value === "number") {
     if (!Number.isFinite(value)) return { type: "finite_number", msg: "Must be a finite number" };
-    return { type: "int_from_float", msg: "Must be a whole number, has a fraction" };
+    return { type: "int_from_float", msg: "Must be an integer, not a fraction" };
   }
   return { type: integer ? "int_type" : "float_type", msg };
 }

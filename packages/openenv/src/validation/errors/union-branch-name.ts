@@ -1,9 +1,9 @@
 import { type AnySchema, nameOf, unwrap } from "../../contract/zod-tree.js";
 import { numberRules } from "../coercion/numbers.js";
 
-/** The name of a union's member in the path of an error: `int`, `str`, `list[int]`, the class of an object. */
+/** The name of a union's member in the path of an error, as in Pydantic: `int`, `str`, `list[int]`, a class name. */
 export function unionBranchName(schema: AnySchema, depth = 0): string {
-  // A recursive type would have a name without end.
+  // The name of a recursive type would be infinite.
   if (depth > 3) return "any";
   const inner = (part: AnySchema) => unionBranchName(part, depth + 1);
   const named = nameOf(schema);

@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 import type { ChannelOptions, IsolateChannel } from "../channel.js";
 import { isolateVariables } from "../isolate-variables.js";
 
-/** A child process. It ends with this one, also when this one is killed; its limit bounds all of its memory. */
+/**
+ * Starts a child process. It ends with this process, even if this process is killed. The limit applies to all its
+ * memory.
+ */
 export function startProcess({ module, memoryMb }: ChannelOptions): IsolateChannel {
   const script = fileURLToPath(new URL("../isolate-entry.js", import.meta.url));
   const child = fork(script, [module, String(process.pid), String(memoryMb ?? 0)], {
@@ -20,9 +23,9 @@ export function startProcess({ module, memoryMb }: ChannelOptions): IsolateChann
     channel.onEnd(reason, error);
   };
   const channel: IsolateChannel = {
-    name: `process ${child.pid ?? "that did not start"}`,
+    name: `process ${child.pid ?? "(not started)"}`,
     send(message) {
-      // The callback takes the error of a process that has just ended; its end is told by `exit`.
+      // The empty callback ignores the error of a process that has just ended; `exit` reports the end.
       if (child.connected) child.send(message, () => {});
     },
     onMessage: () => {},
@@ -32,6 +35,6 @@ export function startProcess({ module, memoryMb }: ChannelOptions): IsolateChann
   };
   child.on("message", (message) => channel.onMessage(message as never));
   child.once("error", (error) => end("could not be started", error));
-  child.once("exit", (code, signal) => end(signal ? `was ended by ${signal}` : `ended with exit code ${code}`));
+  child.once("exit", (code, signal) => end(signal ? `was killed by ${signal}` : `exited with code ${code}`));
   return channel;
 }

@@ -3,12 +3,12 @@ import type { ChannelOptions, IsolateChannel } from "../channel.js";
 import type { IsolateData } from "../isolate-entry.js";
 import { isolateVariables } from "../isolate-variables.js";
 
-/** A worker thread. Its limit bounds the JavaScript heap; buffers and native memory are the process's. */
+/** Starts a worker thread. The limit applies to the JavaScript heap, not to buffers and native memory. */
 export function startThread({ module, memoryMb }: ChannelOptions): IsolateChannel {
   const worker = new Worker(new URL("../isolate-entry.js", import.meta.url), {
     env: isolateVariables(),
     workerData: { module } satisfies IsolateData,
-    // Options of this process, such as --input-type, can keep a thread from starting.
+    // Options of this process, such as --input-type, can prevent a thread from starting.
     execArgv: [],
     ...(memoryMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: memoryMb } }),
   });
@@ -30,5 +30,5 @@ export function startThread({ module, memoryMb }: ChannelOptions): IsolateChanne
 
 function describeEnd(code: number, failure: unknown): string {
   if ((failure as { code?: string } | undefined)?.code === "ERR_WORKER_OUT_OF_MEMORY") return "ran out of heap memory";
-  return failure === undefined ? `ended with exit code ${code}` : "ended by an exception that nobody caught";
+  return failure === undefined ? `exited with code ${code}` : "ended by an uncaught exception";
 }

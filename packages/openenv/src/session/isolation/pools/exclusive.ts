@@ -2,7 +2,7 @@ import type { Isolate } from "../isolate.js";
 import type { IsolateSpawner } from "../isolate-spawner.js";
 import type { IsolatePool } from "../pool.js";
 
-/** An isolate for each session, which ends with it, and spare ones that are ready when a session comes. */
+/** One isolate per session, which ends with the session, and spare isolates for new sessions. */
 export class ExclusivePool implements IsolatePool {
   readonly shared = false;
   readonly #spawner: IsolateSpawner;
@@ -10,8 +10,8 @@ export class ExclusivePool implements IsolatePool {
   readonly #ready: Isolate[] = [];
   #preparing = 0;
 
-  constructor(starter: IsolateSpawner, spares: number) {
-    this.#spawner = starter;
+  constructor(spawner: IsolateSpawner, spares: number) {
+    this.#spawner = spawner;
     this.#spares = spares;
   }
 
@@ -22,7 +22,7 @@ export class ExclusivePool implements IsolatePool {
     return isolate;
   }
 
-  /** Starts what is missing; resolves when the first one is ready. */
+  /** Starts the spares; resolves when the first one is ready. */
   async prepare(): Promise<void> {
     const isolate = await this.#spawner.spawn((lost) => this.#forget(lost));
     this.#offer(isolate);
@@ -60,7 +60,7 @@ export class ExclusivePool implements IsolatePool {
     }
   }
 
-  /** A spare that ends before anyone needed it. */
+  /** Removes a spare that ended before it was used. */
   #forget(isolate: Isolate): void {
     const place = this.#ready.indexOf(isolate);
     if (place < 0) return;

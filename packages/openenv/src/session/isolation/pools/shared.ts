@@ -7,7 +7,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** A fixed number of isolates that all sessions share; each session goes to the one with the fewest. */
+/** A fixed number of isolates that all sessions share. A new session goes to the isolate with the fewest sessions. */
 export class SharedPool implements IsolatePool {
   readonly shared = true;
   readonly #spawner: IsolateSpawner;
@@ -16,8 +16,8 @@ export class SharedPool implements IsolatePool {
   readonly #waiting: Waiting[] = [];
   #preparing = 0;
 
-  constructor(starter: IsolateSpawner, size: number) {
-    this.#spawner = starter;
+  constructor(spawner: IsolateSpawner, size: number) {
+    this.#spawner = spawner;
     this.#size = size;
   }
 
@@ -28,7 +28,7 @@ export class SharedPool implements IsolatePool {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  /** Resolves when all are ready. */
+  /** Starts all isolates; resolves when they are ready. */
   async prepare(): Promise<void> {
     await Promise.all(Array.from({ length: this.#size }, () => this.#startOne()));
   }
