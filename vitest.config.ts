@@ -46,8 +46,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // What is polled for comes in milliseconds, and in seconds on a machine with other work.
     expect: { poll: { timeout: 10_000 } },
-    // What was built is loaded as its users load it.
-    server: { deps: { external: [/\/dist\//] } },
+    // What was built, and projects that use it, are loaded as users load them.
+    server: { deps: { external: [/\/dist\//, /\/\.cache\//] } },
     reporters: [fileURLToPath(new URL("scripts/notes-reporter.mjs", import.meta.url)), "default"],
     projects: [
       // The files share processes: to start one for each and load everything again is a quarter of the work.

@@ -42,8 +42,8 @@ test("a composition edge is for entries and for what stands on both sides, and k
     "testing/check.ts": 'export { connect } from "../connect.js";',
   });
   expect(found).toEqual([
-    'client/other.ts:1 "../connect.js" is an arrow against the picture: client -> edge.',
-    'connect.ts:1 "./testing/main.js" is an arrow against the picture: edge -> testing.',
+    'client/other.ts:1 "../connect.js" is not allowed by the layers: client -> edge.',
+    'connect.ts:1 "./testing/main.js" is not allowed by the layers: edge -> testing.',
   ]);
 });
 
@@ -56,8 +56,8 @@ test("compat imports the server, and only one file of the server imports compat"
     "cluster/main.ts": 'import { R } from "../compat/routes.js"; export const M = R;',
   });
   expect(found).toEqual([
-    'cluster/main.ts:1 "../compat/routes.js" is an arrow against the picture: cluster -> compat.',
-    'server/session.ts:1 "../compat/routes.js" is an arrow against the picture: server -> compat.',
+    'cluster/main.ts:1 "../compat/routes.js" is not allowed by the layers: cluster -> compat.',
+    'server/session.ts:1 "../compat/routes.js" is not allowed by the layers: server -> compat.',
   ]);
 });
 

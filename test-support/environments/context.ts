@@ -2,12 +2,13 @@ import { createAuthorization } from "../../packages/openenv/src/server/access/au
 import { createOrigins } from "../../packages/openenv/src/server/access/origins.js";
 import { readTokens } from "../../packages/openenv/src/server/access/tokens.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
-import { Backlog, ByteBudget } from "../../packages/openenv/src/server/limits/backlog.js";
+import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
 import { RunQueue } from "../../packages/openenv/src/server/limits/run-queue.js";
 import { Gauge } from "../../packages/openenv/src/server/metrics/gauge.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
 import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
+import { ByteBudget } from "../../packages/openenv/src/util/byte-budget.js";
 
 const MB = 1024 * 1024;
 

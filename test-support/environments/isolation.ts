@@ -1,9 +1,10 @@
 /** An environment in a separate module and servers that isolate it; they run the built package, as isolates do. */
 import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { type RunningServer, type ServeOptions, serve } from "openenv-ts/server";
+import type { RunningServer, ServeOptions } from "openenv-ts/server";
 import { createProject } from "../commands/command-line.js";
 import { openTestSocket, type TestSocket } from "../sockets/socket.js";
+import { serve } from "./built-server.js";
 
 /** An action has an `op`, some have a `text`. Observations contain the process and thread of the environment. */
 export const ISOLATED_MODULE = `

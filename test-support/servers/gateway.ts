@@ -9,6 +9,8 @@ export interface Gateway extends AsyncDisposable {
   readonly held: ReadonlySet<Socket>;
   /** Changes its behaviour, and its server if one is given. */
   turn(manner: Manner, target?: { url: string }): void;
+  /** Breaks every connection that is open. */
+  cut(): void;
 }
 
 /** A proxy with a fixed address whose server and behaviour can change. */
@@ -40,6 +42,10 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
       if (next !== "passes") return;
       for (const socket of held) pass(socket);
       held.clear();
+    },
+    cut() {
+      for (const socket of all) socket.destroy();
+      all.clear();
     },
     async [Symbol.asyncDispose]() {
       for (const socket of all) socket.destroy();

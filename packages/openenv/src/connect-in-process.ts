@@ -32,7 +32,7 @@ export async function connectToolsInProcess(
   const parts = await prepare(environment, options, "connectTools");
   const ask: AskRpc = async (method, params, { timeoutMs = parts.timeoutMs, signal }) => {
     const data = { jsonrpc: "2.0", method, params, id: 1 };
-    return toRpcAnswer(await parts.session.call({ type: "mcp", data }, { timeoutMs, signal }));
+    return toRpcAnswer((await parts.session.call({ type: "mcp", data }, { timeoutMs, signal })).data);
   };
   return createToolClient(parts, { mode, ask });
 }

@@ -53,6 +53,27 @@ export const ERRORS = {
     meaning: "The named session is unknown, has ended or is attached to another socket.",
     remedy: "Open a new session, or detach the other socket first.",
   },
+  SEQUENCE_CONFLICT: {
+    boundary: "remote",
+    meaning: "A request of a resumable session has the `seq` of an earlier, different request.",
+    remedy: "Number each new request one higher; repeat a request only with the same content.",
+  },
+  SEQUENCE_GAP: {
+    boundary: "remote",
+    meaning: "A request of a resumable session came before the one with the preceding `seq`.",
+    remedy: "Send the missing requests first.",
+  },
+  SEQUENCE_OVERFLOW: {
+    boundary: "remote",
+    meaning: "A resumable session has too many answers that its client has not acknowledged.",
+    remedy: "Send `ack` with the highest `seq` that was answered, then the request again.",
+  },
+  ANSWER_EXPIRED: {
+    boundary: "remote",
+    meaning:
+      "A repeated request of a resumable session was acknowledged before, and its answer is not stored any more.",
+    remedy: "Do not repeat a request whose answer was acknowledged.",
+  },
   TASKS_NOT_SUPPORTED: {
     boundary: "remote",
     meaning: "The environment has no tasks, or its task provider lacks this method.",

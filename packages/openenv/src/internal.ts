@@ -37,7 +37,6 @@ export {
 export { countSilentChecks, IMAGE_STOP_VARIABLES, stopSeconds } from "./protocol/server-times.js";
 export type { ReceivedMessage } from "./protocol/transport.js";
 export { renderDefault, type Setting } from "./server/config/setting.js";
-export { readSettings, SETTINGS, TOKENS } from "./server/config/settings.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
 export type { ServerAbout } from "./session/registry/cluster.js";
@@ -70,6 +69,8 @@ export const loadConnection = () => import("./client/transport/connection.js");
 /** What watches over workers, and what a worker finds it with. */
 export const loadSupervisor = () => import("./cluster/supervise.js");
 export const loadWorker = () => import("./cluster/worker-cluster.js");
+/** The settings of a server. */
+export const loadSettings = () => import("./server/config/settings.js");
 /** The environment among what a module exports, and what its contract says about itself. */
 export const loadContract = () => import("./contract/contract.js");
 export const loadPicker = () => import("./environment/pick-environment.js");

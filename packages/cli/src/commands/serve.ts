@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { renderDefault, SETTINGS, type Setting } from "openenv-ts/internal";
+import { loadSettings, renderDefault, type Setting } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
@@ -7,6 +7,8 @@ import { renderStart } from "../serve/banner.js";
 import { fetchTarget } from "../serve/fetch-target.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
 import { print } from "../terminal/output.js";
+
+const { SETTINGS } = await loadSettings();
 
 const EXAMPLES = `
 The environment of a folder is the file that openenv.yaml names, or the first of

@@ -58,5 +58,5 @@ test.each([
 
 test("a Dockerfile without FROM and an invalid base image are rejected", async () => {
   await expect(renderSpaceDockerfile("RUN x\n")).rejects.toThrow(ConfigError);
-  await expect(renderSpaceDockerfile("FROM a\n", { base: "a\nRUN evil" })).rejects.toThrow("is no image");
+  await expect(renderSpaceDockerfile("FROM a\n", { base: "a\nRUN evil" })).rejects.toThrow("is not a valid image name");
 });

@@ -64,7 +64,8 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     const { method } = operation;
     const limits = { timeoutMs: options.timeoutMs ?? parts.timeoutMs, signal: options.signal };
     const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, limits);
-    return operation.decode(answer, session.extensions, data);
+    const result = operation.decode(answer.data, session.extensions, data);
+    return answer.recovered ? { ...result, recovered: true } : result;
   };
 
   const client: EnvClient<C> = {

@@ -15,6 +15,20 @@ export interface StepOptions extends CallOptions {
   metadata?: JsonObject | undefined;
 }
 
+/** How a session is resumed after its connection was lost. */
+export interface ResumeOptions {
+  /** Called after each time that the session was resumed. */
+  onRecovered?(recovery: Recovery): void;
+}
+
+/** What it took to resume a session. */
+export interface Recovery {
+  /** Connections that were tried. */
+  attempts: number;
+  /** Milliseconds from the loss to the new connection. */
+  downMs: number;
+}
+
 /** Options of `connect`. */
 export interface ConnectOptions {
   /** Headers of the handshake and of every HTTP request. Browsers cannot send them on a WebSocket. */
@@ -32,6 +46,11 @@ export interface ConnectOptions {
    * Default false.
    */
   binary?: boolean | undefined;
+  /**
+   * Keep the session when its connection is lost: the client connects again within the time limit of the call, and the
+   * server executes each request once. Default false; needs a server of openenv-ts.
+   */
+  resume?: boolean | ResumeOptions | undefined;
   /** False skips the comparison of contracts, and without a contract the fetch of `/schema`. Default true. */
   check?: boolean | undefined;
   /** Aborts connecting; close an open client with `close()`. */

@@ -9,6 +9,7 @@ import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, re
 import { parseAddress } from "./transport/address.js";
 import { openConnection } from "./transport/connection.js";
 import { createHttpClient, type HttpClient } from "./transport/http.js";
+import { openResumingTransport } from "./transport/resuming-transport.js";
 
 /** The checked options and the open HTTP client of one server. */
 export interface Prepared {
@@ -40,17 +41,27 @@ export async function prepare(
   if (binary) requested.push("binary");
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const http = createHttpClient(address, { headers, timeoutMs });
+  const openOne = (
+    signal: AbortSignal | undefined,
+    more: readonly Extension[],
+    sessionId: string | undefined,
+  ): Promise<Transport> => {
+    const extensions = { [EXTENSIONS_KEY]: [...requested, ...more].join() };
+    const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
+    // With this header a balancer routes the socket to the server that holds the session.
+    const hints = sessionId === undefined || http.session === undefined ? {} : { [SESSION_HEADER]: http.session };
+    return openConnection(socketUrl, { ...opening, hints, signal, binary });
+  };
   return {
     base: address.base,
     shape,
     http,
     timeoutMs,
     open: (signal, more = [], sessionId) => {
-      const extensions = { [EXTENSIONS_KEY]: [...requested, ...more].join() };
-      const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
-      // With this header a balancer routes the socket to the server that holds the session.
-      const hints = sessionId === undefined || http.session === undefined ? {} : { [SESSION_HEADER]: http.session };
-      return openConnection(socketUrl, { ...opening, hints, signal, binary });
+      const open = (names: readonly Extension[], id: string | undefined) => openOne(signal, names, id);
+      if (!options.resume || sessionId !== undefined) return open(more, sessionId);
+      const resume = typeof options.resume === "object" ? options.resume : {};
+      return openResumingTransport((id) => open([...more, "resume"], id), resume);
     },
   };
 }

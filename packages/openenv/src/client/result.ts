@@ -14,6 +14,8 @@ export interface StepResult<O = JsonObject> {
   readonly metadata: JsonObject;
   /** Problems with the call that the server accepted. */
   readonly warnings: readonly string[];
+  /** True when the connection was lost during the call and the session was resumed. */
+  readonly recovered?: boolean;
 }
 
 /**

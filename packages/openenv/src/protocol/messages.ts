@@ -12,7 +12,11 @@ export type WireCode =
   | "FACTORY_ERROR"
   | "SESSION_ERROR"
   | "UNAUTHORIZED"
-  | "FORBIDDEN";
+  | "FORBIDDEN"
+  | "SEQUENCE_CONFLICT"
+  | "SEQUENCE_GAP"
+  | "SEQUENCE_OVERFLOW"
+  | "ANSWER_EXPIRED";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -60,6 +64,8 @@ export const CLOSE_CODES = {
   overloaded: 1013,
   /** The server ended the session: it timed out, or an operator closed it. */
   sessionEnded: 4000,
+  /** Another connection has resumed the session. */
+  resumedElsewhere: 4001,
 } as const;
 
 /** The WebSocket subprotocol that the server selects when a page offers it together with its token. */
@@ -71,8 +77,9 @@ export const TOKEN_SUBPROTOCOL = "openenv-token.";
 export const EXTENSIONS_KEY = "openenv";
 /**
  * `warnings`: ignored reset options are reported. `timing`: server timings in `metadata.openenv`.
- * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one.
+ * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one. `resume`: the session
+ * outlives the socket (`resume.ts`).
  */
-export const EXTENSIONS = ["warnings", "timing", "binary", "batch"] as const;
+export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume"] as const;
 /** Adds `view`, which pages request with a separate query key. */
 export type Extension = (typeof EXTENSIONS)[number] | "view";

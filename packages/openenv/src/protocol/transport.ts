@@ -6,6 +6,8 @@ export interface ReceivedMessage {
   data: JsonObject;
   /** Present in the first answer when the server confirms extensions. */
   openenv?: { extensions: string[] };
+  /** The connection was lost during the request, and the session was resumed on another one. */
+  recovered?: boolean;
 }
 
 /**
@@ -14,6 +16,8 @@ export interface ReceivedMessage {
  */
 export interface Transport {
   readonly open: boolean;
+  /** The code with which the server has closed the socket. */
+  readonly closeCode?: number | undefined;
   request(message: JsonObject): Promise<ReceivedMessage>;
   close(): Promise<void>;
 }

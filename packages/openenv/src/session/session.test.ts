@@ -4,6 +4,7 @@ import { defineCounter } from "../../../../test-support/environments/counter.js"
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { createSessionProtocol } from "../server/websocket/session-protocol.js";
+import { errorMessage } from "./messages/message-codec.js";
 import { Sessions } from "./registry/sessions.js";
 import { createRuntime } from "./runtime.js";
 import type { Session } from "./session.js";
@@ -13,7 +14,17 @@ function openSession(environment: EnvironmentDefinition) {
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = sessions.open() as Session;
   const protocol = createSessionProtocol(runtime, sessions);
-  const conversation = { session, batch: undefined, extensions: [], orchestrator: false, answered: true, arrivedAt: 0 };
+  const conversation = {
+    session,
+    batch: undefined,
+    extensions: [],
+    orchestrator: false,
+    answered: true,
+    arrivedAt: 0,
+    resumption: undefined,
+    opensSession: true,
+    resume: () => errorMessage("EXECUTION_ERROR", "not used"),
+  };
   return { session, ask: (message: object) => protocol.answer(conversation, JSON.stringify(message)) };
 }
 

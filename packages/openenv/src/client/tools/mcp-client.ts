@@ -75,7 +75,7 @@ export function createToolClient(parts: ClientParts, { mode, ask, close: closeAc
   const listByStep = async (call: CallOptions): Promise<ToolInfo[]> => {
     const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
     const answer = await session.call({ type: "step", data: { type: "list_tools" } }, limits);
-    return toToolInfos(parseResult(answer, session.extensions).observation["tools"]);
+    return toToolInfos(parseResult(answer.data, session.extensions).observation["tools"]);
   };
   const close = async (): Promise<void> => {
     await session.close();

@@ -95,7 +95,7 @@ export function callByStep(session: ClientSession, timeoutMs: number): CallTool 
     const data = callAction(name, given);
     const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
     const answer = await session.call({ type: "step", data }, limits);
-    const { observation, ...rest } = parseResult(answer, session.extensions);
+    const { observation, ...rest } = parseResult(answer.data, session.extensions);
     return toToolCallResult(name, { result: observation["result"], error: observation["error"] }, rest);
   };
 }

@@ -10,6 +10,7 @@ const MEANINGS: Record<number, string> = {
   [CLOSE_CODES.restart]: "the server is restarting",
   [CLOSE_CODES.overloaded]: "the server is overloaded",
   [CLOSE_CODES.sessionEnded]: "the server ended the session",
+  [CLOSE_CODES.resumedElsewhere]: "another connection has resumed the session",
 };
 
 /** Describes why a socket was closed: `the server is restarting (1012)`. */

@@ -14,6 +14,7 @@ const ANSWER_TYPES: Record<string, string> = {
   step: "observation",
   state: "state",
   mcp: "mcp",
+  resume: "resumed",
   open_many: "many",
   reset_many: "many",
   step_many: "many",
@@ -42,6 +43,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   /** Set once the server has confirmed binary frames and their codec is loaded. */
   let codec: BinaryCodec | undefined;
   let loading: Promise<void> | undefined;
+  let closeCode: number | undefined;
 
   const end = (reason: string, error?: ConnectionError): void => {
     if (ended !== undefined) return;
@@ -95,19 +97,27 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
       socket?.send(frame);
     });
 
+  const closed = (code: number, why: string): void => {
+    closeCode = code;
+    end(describeClose(code, why));
+  };
+
   const close = async (): Promise<void> => {
     if (pending) return end("the client closed it before the answer arrived");
     if (ended !== undefined) return;
     ended = "the client closed it";
     socket?.send('{"type":"close"}');
-    await socket?.close();
+    closeCode = await socket?.close();
   };
 
-  socket = await openSocket(url, { message: receive, close: (code, why) => end(describeClose(code, why)) }, options);
+  socket = await openSocket(url, { message: receive, close: closed }, options);
   if (ended !== undefined) socket.drop();
   return {
     get open() {
       return ended === undefined || kept !== undefined;
+    },
+    get closeCode() {
+      return closeCode;
     },
     request: (message) => (loading ? loading.then(() => ask(message)) : ask(message)),
     close,

@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import type { Transport } from "../../protocol/transport.js";
+import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { sessionLost, toRemoteError } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { type ExplainExit, limitsLeft } from "./exit-reason.js";
@@ -14,10 +14,10 @@ export interface ClientSession {
   /** The extensions that the server confirmed on the current transport. */
   readonly extensions: readonly string[];
   /**
-   * Returns the data of the answer. After a loss only a reset is sent, on a new transport.
+   * Returns the answer. After a loss only a reset is sent, on a new transport.
    * @throws RemoteError for an error frame, ConnectionError when there is no answer.
    */
-  call(message: JsonObject, options: CallOptions): Promise<JsonObject>;
+  call(message: JsonObject, options: CallOptions): Promise<ReceivedMessage>;
   close(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export async function createSession(
     if (closing.signal.aborted) await transport.close();
   };
 
-  const perform = async (message: JsonObject, options: CallOptions): Promise<JsonObject> => {
+  const perform = async (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> => {
     if (closing.signal.aborted) throw clientClosed();
     if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
     const isReset = message["type"] === "reset";
@@ -52,7 +52,7 @@ export async function createSession(
     const answer = await transport.request(message, options);
     if (answer.type === "error") throw toRemoteError(answer.data);
     if (isReset) lost = undefined;
-    return answer.data;
+    return answer;
   };
 
   return {

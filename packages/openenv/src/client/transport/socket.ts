@@ -5,8 +5,8 @@ import { connectFailed } from "./connect-failed.js";
 /** An open WebSocket, independent of the runtime. */
 export interface Socket {
   send(frame: string | Uint8Array): void;
-  /** Resolves once the socket is closed; a peer that does not answer the close frame is disconnected after a second. */
-  close(): Promise<void>;
+  /** Resolves with the close code; a peer that does not answer the close frame is disconnected after a second (1006). */
+  close(): Promise<number>;
   /** Destroys the socket at once; its handlers are not called again. */
   drop(): void;
 }
@@ -31,6 +31,8 @@ export interface OpenSocketOptions {
 /** The largest accepted message, bytes. */
 const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
 const CLOSE_WAIT_MS = 1000;
+/** The code of a socket that ended without a close frame. */
+const NOT_CLOSED = 1006;
 const BEARER = "Bearer ";
 
 /**
@@ -141,17 +143,17 @@ function terminate(raw: RawSocket): void {
   else raw.close();
 }
 
-function closeRaw(raw: RawSocket): Promise<void> {
+function closeRaw(raw: RawSocket): Promise<number> {
   detach(raw);
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       raw.onclose = null;
       terminate(raw);
-      resolve();
+      resolve(NOT_CLOSED);
     }, CLOSE_WAIT_MS);
-    raw.onclose = () => {
+    raw.onclose = ({ code }) => {
       clearTimeout(timer);
-      resolve();
+      resolve(code);
     };
     raw.close(1000);
   });

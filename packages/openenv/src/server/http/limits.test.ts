@@ -7,7 +7,7 @@ import { createContext } from "../../../../../test-support/environments/context.
 import { waitFor } from "../../../../../test-support/servers/servers.js";
 import { createTasks, defineContract, defineEnvironment } from "../../index.js";
 import { createRuntime } from "../../session/runtime.js";
-import { ByteBudget } from "../limits/backlog.js";
+import { ByteBudget } from "../../util/byte-budget.js";
 import { createRoutes } from "../routes/routes.js";
 import { createRouter } from "./router.js";
 

@@ -8,7 +8,8 @@ import { waitFor } from "../../../../../test-support/servers/servers.js";
 import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { createRuntime } from "../../session/runtime.js";
-import { Backlog, ByteBudget } from "../limits/backlog.js";
+import { ByteBudget } from "../../util/byte-budget.js";
+import { Backlog } from "../limits/backlog.js";
 import { createRoutes } from "../routes/routes.js";
 import { createRouter } from "./router.js";
 

@@ -64,6 +64,10 @@ export const STATUS: Readonly<Record<WireCode, number>> = {
   SESSION_ERROR: 404,
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
+  SEQUENCE_CONFLICT: 409,
+  SEQUENCE_GAP: 409,
+  SEQUENCE_OVERFLOW: 409,
+  ANSWER_EXPIRED: 409,
 };
 
 /** Answers a failure with its code and message; the Python package answers plain text. */

@@ -1,3 +1,5 @@
+import { ByteBudget } from "../../util/byte-budget.js";
+
 const MB = 1024 * 1024;
 /** The bytes that all connections of a process may have waiting; beyond that each is limited to a small share. */
 export const BACKLOG_BYTES = 256 * MB;
@@ -14,32 +16,6 @@ const PROCESS_BYTES = 448 * MB;
 /** The memory that peers can make a process use with default settings, without sessions and environments. */
 export const MEMORY_CEILING_BYTES = HARD_STOP * BACKLOG_BYTES + BODIES_BYTES + PROCESS_BYTES;
 
-/** A number of bytes shared by many holders: together they stay below it. */
-export class ByteBudget {
-  protected readonly limit: number;
-  #used = 0;
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  /** The bytes in use. */
-  get used(): number {
-    return this.#used;
-  }
-
-  /** Takes the bytes. Returns false, and takes nothing, when fewer are left. */
-  take(bytes: number): boolean {
-    if (this.#used + bytes > this.limit) return false;
-    this.#used += bytes;
-    return true;
-  }
-
-  give(bytes: number): void {
-    this.#used -= bytes;
-  }
-}
-
 /** A connection that holds bytes of the budget. */
 export interface Holder {
   /** The bytes that it holds. */
@@ -51,15 +27,6 @@ export interface Holder {
 /** A budget of bytes that are already in memory: holders check {@link isFull}, and the hard stop closes the largest. */
 export class Backlog extends ByteBudget {
   readonly #holders = new Set<Holder>();
-
-  /** Takes bytes that are already in memory, even beyond the limit. */
-  hold(bytes: number): void {
-    this.give(-bytes);
-  }
-
-  get isFull(): boolean {
-    return this.used >= this.limit;
-  }
 
   /** Adds a holder, until it {@link leave}s. */
   join(holder: Holder): void {

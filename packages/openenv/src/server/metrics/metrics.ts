@@ -26,6 +26,10 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   SESSION_ERROR: "client",
   UNAUTHORIZED: "client",
   FORBIDDEN: "client",
+  SEQUENCE_CONFLICT: "client",
+  SEQUENCE_GAP: "client",
+  SEQUENCE_OVERFLOW: "client",
+  ANSWER_EXPIRED: "client",
   EXECUTION_ERROR: "server",
   TIMEOUT: "server",
   ISOLATE_LOST: "server",
@@ -46,6 +50,16 @@ export const METRICS = {
   },
   openenv_sessions_max: { type: "gauge", help: "Capacity, in sessions.", value: ({ worker }) => worker.max_sessions },
   openenv_sessions_opened_total: { type: "counter", help: "Sessions opened.", value: ({ opened }) => opened },
+  openenv_sessions_detached: {
+    type: "gauge",
+    help: "Open sessions that lost their connection and can be resumed.",
+    value: ({ detached }) => detached,
+  },
+  openenv_sessions_resumed_total: {
+    type: "counter",
+    help: "Connections that resumed a session or the sessions of a batch socket.",
+    value: ({ resumed }) => resumed,
+  },
   openenv_sessions_waiting: {
     type: "gauge",
     help: "Peers that wait for a session.",

@@ -35,6 +35,8 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     draining: context.draining,
     paused: sessions.paused,
     opened: statistics.sessions,
+    detached: sessions.resumptions.detached,
+    resumed: sessions.resumptions.resumed,
     non_finite: statistics.nonFinite,
     latency: read(statistics.latency),
     step_wait: read(statistics.stepWait),

@@ -10,12 +10,12 @@ import {
 import type { ClientMessage, JsonObject } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import { checkMessage, type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
+import type { Batch } from "../../session/resume/batch.js";
 import type { EnvironmentMessage } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { snapshot } from "../../util/snapshot.js";
 import { extraField, missingField, notAnObject } from "../../validation/errors/issues.js";
-import type { Batch } from "./batch.js";
 
 type Reply = BatchReply | Promise<BatchReply>;
 

@@ -1,11 +1,16 @@
 import { WebSocket } from "ws";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
+import type { ResumedMessage } from "../../protocol/resume.js";
+import { type ErrorMessage, errorMessage } from "../../session/messages/message-codec.js";
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
-import type { Session } from "../../session/session.js";
+import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
+import { Batch } from "../../session/resume/batch.js";
+import type { Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
+import { MAX_UNACKNOWLEDGED } from "../../session/resume/stored-answers.js";
+import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
-import { Batch } from "./batch.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 
@@ -22,10 +27,11 @@ export interface ConnectionParts extends InflowParts {
  * One socket: its frames are answered one at a time, in order. It has its own session, is attached to a named one, or
  * has a batch of sessions.
  */
-export class Connection extends Inflow implements ConnectionContext {
+export class Connection extends Inflow implements ConnectionContext, ResumptionHolder {
   /** Set by {@link start}, before frames are answered. */
   session!: Session;
   batch: Batch | undefined;
+  resumption: Resumption | undefined;
   extensions: readonly Extension[] = [];
   /** True once the first answer has been sent. */
   answered = false;
@@ -36,6 +42,8 @@ export class Connection extends Inflow implements ConnectionContext {
   readonly orchestrator: boolean;
   readonly #protocol: SocketProtocol;
   readonly #sessions: Sessions;
+  /** The session that the query names. */
+  #sessionId: string | null = null;
   #owns = true;
   #draining = false;
 
@@ -50,9 +58,11 @@ export class Connection extends Inflow implements ConnectionContext {
   start(sessionId: string | null): void {
     const { ws } = this;
     const sessions = this.#sessions;
+    this.#sessionId = sessionId;
     this.#owns = sessionId === null;
     const { queued } = this.#protocol;
     if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
+    if (sessionId !== null && this.extensions.includes("resume")) return this.#awaitToken();
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
         this.batch = new Batch(sessions);
@@ -75,19 +85,57 @@ export class Connection extends Inflow implements ConnectionContext {
     }
   }
 
+  get opensSession(): boolean {
+    return this.#sessionId === null;
+  }
+
+  resume(secret: string): ResumedMessage | ErrorMessage {
+    const { resumptions } = this.#sessions;
+    if (this.opensSession) {
+      if (resumptions.isFull) return errorMessage("CAPACITY_REACHED", "The memory for stored answers is used up.");
+      this.resumption = resumptions.add(this.batch ?? this.session, secret, this);
+      return this.#resumed(this.resumption.target.id, {});
+    }
+    const id = this.#sessionId as string;
+    const resumed = resumptions.resume(id, secret, this);
+    if (typeof resumed === "string") {
+      setImmediate(() => this.#sessionEnded(resumed));
+      return this.#resumed(id, { reason: resumed });
+    }
+    this.resumption = resumed;
+    const { target } = resumed;
+    if (target instanceof Session) {
+      this.session = target;
+      target.attach((reason) => this.#sessionEnded(reason));
+    } else {
+      this.batch = target as Batch;
+      this.batch.attach();
+      this.heavyBytes = 0;
+    }
+    return this.#resumed(id, { recovered: true });
+  }
+
+  fence(): void {
+    this.forget();
+    if (this.ended) return;
+    this.ended = true;
+    this.ws.close(CLOSE_CODES.resumedElsewhere, "another connection has resumed the session");
+  }
+
   /** Called when the socket has closed. */
   gone(reason: string): void {
     this.closed(reason);
     this.release();
   }
 
-  /** Frees the slot at once, even if a step is still running. */
+  /** Frees the slot at once, even if a step is still running; a resumable session is kept for its client. */
   closed(reason: string): void {
     this.forget();
     if (this.ended) return;
     this.ended = true;
     const why = this.#draining ? SHUTTING_DOWN : reason;
-    if (this.batch !== undefined) this.batch.end(why);
+    if (this.resumption !== undefined && !this.#draining) this.#sessions.detachResumable(this.resumption);
+    else if (this.batch !== undefined) this.batch.end(why);
     else if (this.session === undefined) this.#sessions.leave(this);
     else if (this.#owns) this.#sessions.end(this.session, why);
     else this.#sessions.detach(this.session);
@@ -99,6 +147,21 @@ export class Connection extends Inflow implements ConnectionContext {
     // A socket that waits for its session has no answer in flight.
     const isIdle = (!this.blocked && !this.scheduled) || (this.session === undefined && this.batch === undefined);
     if (isIdle) this.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
+  }
+
+  /** A socket that resumes has no session until it has shown the token of one. */
+  #awaitToken(): void {
+    const close = (): void => {
+      if (this.resumption === undefined) this.drop(CLOSE_CODES.normal, "no resume frame came");
+    };
+    setTimeout(close, FIRST_USE_MS).unref();
+    this.unblock();
+  }
+
+  #resumed(id: string, more: Partial<ResumedMessage["data"]>): ResumedMessage {
+    const data = { session_id: id, recovered: false, last_seq: this.resumption?.answers.last ?? 0 };
+    const limits = { window_s: this.#sessions.resumeWindowMs / 1000, max_unacknowledged: MAX_UNACKNOWLEDGED };
+    return { type: "resumed", data: { ...data, ...limits, ...more } };
   }
 
   #reject(refusal: SessionRejectedError): void {
@@ -153,6 +216,10 @@ export class Connection extends Inflow implements ConnectionContext {
 
   #endByPeer(): void {
     this.ws.close(CLOSE_CODES.normal);
+    if (this.resumption !== undefined) {
+      this.resumption = undefined;
+      this.#owns = true;
+    }
     this.closed("closed by the client");
   }
 }

@@ -1,6 +1,7 @@
 import type { BatchReply, ManyMessage } from "../../protocol/batch.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { ServerMessage } from "../../protocol/messages.js";
+import type { ResumedMessage } from "../../protocol/resume.js";
 import {
   errorMessage,
   SerializationError,
@@ -23,7 +24,7 @@ export function binaryWriter(codec: BinaryCodec): EncodeReply {
   };
 }
 
-type Reply = ServerMessage | ManyMessage;
+type Reply = ServerMessage | ManyMessage | ResumedMessage;
 
 /** Replaces a reply that cannot be encoded by an error; of a batch reply, only the items concerned. */
 export function fixReply(reply: Reply, error: unknown, { write, maxBytes }: EncodeOptions): Reply {

@@ -1,7 +1,10 @@
 import type { Extension } from "../../protocol/messages.js";
+import type { ResumedMessage } from "../../protocol/resume.js";
+import type { ErrorMessage } from "../../session/messages/message-codec.js";
+import type { Batch } from "../../session/resume/batch.js";
+import type { Resumption } from "../../session/resume/resumptions.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
-import type { Batch } from "./batch.js";
 import type { EncodedReply } from "./encode-reply.js";
 
 /** The part of a connection that a protocol uses. */
@@ -15,6 +18,12 @@ export interface ConnectionContext {
   readonly orchestrator: boolean;
   /** True once the first answer has been sent. */
   readonly answered: boolean;
+  /** With the extension `resume`: set by the first frame. */
+  readonly resumption: Resumption | undefined;
+  /** The socket has a new session; false when the query names the session to resume. */
+  readonly opensSession: boolean;
+  /** Makes the session resumable with the hash of a token, or resumes the session of the query with the token. */
+  resume(secret: string): ResumedMessage | ErrorMessage;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

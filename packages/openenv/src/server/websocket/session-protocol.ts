@@ -2,6 +2,7 @@ import type { ManyMessage } from "../../protocol/batch.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { Extension, ServerMessage } from "../../protocol/messages.js";
+import type { ResumedMessage } from "../../protocol/resume.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import {
   checkMessage,
@@ -18,8 +19,9 @@ import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.j
 import { createByteReader } from "./byte-fields.js";
 import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
+import { admitFrame, readResume } from "./resume-frames.js";
 
-type Reply = ServerMessage | ManyMessage;
+type Reply = ServerMessage | ManyMessage | ResumedMessage;
 type MaybePromise<T> = T | Promise<T>;
 
 /** The protocol of `/ws`. */
@@ -61,6 +63,25 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     }
   };
 
+  /** The answer to a frame of a resumable session: executed once, then from the store. */
+  const answerOnce = (
+    conversation: ConnectionContext,
+    frame: unknown,
+    raw: string | Uint8Array,
+    write: EncodeReply,
+  ): MaybePromise<EncodedReply> | null => {
+    const { resumption } = conversation;
+    if (resumption === undefined) {
+      const secret = readResume(frame, conversation.opensSession);
+      return render(conversation, typeof secret === "string" ? conversation.resume(secret) : secret, write);
+    }
+    const admitted = admitFrame(resumption, frame, raw, (stored) => codec?.decode(stored).value);
+    if ("stored" in admitted) return admitted.stored;
+    if ("type" in admitted) return render(conversation, admitted, write);
+    const reply = answer(conversation, admitted.frame, write);
+    return reply === null ? null : admitted.store(reply);
+  };
+
   const render = (conversation: ConnectionContext, reply: Reply, write: EncodeReply): EncodedReply => {
     const { extensions } = conversation;
     const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
@@ -98,7 +119,9 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     } catch (error) {
       return render(conversation, explainUnreadable(error, "MessagePack"), write);
     }
-    return answer(conversation, frame, write);
+    return conversation.extensions.includes("resume")
+      ? answerOnce(conversation, frame, data, write)
+      : answer(conversation, frame, write);
   };
 
   return {
@@ -110,7 +133,9 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       } catch (error) {
         return render(conversation, explainUnreadable(error, "JSON"), writeText);
       }
-      return answer(conversation, frame, writeText);
+      return conversation.extensions.includes("resume")
+        ? answerOnce(conversation, frame, text, writeText)
+        : answer(conversation, frame, writeText);
     },
     binary(conversation, data) {
       if (!conversation.answered || !conversation.extensions.includes("binary")) {

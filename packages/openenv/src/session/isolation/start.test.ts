@@ -1,7 +1,8 @@
 /** What a server needs to isolate, and its errors when that is missing. */
-import { type RunningServer, type ServeOptions, serve } from "openenv-ts/server";
+import type { RunningServer, ServeOptions } from "openenv-ts/server";
 import { afterEach, expect, test } from "vitest";
 import { createProject, type Project } from "../../../../../test-support/commands/command-line.js";
+import { serve } from "../../../../../test-support/environments/built-server.js";
 import { startIsolated, step } from "../../../../../test-support/environments/isolation.js";
 
 const environmentModule = (name: string, factory = "() => ({ reset: answer, step: answer })") => `

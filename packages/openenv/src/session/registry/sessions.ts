@@ -4,12 +4,14 @@ import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { ByteBudget } from "../../util/byte-budget.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { CALL, markCall } from "../calls/call-marks.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
+import { type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -24,6 +26,8 @@ export interface SessionsOptions {
   maxConcurrentEnvs: number;
   /** Milliseconds without a request after which a session without a socket ends; null for no timeout. */
   sessionTimeoutMs: number | null;
+  /** Milliseconds that a resumable session is kept without a connection while there is room; default 900,000. */
+  resumeWindowMs?: number;
   /** How many peers may wait for a session at capacity; default 0. */
   queueSize?: number;
   /** Milliseconds after which a waiting peer is rejected. */
@@ -40,12 +44,18 @@ export interface SessionObserver {
   ended(session: Session, reason: string): void;
 }
 
+/** How long a resumable session is kept without a connection. */
+const RESUME_WINDOW_MS = 900_000;
+const NOT_RESUMED = "was not resumed in time";
+/** What the stored requests and answers of all resumable sessions may hold. */
+const STORED_BYTES = 256 * 1024 * 1024;
 /** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
 const SPARE_EPHEMERAL_SESSIONS = 64;
 
 /** All sessions of one server. Every path frees a slot exactly once. */
 export class Sessions {
   readonly named = new NamedSessions();
+  readonly resumptions = new Resumptions(new ByteBudget(STORED_BYTES));
   observer: SessionObserver | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
@@ -103,6 +113,11 @@ export class Sessions {
   pause(paused: boolean): void {
     this.#paused = paused;
     this.#admit();
+  }
+
+  /** Says which server of a cluster has what the id names. */
+  makeId(): string {
+    return this.#runtime.idPrefix + crypto.randomUUID();
   }
 
   /** An open session, also one that requests cannot name. */
@@ -244,6 +259,23 @@ export class Sessions {
     if (session.detach()) this.end(session, "closed by its client");
   }
 
+  /** The connection of a resumable session is lost: the session is kept for its client, and ends when others need room. */
+  detachResumable(resumption: Resumption): void {
+    resumption.holder = undefined;
+    resumption.detachedAt = performance.now();
+    for (const session of sessionsOf(resumption.target)) {
+      if (session.detach()) this.end(session, "closed by its holder");
+      else this.#unclaimed.addDetached(session);
+    }
+    this.#options.cluster?.changed();
+    if (this.#queue.size > 0) setImmediate(() => this.#admit());
+  }
+
+  /** Milliseconds that a resumable session is kept without a connection while there is room. */
+  get resumeWindowMs(): number {
+    return this.#options.resumeWindowMs ?? RESUME_WINDOW_MS;
+  }
+
   /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */
   release(session: Session, reason: string): boolean {
     if (session.attached) session.endOnDetach();
@@ -255,6 +287,7 @@ export class Sessions {
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
     this.named.delete(session);
+    this.resumptions.delete(session.id, reason);
     this.#unclaimed.delete(session);
     this.#ephemeral.delete(session);
     if (session.ended) return;
@@ -285,6 +318,10 @@ export class Sessions {
   endOverdue(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
     for (const session of overdue) this.end(session, "timed out");
+    for (const { target } of this.resumptions.overdue(now, this.resumeWindowMs)) {
+      if (target instanceof Session) this.end(target, NOT_RESUMED);
+      else target.end(NOT_RESUMED);
+    }
     // Sockets without a valid message may by now be old enough to make room for waiting peers.
     if (this.#queue.size > 0) this.#admit();
   }

@@ -7,6 +7,8 @@ import type { Session } from "../session.js";
 export const FIRST_USE_MS = 10_000;
 /** How long an idle session of `POST /reset` keeps its slot when another client needs one. */
 const IDLE_MS = 300_000;
+/** How long a resumable session without a connection keeps its slot while another client needs one. */
+const DETACHED_MS = 60_000;
 
 /**
  * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first,
@@ -21,6 +23,9 @@ export class Unclaimed {
   /** Used sessions of `POST /reset`, least recently used first. */
   readonly #used = new Set<Session>();
 
+  /** Resumable ones whose connection was lost; the one that was lost first comes first. */
+  readonly #detached = new Set<Session>();
+
   constructor(isWatched: (session: Session) => boolean) {
     this.#isWatched = isWatched;
   }
@@ -30,6 +35,13 @@ export class Unclaimed {
     session.listIn(this);
     this.#sessions.set(session, session.lastActivityAt);
     if (session.attached) this.#ofSockets.set(session, session.lastActivityAt);
+  }
+
+  /** A resumable session has lost its connection. */
+  addDetached(session: Session): void {
+    session.touch();
+    if (!this.#sessions.has(session)) session.listIn(this);
+    this.#detached.add(session);
   }
 
   /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
@@ -47,6 +59,7 @@ export class Unclaimed {
     this.#sessions.delete(session);
     this.#ofSockets.delete(session);
     this.#used.delete(session);
+    this.#detached.delete(session);
   }
 
   /**
@@ -63,6 +76,7 @@ export class Unclaimed {
       if (session.lastActivityAt > now - IDLE_MS) break;
       if (!session.busy && !this.#isHeld(session)) count++;
     }
+    for (const session of this.#detached) if (isOverdue(session, now)) count++;
     return count;
   }
 
@@ -78,6 +92,7 @@ export class Unclaimed {
     for (const session of this.#used) {
       if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
     }
+    for (const session of this.#detached) if (isOverdue(session, now)) return session;
     return undefined;
   }
 
@@ -85,6 +100,7 @@ export class Unclaimed {
   reasonFor(session: Session): string {
     if (this.#used.has(session))
       return `was idle for ${IDLE_MS / 1000} s and was closed to make room for another client`;
+    if (this.#detached.has(session)) return "was not resumed, and was closed to make room for another client";
     return session.attached
       ? "sent no valid message and was closed to make room"
       : "was closed to make room for another session";
@@ -101,4 +117,8 @@ export class Unclaimed {
   #isHeld(session: Session): boolean {
     return session.attached || session.peer?.connected === true || this.#isWatched(session);
   }
+}
+
+function isOverdue({ attached, busy, lastActivityAt }: Session, now: number): boolean {
+  return !attached && !busy && lastActivityAt <= now - DETACHED_MS;
 }

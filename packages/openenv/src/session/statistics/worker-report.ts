@@ -16,8 +16,10 @@ export interface WorkerReport extends PickedSessions {
   /** Reported at `/readyz`: the worker drains, or an operator has paused it. */
   draining: boolean;
   paused: boolean;
-  /** Number of opened sessions, and of NaN and infinities that were sent as null. */
+  /** Number of opened sessions, of detached and resumed ones, and of NaN and infinities that were sent as null. */
   opened: number;
+  detached: number;
+  resumed: number;
   non_finite: number;
   /** Histograms of {@link Statistics}, and of the maximum event loop lag in each second. */
   latency: HistogramReport;

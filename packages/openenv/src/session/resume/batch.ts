@@ -1,20 +1,21 @@
 import type { BatchReply } from "../../protocol/batch.js";
-import type { SessionOpener } from "../../session/held-session.js";
-import type { Waiter } from "../../session/registry/session-queue.js";
-import type { Sessions } from "../../session/registry/sessions.js";
-import type { Session } from "../../session/session.js";
-import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { SessionOpener } from "../held-session.js";
+import type { Waiter } from "../registry/session-queue.js";
+import type { Sessions } from "../registry/sessions.js";
+import type { Session } from "../session.js";
+import type { SessionRejectedError } from "../session-rejected-error.js";
 
 /** These sessions have no public id: no other client can end them. */
 const OPENER: SessionOpener = { client: "batch", orchestrator: false };
 
-/** The sessions of one socket with the extension `batch`: each has a slot, and all end with the socket. */
+/** The sessions of one socket with the extension `batch`: each has a slot, and all end together. */
 export class Batch {
   readonly #sessions: Sessions;
   readonly #open = new Map<number, Session>();
   /** The opens that wait for a session. */
   readonly #waiting = new Set<Waiter>();
+  #id: string | undefined;
   #next = 0;
   #ended = false;
 
@@ -22,8 +23,27 @@ export class Batch {
     this.#sessions = sessions;
   }
 
+  /** By which a client resumes all of them. */
+  get id(): string {
+    return (this.#id ??= this.#sessions.makeId());
+  }
+
+  /** Those that are open. */
+  get sessions(): Iterable<Session> {
+    return this.#open.values();
+  }
+
   get(number: number): Session | undefined {
-    return this.#open.get(number);
+    const session = this.#open.get(number);
+    return session?.ended ? undefined : session;
+  }
+
+  /** A connection serves the sessions from now on. */
+  attach(): void {
+    for (const [number, session] of this.#open) {
+      if (session.ended) this.#open.delete(number);
+      else this.#attach(number, session);
+    }
   }
 
   /** Opens one session, or returns why it was rejected. Never throws or rejects. */
@@ -51,9 +71,10 @@ export class Batch {
     if (session !== undefined) this.#sessions.end(session, "closed by the client");
   }
 
-  /** Called when the socket has closed: frees all slots at once, also those of sessions in the middle of a step. */
+  /** Frees all slots at once, also those of sessions in the middle of a step. */
   end(reason: string): void {
     this.#ended = true;
+    if (this.#id !== undefined) this.#sessions.resumptions.delete(this.#id, reason);
     for (const applicant of this.#waiting) this.#sessions.leave(applicant);
     this.#waiting.clear();
     for (const session of [...this.#open.values()]) this.#sessions.end(session, reason);
@@ -62,8 +83,12 @@ export class Batch {
   #adopt(session: Session): BatchReply {
     const number = this.#next++;
     this.#open.set(number, session);
-    session.attach(() => this.#open.delete(number));
+    this.#attach(number, session);
     if (this.#ended) this.#sessions.end(session, "disconnected");
     return { type: "opened", data: { session: number } };
+  }
+
+  #attach(number: number, session: Session): void {
+    session.attach(() => this.#open.delete(number));
   }
 }

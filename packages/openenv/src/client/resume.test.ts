@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
+import { startGateway } from "../../../../test-support/servers/gateway.js";
+import { startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
+import { useServers, waitFor } from "../../../../test-support/servers/servers.js";
+import { connect } from "../connect.js";
+import type { ConnectionError } from "../errors.js";
+import type { Recovery } from "./options.js";
+import { connectVector } from "./vector/connect-vector.js";
+
+const servers = useServers();
+
+describe("a client with resume", () => {
+  it("continues its episode after the connection is cut between two calls", async () => {
+    const server = await servers.start();
+    await using gateway = await startGateway(server, "passes");
+    const recoveries: Recovery[] = [];
+    const resume = { onRecovered: (recovery: Recovery) => void recoveries.push(recovery) };
+    await using env = await connect(gateway.url, counterContract, { resume });
+    await env.reset();
+    expect((await env.step({ amount: 1 })).recovered).toBeUndefined();
+    gateway.cut();
+    const result = await env.step({ amount: 2 });
+    expect(result).toMatchObject({ observation: { count: 3 }, recovered: true });
+    expect(recoveries).toEqual([{ attempts: expect.any(Number), downMs: expect.any(Number) }]);
+    expect(await env.state()).toMatchObject({ step_count: 2, total: 3 });
+  });
+
+  it("executes each step once, however often the connection is cut", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    await using gateway = await startGateway(server, "passes");
+    await using env = await connect(gateway.url, counterContract, { resume: true });
+    await env.reset();
+    let cuts = 0;
+    const counts: number[] = [];
+    for (let i = 1; i <= 100; i++) {
+      const amount = i % 10 === 0 ? 50 : 1;
+      const call = env.step({ amount });
+      // At different moments: before the frame leaves, while the step runs, and while the answer is on its way.
+      if (i % 5 === 0) {
+        for (let turns = cuts % 4; turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+        gateway.cut();
+        cuts++;
+      }
+      counts.push((await call).observation.count);
+    }
+    let sum = 0;
+    expect(counts).toEqual(counts.map((_count, i) => (sum += (i + 1) % 10 === 0 ? 50 : 1)));
+    expect(cuts).toBe(20);
+    expect(counter.log).toMatchObject({ created: 1, begun: 10 });
+    expect(await env.state()).toMatchObject({ step_count: 100 });
+  });
+
+  it("waits for a server that cannot be reached, within the time limit of the call", async () => {
+    const server = await servers.start();
+    await using gateway = await startGateway(server, "passes");
+    await using env = await connect(gateway.url, counterContract, { resume: true });
+    await env.reset();
+    gateway.turn("refuses");
+    gateway.cut();
+    const step = env.step({ amount: 4 });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    gateway.turn("passes");
+    expect(await step).toMatchObject({ observation: { count: 4 }, recovered: true });
+    gateway.turn("refuses");
+    gateway.cut();
+    await expect(env.step({ amount: 1 }, { timeoutMs: 300 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
+    expect(env.sessionLost).toBe(true);
+  });
+
+  it("loses the session with the reason when the server has ended it", async () => {
+    const first = await servers.start();
+    await using gateway = await startGateway(first, "passes");
+    await using env = await connect(gateway.url, counterContract, { resume: true });
+    await env.reset();
+    const second = await servers.start();
+    gateway.turn("passes", second);
+    gateway.cut();
+    const error = (await env.step({ amount: 1 }).catch((cause: unknown) => cause)) as ConnectionError;
+    expect(error).toMatchObject({ code: "SESSION_LOST", outcome: "lost" });
+    expect(error.message).toContain("it cannot be resumed, because the server does not know the session");
+    expect((await env.reset()).observation.count).toBe(0);
+    expect((await env.step({ amount: 1 })).observation.count).toBe(1);
+  });
+
+  it("ends its session when it is closed, also after a cut and during a step", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    await using gateway = await startGateway(server, "passes");
+    const idle = await connect(gateway.url, counterContract, { resume: true });
+    await idle.reset();
+    gateway.cut();
+    await idle.close();
+    await waitFor(() => counter.log.closed === 1);
+    const busy = await connect(gateway.url, counterContract, { resume: true });
+    await busy.reset();
+    const step = busy.step({ amount: 60 }).catch((cause: unknown) => cause);
+    await waitFor(() => counter.log.begun === 1);
+    await busy.close();
+    expect(await step).toMatchObject({ code: "CLIENT_CLOSED" });
+    await waitFor(() => counter.log.closed === 2);
+  });
+
+  it("says that a server cannot resume sessions", async () => {
+    await using server = await startScriptedServer(async (peer) => {
+      await peer.receive();
+      peer.send({ type: "error", data: { message: "Unknown message type", code: "UNKNOWN_TYPE" } });
+    });
+    await using env = await connect(server.url, { resume: true });
+    await expect(env.reset()).rejects.toThrow("The server cannot resume sessions");
+  });
+});
+
+describe("a vector environment with resume", () => {
+  it.each([false, true])(
+    "loses no session and no step when connections are cut (own sockets: %s)",
+    async (ownSockets) => {
+      const counter = defineCounter();
+      const server = await servers.start({}, counter);
+      await using gateway = await startGateway(server, "passes");
+      await using envs = await connectVector(gateway.url, counterContract, { size: 8, resume: true, ownSockets });
+      await envs.reset();
+      for (let i = 1; i <= 20; i++) {
+        const step = envs.step(Array.from({ length: 8 }, () => ({ amount: i % 5 === 0 ? 50 : 1 })));
+        if (i % 4 === 0) gateway.cut();
+        const results = await step;
+        expect(results.map((result) => [result?.outcome === "lost", result?.reopened])).toEqual(
+          results.map(() => [false, false]),
+        );
+      }
+      const states = await envs.state();
+      expect(states.map((state) => ("step_count" in state ? state.step_count : state))).toEqual(states.map(() => 20));
+      expect(counter.log).toMatchObject({ created: 8, begun: 32 });
+    },
+  );
+});

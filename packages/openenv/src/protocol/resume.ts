@@ -1,0 +1,43 @@
+import type { JsonObject } from "./messages.js";
+
+/**
+ * The first frame on a socket with the extension `resume`. A client that begins gives the hash of a token that it made,
+ * one that returns to its session (`session_id` in the query) the token.
+ */
+export type ResumeMessage = { type: "resume"; data: { token_hash: string } | { token: string } };
+
+/** The answer to {@link ResumeMessage}. After `recovered: false` for a session that was named, the server closes. */
+export interface ResumedMessage {
+  type: "resumed";
+  data: {
+    session_id: string;
+    /** False for a new session, and for one that cannot be resumed, with the `reason`. */
+    recovered: boolean;
+    reason?: string;
+    /** The last request that was executed; 0 for none. */
+    last_seq: number;
+    /** Seconds that the session is kept without a connection while there is room. */
+    window_s: number;
+    /** How many answers may be without `ack`. */
+    max_unacknowledged: number;
+  };
+}
+
+/** Added to each request after the first frame. */
+export interface Sequence {
+  /** The client's number of the request, from 1. */
+  seq: number;
+  /** The highest number whose answer has been received; 0 for none. */
+  ack: number;
+}
+
+/** SHA-256, hexadecimal, of a token. */
+export async function hashToken(token: string): Promise<string> {
+  const digest = new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** What two frames with the same number must have in common. */
+export function requestOf({ type, data }: JsonObject): JsonObject {
+  return { type, data };
+}

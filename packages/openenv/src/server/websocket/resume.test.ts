@@ -1,0 +1,228 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
+import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
+import { defineEnvironment } from "../../index.js";
+import { SESSION_HEADER } from "../../protocol/http.js";
+import { MAX_UNACKNOWLEDGED } from "../../session/resume/stored-answers.js";
+import type { RunningServer } from "../types.js";
+
+const servers = useServers();
+const TOKEN = "a-token-of-the-client";
+const begin = { type: "resume", data: { token_hash: createHash("sha256").update(TOKEN).digest("hex") } };
+const step = (amount: number, seq: number, ack = 0) => ({ type: "step", data: { amount }, seq, ack });
+
+/** A session that has been reset: seq 1 is answered. */
+async function openSession(server: RunningServer): Promise<{ socket: TestSocket; id: string }> {
+  const socket = await servers.open(server, "/ws?openenv=resume");
+  const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
+  await socket.ask({ type: "reset", data: {}, seq: 1, ack: 0 });
+  return { socket, id: data.session_id };
+}
+
+async function resume(
+  server: RunningServer,
+  id: string,
+  token = TOKEN,
+): Promise<[TestSocket, Record<string, unknown>]> {
+  const socket = await servers.open(server, `/ws?openenv=resume&session_id=${id}`);
+  return [socket, (await socket.ask({ type: "resume", data: { token } }))["data"] as Record<string, unknown>];
+}
+
+const code = (answer: Record<string, unknown>) => (answer["data"] as { code: string }).code;
+const count = (answer: Record<string, unknown>) =>
+  (answer["data"] as { observation: { count: number } }).observation.count;
+
+describe("a socket with the extension resume", () => {
+  test("begins with the hash of a token, and says how long the session is kept", async () => {
+    const server = await servers.start();
+    const socket = await servers.open(server, "/ws?openenv=resume");
+    expect(await socket.ask(begin)).toEqual({
+      type: "resumed",
+      data: {
+        session_id: expect.stringMatching(/^[\w-]+$/),
+        recovered: false,
+        last_seq: 0,
+        window_s: 900,
+        max_unacknowledged: MAX_UNACKNOWLEDGED,
+      },
+      openenv: { extensions: ["resume"] },
+    });
+  });
+
+  test.each([
+    ["another frame", { type: "state" }],
+    ["no hash", { type: "resume", data: {} }],
+    ["a hash that is none", { type: "resume", data: { token_hash: "abc" } }],
+  ])("refuses %s at the beginning and goes on", async (_what, frame) => {
+    const server = await servers.start();
+    const socket = await servers.open(server, "/ws?openenv=resume");
+    expect(code(await socket.ask(frame))).toBe("VALIDATION_ERROR");
+    expect((await socket.ask(begin))["type"]).toBe("resumed");
+  });
+
+  test("executes a repeated request once and answers it from the store, errors too", async () => {
+    const server = await servers.start();
+    const { socket } = await openSession(server);
+    const first = await socket.ask(step(2, 2, 1));
+    expect(await socket.ask(step(2, 2, 1))).toEqual(first);
+    const failed = await socket.ask(step(13, 3, 1));
+    expect(code(failed)).toBe("EXECUTION_ERROR");
+    expect(await socket.ask(step(13, 3, 1))).toEqual(failed);
+    const invalid = await socket.ask({ type: "step", data: { amount: "x" }, seq: 4, ack: 1 });
+    expect(code(invalid)).toBe("VALIDATION_ERROR");
+    expect(await socket.ask({ data: { amount: "x" }, ack: 3, seq: 4, type: "step" })).toEqual(invalid);
+    expect(count(await socket.ask(step(1, 5, 4)))).toBe(3);
+  });
+
+  test("refuses gaps, conflicts, freed answers and too many without ack; the session goes on", async () => {
+    const server = await servers.start();
+    const { socket } = await openSession(server);
+    expect(code(await socket.ask(step(1, 3)))).toBe("SEQUENCE_GAP");
+    await socket.ask(step(1, 2));
+    expect(code(await socket.ask(step(2, 2)))).toBe("SEQUENCE_CONFLICT");
+    await socket.ask(step(1, 3, 2));
+    expect(code(await socket.ask(step(1, 2)))).toBe("ANSWER_EXPIRED");
+    for (let seq = 4; seq < MAX_UNACKNOWLEDGED + 3; seq++) await socket.ask(step(0, seq));
+    const next = MAX_UNACKNOWLEDGED + 3;
+    expect(code(await socket.ask(step(1, next)))).toBe("SEQUENCE_OVERFLOW");
+    expect(count(await socket.ask(step(1, next, next - 1)))).toBe(3);
+  });
+
+  test.each([
+    ["no seq", { type: "state", ack: 0 }],
+    ["seq 0", { type: "state", seq: 0, ack: 0 }],
+    ["a seq that is no integer", { type: "state", seq: 1.5, ack: 0 }],
+    ["no ack", { type: "state", seq: 2 }],
+    ["an ack of what was not answered", { type: "state", seq: 2, ack: 2 }],
+    ["a negative ack", { type: "state", seq: 2, ack: -1 }],
+  ])("refuses %s without using the number", async (_what, frame) => {
+    const server = await servers.start();
+    const { socket } = await openSession(server);
+    expect(code(await socket.ask(frame))).toBe("VALIDATION_ERROR");
+    expect(count(await socket.ask(step(4, 2, 1)))).toBe(4);
+  });
+});
+
+describe("a session whose connection is lost", () => {
+  test("goes on with the next connection", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({ maxConcurrentEnvs: 1 }, counter);
+    const { socket, id } = await openSession(server);
+    await socket.ask(step(2, 2, 1));
+    socket.ws.terminate();
+    const [next, resumed] = await resume(server, id);
+    expect(resumed).toMatchObject({ session_id: id, recovered: true, last_seq: 2 });
+    expect(count(await next.ask(step(2, 2, 1)))).toBe(2);
+    expect(count(await next.ask(step(3, 3, 2)))).toBe(5);
+    expect(counter.log).toMatchObject({ created: 1, closed: 0 });
+  });
+
+  test("finishes its step, and a repeat waits for it", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    const { socket, id } = await openSession(server);
+    socket.send(step(50, 2, 1));
+    await waitFor(() => counter.log.begun === 1);
+    socket.ws.terminate();
+    const [next] = await resume(server, id);
+    expect(count(await next.ask(step(50, 2, 1)))).toBe(50);
+    expect(counter.log.begun).toBe(1);
+  });
+
+  test("is taken over by a second connection, and the first one is closed with 4001", async () => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    const [next] = await resume(server, id);
+    expect(await socket.closed).toEqual({ code: 4001, reason: "another connection has resumed the session" });
+    expect(count(await next.ask(step(1, 2, 1)))).toBe(1);
+  });
+
+  test("executes nothing of what its first connection sent after a step in flight", async () => {
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    let begun = 0;
+    const environment = defineEnvironment(counterContract, () => {
+      let count = 0;
+      return {
+        reset: () => ({ observation: { count } }),
+        step: async ({ amount }) => {
+          begun++;
+          await opened;
+          count += amount;
+          return { observation: { count }, reward: 0, done: false };
+        },
+      };
+    });
+    const server = await servers.start({}, { environment });
+    const { socket, id } = await openSession(server);
+    socket.send(step(5, 2, 1), step(7, 3, 1));
+    await waitFor(() => begun === 1);
+    const [next] = await resume(server, id);
+    open();
+    expect(count(await next.ask(step(5, 2, 1)))).toBe(5);
+    expect(count(await next.ask(step(1, 3, 2)))).toBe(6);
+    expect(begun).toBe(2);
+  });
+
+  test.each([
+    ["with another token", TOKEN.toUpperCase(), "the token is not that of the session"],
+    ["with the hash in place of the token", begin.data.token_hash, "the token is not that of the session"],
+  ])("is not resumed %s, and its own connection goes on", async (_what, token, reason) => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    const [other, resumed] = await resume(server, id, token);
+    expect(resumed).toMatchObject({ recovered: false, reason });
+    expect(await other.closed).toEqual({ code: 4000, reason });
+    expect(count(await socket.ask(step(1, 2, 1)))).toBe(1);
+  });
+
+  test("is not resumed without the extension, and not over HTTP", async () => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    const other = await servers.open(server, `/ws?session_id=${id}`);
+    expect(code(await other.receive())).toBe("SESSION_ERROR");
+    const headers = { "content-type": "application/json", [SESSION_HEADER]: id };
+    const init = { method: "POST", headers, body: '{"action":{"amount":1}}' };
+    expect((await fetch(`${server.url}/step`, init)).status).toBe(404);
+    expect(count(await socket.ask(step(1, 2, 1)))).toBe(1);
+  });
+
+  test("that has ended says why", async () => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    socket.send({ type: "close" });
+    await socket.closed;
+    const [, resumed] = await resume(server, id);
+    expect(resumed).toMatchObject({ recovered: false, reason: "closed by the client" });
+    const [, unknown] = await resume(server, "no-such-session");
+    expect(unknown).toMatchObject({ recovered: false, reason: "the server does not know the session" });
+  });
+});
+
+describe("a batch socket whose connection is lost", () => {
+  test("is resumed as a whole, and its frames are executed once", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    const socket = await servers.open(server, "/ws?openenv=batch,resume");
+    const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
+    const items = [0, 1].map((session) => ({ session, data: { amount: 50 } }));
+    await socket.ask({ type: "open_many", data: { count: 2 }, seq: 1, ack: 0 });
+    await socket.ask({ type: "reset_many", data: { items: [{ session: 0 }, { session: 1 }] }, seq: 2, ack: 1 });
+    socket.send({ type: "step_many", data: { items }, seq: 3, ack: 2 });
+    await waitFor(() => counter.log.begun === 2);
+    socket.ws.terminate();
+    const next = await servers.open(server, `/ws?openenv=batch,resume&session_id=${data.session_id}`);
+    expect(await next.ask({ type: "resume", data: { token: TOKEN } })).toMatchObject({
+      data: { recovered: true, last_seq: 3 },
+    });
+    const answer = await next.ask({ type: "step_many", data: { items }, seq: 3, ack: 2 });
+    const seen = (answer["data"] as { items: { data: { observation: { count: number } } }[] }).items;
+    expect(seen.map((item) => item.data.observation.count)).toEqual([50, 50]);
+    expect(counter.log).toMatchObject({ created: 2, begun: 2, closed: 0 });
+    next.send({ type: "close" });
+    await next.closed;
+    await waitFor(() => counter.log.closed === 2);
+  });
+});

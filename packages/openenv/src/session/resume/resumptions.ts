@@ -1,0 +1,107 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { ByteBudget } from "../../util/byte-budget.js";
+import type { Session } from "../session.js";
+import { StoredAnswers } from "./stored-answers.js";
+
+/** Ids of ended sessions for which the reason is kept. */
+const MAX_REASONS = 1000;
+
+/** The connection that a resumable session is attached to. */
+export interface ResumptionHolder {
+  /** Another connection has resumed the session: nothing that this one has read is executed any more. */
+  fence(): void;
+}
+
+/** The sessions of one connection, which are resumed together. */
+export interface SessionGroup {
+  readonly id: string;
+  readonly sessions: Iterable<Session>;
+  /** Ends all of them. */
+  end(reason: string): void;
+}
+
+/** A session, or a group, that outlives its connection: its client proves the token on the next one. */
+export interface Resumption {
+  readonly target: Session | SessionGroup;
+  /** SHA-256 of the client's token, hexadecimal. */
+  readonly tokenHash: string;
+  readonly answers: StoredAnswers;
+  /** Undefined while no connection is attached. */
+  holder: ResumptionHolder | undefined;
+  /** When the last connection was lost, by the clock of `performance.now()`. */
+  detachedAt: number;
+}
+
+/** The resumable sessions of one server, by the id of the session. */
+export class Resumptions {
+  readonly #budget: ByteBudget;
+  readonly #byId = new Map<string, Resumption>();
+  /** Why a session has ended, for a client that wants to resume it afterwards. */
+  readonly #reasons = new Map<string, string>();
+  /** How many connections have resumed something. */
+  resumed = 0;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Whether the memory for stored answers is used up: no session becomes resumable then. */
+  get isFull(): boolean {
+    return this.#budget.isFull;
+  }
+
+  /** Sessions that have no connection. */
+  get detached(): number {
+    let count = 0;
+    for (const { holder, target } of this.#byId.values()) if (holder === undefined) count += sessionsOf(target).length;
+    return count;
+  }
+
+  /** Makes a session or a group resumable. */
+  add(target: Session | SessionGroup, tokenHash: string, holder: ResumptionHolder): Resumption {
+    const answers = new StoredAnswers(this.#budget);
+    const resumption: Resumption = { target, tokenHash, answers, holder, detachedAt: 0 };
+    this.#byId.set(target.id, resumption);
+    return resumption;
+  }
+
+  /** What the token opens, taken over from the connection before; or why it cannot be resumed. */
+  resume(id: string, token: string, holder: ResumptionHolder): Resumption | string {
+    const resumption = this.#byId.get(id);
+    if (resumption === undefined) return this.#reasons.get(id) ?? "the server does not know the session";
+    if (!isTokenOf(resumption, token)) return "the token is not that of the session";
+    const before = resumption.holder;
+    resumption.holder = holder;
+    this.resumed++;
+    before?.fence();
+    return resumption;
+  }
+
+  /** The session or the group has ended. */
+  delete(id: string, reason: string): void {
+    const resumption = this.#byId.get(id);
+    if (resumption === undefined) return;
+    this.#byId.delete(id);
+    resumption.answers.clear();
+    this.#reasons.set(id, reason);
+    const [first] = this.#reasons.keys();
+    if (this.#reasons.size > MAX_REASONS && first !== undefined) this.#reasons.delete(first);
+  }
+
+  /** Those whose connection was lost, or whose last call ended, this long ago. Calls in flight are never among them. */
+  overdue(now: number, windowMs: number): Resumption[] {
+    return [...this.#byId.values()].filter(({ target, holder, detachedAt }) => {
+      if (holder !== undefined || now - detachedAt < windowMs) return false;
+      return sessionsOf(target).every((session) => !session.busy && now - session.lastActivityAt >= windowMs);
+    });
+  }
+}
+
+export function sessionsOf(target: Session | SessionGroup): Session[] {
+  return "sessions" in target ? [...target.sessions] : [target];
+}
+
+function isTokenOf({ tokenHash }: Resumption, token: string): boolean {
+  const hash = createHash("sha256").update(token).digest();
+  return timingSafeEqual(hash, Buffer.from(tokenHash, "hex"));
+}
