@@ -12,10 +12,10 @@ const ENTRIES = {
   "packages/openenv/dist/index.js": { builtins: false, forbidden: ["msgpackr"] },
   "packages/openenv/dist/client/index.js": { builtins: false, forbidden: ["zod", "ws", "ajv", "msgpackr"] },
   "packages/openenv/dist/server/index.js": { builtins: true, forbidden: ["msgpackr", "@modelcontextprotocol"] },
-  "packages/web/src/main.tsx": { builtins: false, forbidden: ["zod", "msgpackr"] },
+  "packages/web/src/main.tsx": { builtins: false, forbidden: ["zod", "msgpackr"], isBundle: true },
 };
 
-for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
+for (const [entry, { builtins, forbidden, isBundle = false }] of Object.entries(ENTRIES)) {
   const { metafile } = await build({
     entryPoints: [join(ROOT, entry)],
     absWorkingDir: ROOT,
@@ -33,14 +33,28 @@ for (const [entry, { builtins, forbidden }] of Object.entries(ENTRIES)) {
   });
   const isForbidden = (name) =>
     (!builtins && isBuiltin(name)) || forbidden.some((bare) => name.includes(`node_modules/${bare}/`));
-  const found = reach(metafile.inputs, entry).find(({ name }) => isForbidden(name));
+  const loaded = reach(metafile.inputs, entry);
+  const kept = isBundle ? bundled(metafile.outputs) : undefined;
+  const found = loaded.find(({ name }) => isForbidden(name) && (kept?.has(name) ?? true));
   if (!found) continue;
   process.stdout.write(`${[...found.path, found.name].join("\n  -> ")}\n`);
   process.exitCode = 1;
 }
 
+/** The modules, and the builtins, of which something is left in a bundle: the page is built without what it does not use. */
+function bundled(outputs) {
+  return new Set(
+    Object.values(outputs).flatMap(({ inputs, imports }) => [
+      ...Object.keys(inputs).filter((name) => inputs[name].bytesInOutput > 0),
+      ...imports.map(({ path }) => path),
+    ]),
+  );
+}
+
 function keepBuiltins(bundler) {
-  bundler.onResolve({ filter: /.*/ }, ({ path }) => (isBuiltin(path) ? { path, external: true } : undefined));
+  bundler.onResolve({ filter: /.*/ }, ({ path }) =>
+    isBuiltin(path) ? { path, external: true, sideEffects: false } : undefined,
+  );
 }
 
 /** Every module that loads with `entry`, each with its chain of imports. */

@@ -1,12 +1,10 @@
 import type { JsonObject } from "./messages.js";
 
 /**
- * The first frame on a socket with the extension `resume`. A client that begins gives the hash of a token that it made,
- * one that returns to its session (`session_id` in the query) the token.
+ * The answer to the first frame on a socket with the extension `resume`. A client that begins sends
+ * `{ type: "resume", data: { token_hash } }`, one that returns to its session (`session_id` in the query)
+ * `{ type: "resume", data: { token } }`. After `recovered: false` for a session that was named, the server closes.
  */
-export type ResumeMessage = { type: "resume"; data: { token_hash: string } | { token: string } };
-
-/** The answer to {@link ResumeMessage}. After `recovered: false` for a session that was named, the server closes. */
 export interface ResumedMessage {
   type: "resumed";
   data: {
@@ -21,14 +19,6 @@ export interface ResumedMessage {
     /** How many answers may be without `ack`. */
     max_unacknowledged: number;
   };
-}
-
-/** Added to each request after the first frame. */
-export interface Sequence {
-  /** The client's number of the request, from 1. */
-  seq: number;
-  /** The highest number whose answer has been received; 0 for none. */
-  ack: number;
 }
 
 /** SHA-256, hexadecimal, of a token. */

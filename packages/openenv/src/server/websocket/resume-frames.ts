@@ -37,7 +37,7 @@ export function admitFrame(
   raw: string | Uint8Array,
   decode: (raw: Uint8Array) => unknown,
 ): NewRequest | ErrorMessage | { stored: Answer } {
-  // A frame that is no object, or closes the session, needs no number.
+  // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
     return { frame: frame as JsonObject, store: (answer) => answer };
   }
