@@ -36,7 +36,6 @@ function sources(): { find: RegExp; replacement: string }[] {
 }
 
 export default defineConfig({
-  resolve: { alias: sources() },
   test: {
     pool: "forks",
     // Much of the time is waiting, for processes and containers, so one more than the two cores of CI; four are no faster.
@@ -51,7 +50,12 @@ export default defineConfig({
     reporters: [fileURLToPath(new URL("scripts/notes-reporter.mjs", import.meta.url)), "default"],
     projects: [
       // The files share processes: to start one for each and load everything again is a quarter of the work.
-      { extends: true, test: { name: "core", isolate: false, include: [TESTS], exclude: [...GENERATED, SYSTEM] } },
+      {
+        extends: true,
+        resolve: { alias: sources() },
+        test: { name: "core", isolate: false, include: [TESTS], exclude: [...GENERATED, SYSTEM] },
+      },
+      // Other processes run what is built, so these tests do, too: servers of providers, isolates, programs of users.
       { extends: true, test: { name: "system", include: [SYSTEM], exclude: GENERATED } },
     ],
   },

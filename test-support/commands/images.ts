@@ -96,7 +96,7 @@ async function writeBundle(source: string, outfile: string): Promise<void> {
     target: "node20",
     logLevel: "error",
     // CommonJS packages require builtins.
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
+    banner: { js: 'import { createRequire as of } from "node:module"; const require = of("/");' },
   });
 }
 

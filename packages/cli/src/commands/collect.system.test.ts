@@ -14,7 +14,7 @@ import { parseEpisode } from "../../../openenv/src/protocol/episode.js";
 vi.setConfig({ testTimeout: 90_000 });
 
 const POLICY = `
-import { type Policy, defineContract, defineEnvironment, defineTools, createTasks } from "openenv-ts";
+import type { Policy } from "openenv-ts";
 const policy: Policy = ({ observation, memory, step }) => {
   memory["seen"] = [...((memory["seen"] as unknown[]) ?? []), observation["count"]];
   return { amount: step < 2 ? 2 : 6 };
@@ -23,6 +23,7 @@ export default policy;
 `;
 
 const DESK = `
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import * as z from "zod";
 const tools = defineTools({
   add: { description: "Adds.", input: z.object({ a: z.int(), b: z.int() }), output: z.int() },
@@ -40,6 +41,7 @@ export default defineEnvironment(defineContract({ name: "desk_env", tools }), ()
 `;
 
 const QUIZ = `
+import { createTasks, defineContract, defineEnvironment } from "openenv-ts";
 import * as z from "zod";
 const contract = defineContract({
   name: "quiz_env",

@@ -58,7 +58,8 @@ export async function prepare(
     http,
     timeoutMs,
     open: (signal, more = [], sessionId) => {
-      const open = (names: readonly Extension[], id: string | undefined) => openOne(signal, names, id);
+      const open = (names: readonly Extension[], id: string | undefined) =>
+        openOne(id === undefined ? signal : undefined, names, id);
       if (!options.resume || sessionId !== undefined) return open(more, sessionId);
       const resume = typeof options.resume === "object" ? options.resume : {};
       return openResumingTransport((id) => open([...more, "resume"], id), resume);

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
 import { startGateway } from "../../../../test-support/servers/gateway.js";
 import { startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
 import { useServers, waitFor } from "../../../../test-support/servers/servers.js";
 import { connect } from "../connect.js";
 import type { ConnectionError } from "../errors.js";
+import { bytes, defineContract, defineEnvironment } from "../index.js";
 import type { Recovery } from "./options.js";
 import { connectVector } from "./vector/connect-vector.js";
 
@@ -109,6 +111,80 @@ describe("a client with resume", () => {
     });
     await using env = await connect(server.url, { resume: true });
     await expect(env.reset()).rejects.toThrow("The server cannot resume sessions");
+  });
+
+  it("goes on after a step that cannot be written", async () => {
+    const server = await servers.start();
+    await using env = await connect(server.url, { resume: true, check: false });
+    await env.reset();
+    await expect(env.step({ amount: 1n })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+    expect((await env.step({ amount: 1 })).observation["count"]).toBe(1);
+  });
+
+  it("repeats a step with bytes as a binary frame", async () => {
+    const contract = defineContract({
+      name: "bytes_env",
+      action: z.object({ raw: bytes() }),
+      observation: z.object({ length: z.int(), steps: z.int() }),
+    });
+    let begun = 0;
+    const environment = defineEnvironment(contract, () => {
+      let steps = 0;
+      return {
+        reset: () => ({ observation: { length: 0, steps } }),
+        step: async ({ raw }) => {
+          begun++;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          return { observation: { length: raw.length, steps: ++steps } };
+        },
+      };
+    });
+    const server = await servers.start({}, { environment });
+    await using gateway = await startGateway(server, "passes");
+    await using env = await connect(gateway.url, contract, { resume: true, binary: true });
+    await env.reset();
+    const step = env.step({ raw: new Uint8Array(3) });
+    await waitFor(() => begun === 1);
+    gateway.cut();
+    expect(await step).toMatchObject({ observation: { length: 3, steps: 1 }, recovered: true });
+    expect(begun).toBe(1);
+  });
+
+  it("recovers after the signal of connect was aborted, which only ends the connecting", async () => {
+    const server = await servers.start();
+    await using gateway = await startGateway(server, "passes");
+    const connecting = new AbortController();
+    await using env = await connect(gateway.url, { resume: true, signal: connecting.signal });
+    await env.reset();
+    connecting.abort();
+    gateway.cut();
+    expect(await env.step({ amount: 2 })).toMatchObject({ observation: { count: 2 }, recovered: true });
+  });
+
+  it("loses the session with a frame that is too large, at once", async () => {
+    const server = await servers.start({ maxMessageBytes: 2_000 });
+    await using env = await connect(server.url, { resume: true, check: false });
+    await env.reset();
+    await expect(env.step({ amount: 1, note: "x".repeat(3_000) })).rejects.toThrow("a frame was too large");
+    expect((await env.reset()).observation["count"]).toBe(0);
+  });
+
+  it("gets the only slot of a server back with a reset after a call that took too long", async () => {
+    const server = await servers.start({ maxConcurrentEnvs: 1 });
+    await using env = await connect(server.url, { resume: true });
+    await env.reset();
+    await expect(env.step({ amount: 60 }, { timeoutMs: 200 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
+    expect((await env.reset()).observation["count"]).toBe(0);
+  });
+
+  it("starts an episode with the first reset after its server was replaced", async () => {
+    const first = await servers.start();
+    await using gateway = await startGateway(first, "passes");
+    await using env = await connect(gateway.url, { resume: true });
+    await env.reset();
+    gateway.turn("passes", await servers.start());
+    gateway.cut();
+    expect((await env.reset()).observation["count"]).toBe(0);
   });
 });
 

@@ -1,5 +1,3 @@
-import type { JsonObject } from "./messages.js";
-
 /**
  * The answer to the first frame on a socket with the extension `resume`. A client that begins sends
  * `{ type: "resume", data: { token_hash } }`, one that returns to its session (`session_id` in the query)
@@ -25,9 +23,4 @@ export interface ResumedMessage {
 export async function hashToken(token: string): Promise<string> {
   const digest = new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** What two frames with the same number must have in common. */
-export function requestOf({ type, data }: JsonObject): JsonObject {
-  return { type, data };
 }

@@ -18,6 +18,8 @@ export interface Transport {
   readonly open: boolean;
   /** The code with which the server has closed the socket. */
   readonly closeCode?: number | undefined;
+  /** It resumes its session after a loss. */
+  readonly resumes?: boolean;
   request(message: JsonObject): Promise<ReceivedMessage>;
   close(): Promise<void>;
 }

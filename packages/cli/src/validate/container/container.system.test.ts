@@ -55,7 +55,7 @@ async function createPackage(app: string, files: Record<string, string> = {}): P
     target: "node20",
     logLevel: "error",
     // CommonJS packages require builtins.
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire("/");' },
+    banner: { js: 'import { createRequire as of } from "node:module"; const require = of("/");' },
   });
   return project;
 }

@@ -18,6 +18,10 @@ export class ReconnectingTransport {
     this.#transport = transport;
   }
 
+  get resumes(): boolean {
+    return this.#transport.resumes === true;
+  }
+
   get up(): boolean {
     return this.dropped === undefined && this.#transport.open;
   }

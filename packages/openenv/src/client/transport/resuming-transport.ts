@@ -1,15 +1,20 @@
-import { ConnectionError } from "../../errors.js";
+import { ConnectionError, RemoteError } from "../../errors.js";
 import { CLOSE_CODES, type JsonObject } from "../../protocol/messages.js";
 import { hashToken } from "../../protocol/resume.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { toRemoteError } from "../failures.js";
 import type { ResumeOptions } from "../options.js";
+import { withLimits } from "./limits.js";
 
 /** Opens a socket with the extension `resume`; with an id, to return to that session. */
 export type OpenSocketOf = (sessionId?: string) => Promise<Transport>;
 
 const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 5_000;
+/** How long a client that closes waits until its session has ended. */
+const END_LIMIT_MS = 5_000;
+/** After these the session is not resumed: another connection has it, or the request would close the next one, too. */
+const FINAL_CODES: (number | undefined)[] = [CLOSE_CODES.resumedElsewhere, CLOSE_CODES.tooLarge];
 /** Failures after which the next connection may find the session. */
 const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED", "CLIENT_TIMEOUT"];
 
@@ -27,6 +32,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   let ended: ConnectionError | undefined;
   let wake: (() => void) | undefined;
   let requesting = false;
+  let closing: Promise<void> | undefined;
   /** The extensions that the server confirmed: part of the first answer. */
   let confirmed: Pick<ReceivedMessage, "openenv"> = {};
 
@@ -34,7 +40,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   const begin = async (): Promise<void> => {
     const answer = await connection.request({ type: "resume", data: { token_hash: await hashToken(token) } });
     if (answer.type === "error") {
-      if (answer.data["code"] === "UNKNOWN_TYPE") throw notSupported();
+      if (answer.data["code"] === "UNKNOWN_TYPE") throw (ended = notSupported());
       throw toRemoteError(answer.data);
     }
     sessionId = String(answer.data["session_id"]);
@@ -63,11 +69,16 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
     });
 
   /** Connects again until the session is back. */
-  const recover = async (id: string, cause: ConnectionError): Promise<void> => {
-    if (connection.closeCode === CLOSE_CODES.resumedElsewhere) throw (ended = cause);
+  const recover = async (id: string, cause: ConnectionError, losses: number): Promise<void> => {
+    if (FINAL_CODES.includes(connection.closeCode)) {
+      ended = cause;
+      if (connection.closeCode === CLOSE_CODES.tooLarge) await endSession(id);
+      throw ended;
+    }
     const since = Date.now();
     for (let attempt = 0; ; attempt++) {
-      if (attempt > 0) await pause(attempt - 1);
+      // The first try after an answered request is made at once.
+      if (attempt + losses > 0) await pause(attempt + losses - 1);
       if (ended) throw ended;
       try {
         await returnTo(id);
@@ -82,28 +93,53 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   };
 
   const exchange = async (message: JsonObject): Promise<ReceivedMessage> => {
-    if (sessionId === undefined) await begin();
-    const numbered = { ...message, seq: ++seq, ack };
-    for (let recovered = false; ; recovered = true) {
+    let numbered: JsonObject | undefined;
+    for (let losses = 0; ; losses++) {
       try {
+        if (sessionId === undefined) await begin();
+        numbered ??= { ...message, seq: ++seq, ack };
         const answer = await connection.request(numbered);
-        ack = numbered.seq;
+        ack = seq;
         const first = confirmed;
         confirmed = {};
-        return { ...answer, ...first, ...(recovered ? { recovered } : {}) };
+        return { ...answer, ...first, ...(losses > 0 ? { recovered: true } : {}) };
       } catch (error) {
         if (ended) throw ended;
-        if (!isLoss(error)) throw error;
-        await recover(sessionId as string, error);
+        if (!isLoss(error)) {
+          // A request that cannot be written was not sent, and its number is free.
+          if (error instanceof RemoteError && numbered) seq--;
+          else if (error instanceof ConnectionError) ended = error;
+          throw error;
+        }
+        if (sessionId !== undefined) await recover(sessionId, error, losses);
+        else {
+          await pause(losses);
+          if (ended) throw ended;
+          connection = await open();
+        }
       }
     }
   };
 
   /** Ends a session whose request is not answered: its connection may be lost, and the server would keep it. */
-  const endSession = async (id: string): Promise<void> => {
-    const last = await open(id);
-    const answer = await last.request({ type: "resume", data: { token } });
-    if (answer.data["recovered"] === true) await last.close();
+  const endSession = (id: string): Promise<void> => {
+    let last: Transport | undefined;
+    const end = async (): Promise<void> => {
+      last = await open(id);
+      const answer = await last.request({ type: "resume", data: { token } });
+      if (answer.data["recovered"] === true) await last.close();
+    };
+    return withLimits(end(), { timeoutMs: END_LIMIT_MS }, () => void last?.close()).catch(() => {});
+  };
+
+  const end = async (): Promise<void> => {
+    const wasEnded = ended !== undefined;
+    ended ??= lost("the client closed it");
+    wake?.();
+    const isIdle = !requesting && connection.open;
+    await connection.close();
+    const isEnded = wasEnded || (isIdle && connection.closeCode === CLOSE_CODES.normal);
+    if (sessionId !== undefined && !isEnded) await endSession(sessionId);
   };
 
   return {
@@ -122,15 +158,9 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
         requesting = false;
       }
     },
-    async close() {
-      if (ended) return;
-      ended = lost("the client closed it");
-      wake?.();
-      const isIdle = !requesting && connection.open;
-      await connection.close();
-      const isEnded = isIdle && connection.closeCode === CLOSE_CODES.normal;
-      if (sessionId !== undefined && !isEnded) await endSession(sessionId).catch(() => {});
-    },
+    // A reset after a lost call waits until the server has freed the slot.
+    close: () => (closing ??= end()),
+    resumes: true,
   };
 }
 

@@ -49,7 +49,13 @@ export async function createSession(
     const isReset = message["type"] === "reset";
     if (isReset && !transport.up) await reopen(options.signal);
     if (lost && !isReset) throw sessionLost(lost);
-    const answer = await transport.request(message, options);
+    const answer = await transport.request(message, options).catch(async (error: unknown) => {
+      // A resumable session can turn out to be gone only now.
+      const isGone = error instanceof ConnectionError && error.code === "SESSION_LOST" && !transport.up;
+      if (!isReset || !isGone || !transport.resumes || closing.signal.aborted) throw error;
+      await reopen(options.signal);
+      return transport.request(message, options);
+    });
     if (answer.type === "error") throw toRemoteError(answer.data);
     if (isReset) lost = undefined;
     return answer;

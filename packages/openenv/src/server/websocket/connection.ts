@@ -76,7 +76,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
       const opened =
         sessionId === null
           ? sessions.open(this, { client, orchestrator: this.orchestrator })
-          : sessions.named.findUnattached(sessionId);
+          : sessions.findUnattached(sessionId);
       if (!isThenable(opened)) return this.#adopt(opened);
       const refuse = (error: SessionRejectedError): void => this.#reject(error);
       opened.then((session) => this.#adopt(session), refuse);
@@ -99,7 +99,9 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     const id = this.#sessionId as string;
     const resumed = resumptions.resume(id, secret, this);
     if (typeof resumed === "string") {
-      setImmediate(() => this.#sessionEnded(resumed));
+      // Nothing more is read: a peer has one try.
+      this.ended = true;
+      setImmediate(() => this.ws.close(CLOSE_CODES.sessionEnded, resumed));
       return this.#resumed(id, { reason: resumed });
     }
     this.resumption = resumed;

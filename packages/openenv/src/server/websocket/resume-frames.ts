@@ -1,6 +1,6 @@
+import { createHash } from "node:crypto";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { requestOf } from "../../protocol/resume.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
 import type { Resumption } from "../../session/resume/resumptions.js";
 import { isObject } from "../../util/is-object.js";
@@ -17,6 +17,8 @@ interface NewRequest {
 
 const TOKEN_HASH = /^[0-9a-f]{64}$/;
 const MAX_TOKEN_LENGTH = 256;
+/** Characters of a request that is kept whole. */
+const KEPT_WHOLE = 4096;
 
 /** The hash or the token of the first frame, or the error that answers it. */
 export function readResume(frame: unknown, isNew: boolean): string | ErrorMessage {
@@ -35,7 +37,6 @@ export function admitFrame(
   { answers }: Resumption,
   frame: unknown,
   raw: string | Uint8Array,
-  decode: (raw: Uint8Array) => unknown,
 ): NewRequest | ErrorMessage | { stored: Answer } {
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
@@ -45,11 +46,7 @@ export function admitFrame(
   if (!isCount(seq) || seq === 0) return invalidNumber("seq", frame, "a positive integer");
   if (!isCount(ack) || ack >= seq) return invalidNumber("ack", frame, "0 or the highest seq answered, below seq");
   answers.acknowledge(ack);
-  const kept = typeof raw === "string" ? raw : Uint8Array.from(raw);
-  const admitted = answers.admit(seq, kept, (stored) => {
-    const before = typeof stored === "string" ? parseJson(stored) : decode(stored);
-    return canonical(requestOf(before as JsonObject)) === canonical(requestOf(frame));
-  });
+  const admitted = answers.admit(seq, keep(raw, frame), (stored) => isRepeat(stored, raw, frame));
   if (admitted === undefined) {
     const store = (answer: Answer): Answer => {
       answers.store(seq, answer);
@@ -71,11 +68,28 @@ function invalidNumber(name: string, frame: JsonObject, expected: string): Error
   return invalidMessage([{ type: "value_error", loc: [name], msg: `must be ${expected}`, input }]);
 }
 
-/** The same text for the same request, in whatever order its keys were written. */
+/** What is kept of a request to compare repeats with: a short one itself, a digest of a long one. */
+function keep(raw: string | Uint8Array, frame: JsonObject): string | Uint8Array {
+  return typeof raw === "string" && raw.length <= KEPT_WHOLE ? raw : digest(frame);
+}
+
+function isRepeat(stored: string | Uint8Array, raw: string | Uint8Array, frame: JsonObject): boolean {
+  if (typeof stored !== "string") return digest(frame).equals(stored);
+  return stored === raw || digest(parseJson(stored) as JsonObject).equals(digest(frame));
+}
+
+function digest({ type, data }: JsonObject): Buffer {
+  return createHash("sha256").update(canonical({ type, data })).digest();
+}
+
+/** The same text for the same request, in whatever order its keys were written, with bytes as base64. */
 function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    isObject(inner) && !ArrayBuffer.isView(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  if (ArrayBuffer.isView(value)) {
+    const { buffer, byteOffset, byteLength } = value;
+    return JSON.stringify(Buffer.from(buffer, byteOffset, byteLength).toString("base64"));
+  }
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
 }

@@ -5,7 +5,8 @@ import { useServers, waitFor } from "../../../../../test-support/servers/servers
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
-import { MAX_UNACKNOWLEDGED } from "../../session/resume/stored-answers.js";
+import { MAX_UNACKNOWLEDGED, StoredAnswers } from "../../session/resume/stored-answers.js";
+import { ByteBudget } from "../../util/byte-budget.js";
 import type { RunningServer } from "../types.js";
 
 const servers = useServers();
@@ -225,4 +226,57 @@ describe("a batch socket whose connection is lost", () => {
     await next.closed;
     await waitFor(() => counter.log.closed === 2);
   });
+});
+
+describe("a resumable session is safe from", () => {
+  test("a wrong token and the right one in one packet: nothing is executed, and the session stays free", async () => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    socket.ws.terminate();
+    const other = await servers.open(server, `/ws?openenv=resume&session_id=${id}`);
+    other.send({ type: "resume", data: { token: "wrong" } }, { type: "resume", data: { token: TOKEN } });
+    expect((await other.receive())["data"]).toMatchObject({ recovered: false });
+    expect((await other.closed).code).toBe(4000);
+    const [, resumed] = await resume(server, id);
+    expect(resumed).toMatchObject({ recovered: true });
+  });
+
+  test("a plain socket with its id", async () => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    await socket.ask({
+      type: "mcp",
+      data: { jsonrpc: "2.0", id: 1, method: "openenv/session/create" },
+      seq: 2,
+      ack: 1,
+    });
+    socket.ws.terminate();
+    const plain = await servers.open(server, `/ws?session_id=${id}`);
+    expect(code(await plain.receive())).toBe("SESSION_ERROR");
+  });
+
+  test("a changed repeat: a long request is compared when it is repeated", async () => {
+    const server = await servers.start();
+    const { socket } = await openSession(server);
+    const long = { type: "step", data: { amount: 1, metadata: { note: "x".repeat(10_000) } }, seq: 2, ack: 1 };
+    const first = await socket.ask(long);
+    expect(await socket.ask({ ...long, ack: 0 })).toEqual(first);
+    expect(code(await socket.ask({ ...long, data: { ...long.data, amount: 2 } }))).toBe("SEQUENCE_CONFLICT");
+  });
+});
+
+test("stored answers have one limit: beyond it a session keeps only its last answer", () => {
+  const budget = new ByteBudget(10);
+  const [first, second] = [new StoredAnswers(budget), new StoredAnswers(budget)];
+  const isSame = () => true;
+  expect(first.admit(1, "12345678", isSame)).toBeUndefined();
+  first.store(1, "answer");
+  expect(first.admit(2, "1", isSame)).toMatchObject({ code: "SEQUENCE_OVERFLOW" });
+  expect(second.admit(1, "1", isSame)).toBeUndefined();
+  expect(first.admit(1, "12345678", isSame)).toBe("answer");
+  first.acknowledge(1);
+  expect(first.admit(2, "1", isSame)).toBeUndefined();
+  first.clear();
+  second.clear();
+  expect(budget.used).toBe(0);
 });

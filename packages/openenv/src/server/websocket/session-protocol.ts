@@ -75,7 +75,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       const secret = readResume(frame, conversation.opensSession);
       return render(conversation, typeof secret === "string" ? conversation.resume(secret) : secret, write);
     }
-    const admitted = admitFrame(resumption, frame, raw, (stored) => codec?.decode(stored).value);
+    const admitted = admitFrame(resumption, frame, raw);
     if ("stored" in admitted) return admitted.stored;
     if ("type" in admitted) return render(conversation, admitted, write);
     const reply = answer(conversation, admitted.frame, write);

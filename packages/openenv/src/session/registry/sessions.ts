@@ -20,7 +20,7 @@ import type { Cluster, WorkerLoad } from "./cluster.js";
 import { NamedSessions } from "./named-sessions.js";
 import { Registry } from "./registry.js";
 import { SessionQueue, type Waiter } from "./session-queue.js";
-import { Unclaimed } from "./unclaimed.js";
+import { DETACHED_MS, Unclaimed } from "./unclaimed.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
@@ -263,12 +263,24 @@ export class Sessions {
   detachResumable(resumption: Resumption): void {
     resumption.holder = undefined;
     resumption.detachedAt = performance.now();
-    for (const session of sessionsOf(resumption.target)) {
-      if (session.detach()) this.end(session, "closed by its holder");
-      else this.#unclaimed.addDetached(session);
-    }
+    const { target } = resumption;
+    if (!(target instanceof Session)) target.detach();
+    for (const session of sessionsOf(target)) this.keepDetached(session);
+  }
+
+  /** Keeps a session without a connection for its client, until another client needs its slot. */
+  keepDetached(session: Session): void {
+    if (session.detach()) return this.end(session, "closed by its holder");
+    this.#unclaimed.addDetached(session);
     this.#options.cluster?.changed();
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
+  }
+
+  /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open, or belongs to another socket. */
+  findUnattached(id: string): Session {
+    if (!this.resumptions.has(id)) return this.named.findUnattached(id);
+    const message = `Session "${id}" is resumable: connect with openenv=resume and its token.`;
+    throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
   }
 
   /** Milliseconds that a resumable session is kept without a connection while there is room. */
@@ -317,8 +329,10 @@ export class Sessions {
   /** Ends sessions without a socket that have timed out, except those with a call in flight or a connected peer. */
   endOverdue(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
-    for (const session of overdue) this.end(session, "timed out");
-    for (const { target } of this.resumptions.overdue(now, this.resumeWindowMs)) {
+    for (const session of overdue) if (!this.resumptions.has(session.id)) this.end(session, "timed out");
+    // A server that drains does not wait longer than another client would.
+    const windowMs = this.#rejectsNew ? Math.min(DETACHED_MS, this.resumeWindowMs) : this.resumeWindowMs;
+    for (const { target } of this.resumptions.overdue(now, windowMs)) {
       if (target instanceof Session) this.end(target, NOT_RESUMED);
       else target.end(NOT_RESUMED);
     }

@@ -8,7 +8,7 @@ export const FIRST_USE_MS = 10_000;
 /** How long an idle session of `POST /reset` keeps its slot when another client needs one. */
 const IDLE_MS = 300_000;
 /** How long a resumable session without a connection keeps its slot while another client needs one. */
-const DETACHED_MS = 60_000;
+export const DETACHED_MS = 60_000;
 
 /**
  * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first,
@@ -40,12 +40,15 @@ export class Unclaimed {
   /** A resumable session has lost its connection. */
   addDetached(session: Session): void {
     session.touch();
-    if (!this.#sessions.has(session)) session.listIn(this);
+    this.delete(session);
+    session.listIn(this);
     this.#detached.add(session);
   }
 
   /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
   claim(session: Session): void {
+    // A call that was queued before the connection was lost does not bring the client back.
+    if (this.#detached.has(session) && !session.attached) return;
     const isOfHttp = this.#used.has(session) || (this.#sessions.has(session) && !session.attached);
     this.delete(session);
     if (!isOfHttp) return;

@@ -16,6 +16,7 @@ export class Batch {
   /** The opens that wait for a session. */
   readonly #waiting = new Set<Waiter>();
   #id: string | undefined;
+  #isDetached = false;
   #next = 0;
   #ended = false;
 
@@ -40,6 +41,7 @@ export class Batch {
 
   /** A connection serves the sessions from now on. */
   attach(): void {
+    this.#isDetached = false;
     for (const [number, session] of this.#open) {
       if (session.ended) this.#open.delete(number);
       else this.#attach(number, session);
@@ -66,6 +68,11 @@ export class Batch {
     }
   }
 
+  detach(): void {
+    this.#isDetached = true;
+    if (this.#open.size === 0 && this.#waiting.size === 0) this.end("had no session when its connection was lost");
+  }
+
   close(number: number): void {
     const session = this.#open.get(number);
     if (session !== undefined) this.#sessions.end(session, "closed by the client");
@@ -83,7 +90,8 @@ export class Batch {
   #adopt(session: Session): BatchReply {
     const number = this.#next++;
     this.#open.set(number, session);
-    this.#attach(number, session);
+    if (this.#isDetached) this.#sessions.keepDetached(session);
+    else this.#attach(number, session);
     if (this.#ended) this.#sessions.end(session, "disconnected");
     return { type: "opened", data: { session: number } };
   }

@@ -16,6 +16,8 @@ export interface ResumptionHolder {
 export interface SessionGroup {
   readonly id: string;
   readonly sessions: Iterable<Session>;
+  /** Their connection is lost: a session that opens later waits like the others. */
+  detach(): void;
   /** Ends all of them. */
   end(reason: string): void;
 }
@@ -48,6 +50,10 @@ export class Resumptions {
   /** Whether the memory for stored answers is used up: no session becomes resumable then. */
   get isFull(): boolean {
     return this.#budget.isFull;
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id);
   }
 
   /** Sessions that have no connection. */
@@ -98,7 +104,7 @@ export class Resumptions {
 }
 
 export function sessionsOf(target: Session | SessionGroup): Session[] {
-  return "sessions" in target ? [...target.sessions] : [target];
+  return "sessions" in target ? [...target.sessions].filter(({ ended }) => !ended) : [target];
 }
 
 function isTokenOf({ tokenHash }: Resumption, token: string): boolean {

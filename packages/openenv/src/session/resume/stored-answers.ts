@@ -70,8 +70,9 @@ export class StoredAnswers {
         message: `seq ${seq} was another request: number each new request one higher`,
       };
     }
-    if (this.#entries.size >= MAX_UNACKNOWLEDGED) {
-      const message = `${MAX_UNACKNOWLEDGED} answers are not acknowledged: send ack with the highest seq answered`;
+    // A session with one answer goes on when the memory is used up.
+    if (this.#entries.size >= MAX_UNACKNOWLEDGED || (this.#budget.isFull && this.#entries.size > 0)) {
+      const message = `${this.#entries.size} answers are not acknowledged: send ack with the highest seq answered`;
       return { code: "SEQUENCE_OVERFLOW", message };
     }
     this.#last = seq;
