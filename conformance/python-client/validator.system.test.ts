@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
-import { callCommand } from "../../test-support/commands/command-line.js";
+import { runCommand } from "../../test-support/commands/command-line.js";
 import { requirePython } from "../../test-support/requirement.js";
 import { startForeignServer } from "../../test-support/servers/foreign-server.js";
 import { counter } from "../environments/counter.js";
@@ -63,7 +63,7 @@ describe.skipIf(!python.available)("the released validator", () => {
         const folder = await mkdtemp(join(dir, `${nth}-`));
         await writeFile(join(folder, "openenv.yaml"), text);
         await writeFile(join(folder, "README.md"), "# A package\n");
-        const { stdout } = await callCommand(["validate", folder, "--level", "static", "--json"], { cwd: dir });
+        const { stdout } = await runCommand(["validate", folder, "--level", "static", "--json"], { cwd: dir });
         return JSON.parse(stdout) as Package;
       });
       const ours = await Promise.all(reports);
@@ -129,7 +129,7 @@ function isHttp({ id }: { id: string }): boolean {
 
 async function validateUrl(url: string): Promise<Running> {
   const args = ["validate", url, "--json", "--sessions", "1", "--max-held", "5"];
-  return JSON.parse((await callCommand(args, { cwd: import.meta.dirname })).stdout) as Running;
+  return JSON.parse((await runCommand(args, { cwd: import.meta.dirname })).stdout) as Running;
 }
 
 const RUNNING = `

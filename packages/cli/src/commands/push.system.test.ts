@@ -215,7 +215,7 @@ test.each<[string, string[], PushOptions, string]>([
   ["no such folder", ["-d", "nowhere"], {}, "nowhere is not a folder"],
   ["a name with a path", ["-r", "../../etc/passwd"], {}, "is not a valid Space ID"],
   ["two owners", ["-r", "crew/one", "--namespace", "author"], {}, "--namespace is author"],
-  ["a base that is no image", ["-b", "a b"], {}, "is no image"],
+  ["a base that is not a valid image name", ["-b", "a b"], {}, "is not a valid image name"],
   ["a secret without a name", ["--secret", "hunter2"], {}, "--secret must be KEY=VALUE"],
   ["a secret that is not set", ["--secret", "NOT_SET"], {}, "the environment variable NOT_SET is not set; export it"],
   ["a secret without its name", ["--secret", "AKIAIOSFODNN7EXAMPLE"], {}, "--secret must be KEY=VALUE"],

@@ -1,4 +1,4 @@
-import type { MetadataBody } from "../protocol/http.js";
+import type { MetadataBody } from "../protocol/published.js";
 import type { ClientContract } from "./contract/contract.js";
 import { createEnvClient, type EnvClient } from "./env-client.js";
 import type { ConnectOptions } from "./options.js";

@@ -10,7 +10,7 @@ export {
   type ValidationIssue,
 } from "../errors.js";
 export type { ResetOptions } from "../protocol/codec/codec.js";
-export type { MetadataBody } from "../protocol/http.js";
+export type { MetadataBody } from "../protocol/published.js";
 export type { ClientContract, ClientSchema, GenericContract } from "./contract/contract.js";
 export { contractFromSchemas, type SchemaContract, type SchemaTypes } from "./contract/schema-contract.js";
 export type { EnvClient } from "./env-client.js";

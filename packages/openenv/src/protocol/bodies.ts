@@ -6,6 +6,7 @@ import * as z from "zod";
 import { isObject } from "../util/is-object.js";
 import type { RESET_KEYS } from "./codec/codec.js";
 import type { JsonObject } from "./messages.js";
+import type { ContractFingerprint, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
 
 /** Passed on as it is. A record of zod would copy each member and lose one named `__proto__`. */
 const jsonObject = z
@@ -56,11 +57,11 @@ export const taskCountBody = z.object({ num_tasks: z.int() });
 export const taskBody = z.object({ task: jsonObject });
 export const taskRangeBody = tasksBody.pick({ tasks: true });
 
-/** Identifies a contract: its version and the SHA-256 (hex) of its canonical schema. */
-const contractFingerprint = z.object({ version: z.string(), hash: z.string() });
-export type ContractFingerprint = z.infer<typeof contractFingerprint>;
+const contractFingerprint = z.object({
+  version: z.string(),
+  hash: z.string(),
+}) satisfies z.ZodType<ContractFingerprint>;
 
-/** `GET /metadata`. `contract` is ours; the other members are the reference's, null when unset. */
 export const metadataBody = z.object({
   name: z.string(),
   description: z.string(),
@@ -69,28 +70,22 @@ export const metadataBody = z.object({
   author: z.string().nullable(),
   documentation_url: z.string().nullable(),
   contract: contractFingerprint.exactOptional(),
-});
-/** `GET /metadata`. */
-export type MetadataBody = z.infer<typeof metadataBody>;
+}) satisfies z.ZodType<MetadataBody>;
 
-/** A tool in `GET /schema`; `output_schema` describes its result, where it declares one. */
 const publishedTool = z.object({
   name: z.string(),
   description: z.string(),
   input_schema: jsonObject,
   output_schema: jsonObject.exactOptional(),
-});
-export type PublishedTool = z.infer<typeof publishedTool>;
+}) satisfies z.ZodType<PublishedTool>;
 
-/** `GET /schema`: four JSON Schemas (2020-12). `tools` is ours, and present if the environment declares some. */
 export const schemaBody = z.object({
   action: jsonObject,
   observation: jsonObject,
   state: jsonObject,
   reset_observation: jsonObject,
   tools: z.array(publishedTool).exactOptional(),
-});
-export type SchemaBody = z.infer<typeof schemaBody>;
+}) satisfies z.ZodType<SchemaBody>;
 
 export const healthStatus = z.enum(["healthy", "unhealthy", "degraded"]);
 /** `GET /health`. */

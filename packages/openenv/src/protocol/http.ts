@@ -1,19 +1,16 @@
 export type {
-  ContractFingerprint,
   HealthBody,
   LivenessBody,
-  MetadataBody,
   NotReadyReason,
   PausedBody,
-  PublishedTool,
   ReadinessBody,
-  SchemaBody,
   ServerCapacityStatus,
   SessionEndedBody,
   SessionInfo,
   SessionsBody,
   StepBody,
 } from "./bodies.js";
+export type { ContractFingerprint, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
 
 /** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
 export const SESSION_HEADER = "openenv-session";

@@ -137,7 +137,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
     };
     const provider = kubernetesProvider({ nodeSelector: { [NOWHERE]: "here" } });
     const start = provider.start({ image: IMAGE, signal: ended.signal, onProgress });
-    const message = expect.stringMatching(/0 of 1 Pods run: one is Pending \(Unschedulable: 0\/\d+ nodes/);
+    const message = expect.stringMatching(/0 of 1 Pods are running: one is Pending \(Unschedulable: 0\/\d+ nodes/);
     await expect(start).rejects.toMatchObject({ code: "ABORTED", message });
   }, 150_000);
 
@@ -214,7 +214,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
       if (stage.includes("no more are created")) ended.abort();
     };
     const start = kubernetesProvider().start({ image: "forbidden", replicas: 2, signal: ended.signal, onProgress });
-    const message = expect.stringMatching(/0 of 2 Pods run: no more are made \(FailedCreate: exceeded quota: pods\)/);
+    const message = expect.stringMatching(/0 of 2 Pods are running: no more are created \(FailedCreate: exceeded quota: pods\)/);
     await expect(start).rejects.toMatchObject({ code: "ABORTED", message });
   });
 

@@ -1,5 +1,5 @@
 import { RemoteError } from "../../errors.js";
-import type { MetadataBody, SchemaBody } from "../../protocol/http.js";
+import type { MetadataBody, SchemaBody } from "../../protocol/published.js";
 import type { HttpClient } from "../transport/http.js";
 import type { ClientContract } from "./contract.js";
 

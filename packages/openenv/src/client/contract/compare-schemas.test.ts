@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Tools } from "../../contract/tools/tools.js";
 import { type ContractMismatchError, defineContract } from "../../index.js";
-import type { SchemaBody } from "../../protocol/http.js";
+import type { SchemaBody } from "../../protocol/published.js";
 import { compareSchemas } from "./compare-schemas.js";
 
 interface Parts {

@@ -1,5 +1,5 @@
 import { ContractMismatchError } from "../../errors.js";
-import type { SchemaBody } from "../../protocol/http.js";
+import type { SchemaBody } from "../../protocol/published.js";
 import { type BrokenField, brokenFields } from "../../protocol/schema/broken-fields.js";
 import type { ClientContract } from "./contract.js";
 

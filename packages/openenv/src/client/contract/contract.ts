@@ -1,5 +1,5 @@
-import type { ContractFingerprint, SchemaBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { ContractFingerprint, SchemaBody } from "../../protocol/published.js";
 import type { Members } from "../../util/types.js";
 
 /** The part of an author's schema that a client uses: any zod object fits. */

@@ -1,5 +1,5 @@
-import type { SchemaBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { SchemaBody } from "../../protocol/published.js";
 import { hashSchemas } from "../../protocol/schema/json-schema.js";
 import type { ClientContract, ClientSchema, ClientTool } from "./contract.js";
 

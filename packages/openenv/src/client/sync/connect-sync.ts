@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
-import type { MetadataBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { MetadataBody } from "../../protocol/published.js";
 import { compareSchemas } from "../contract/compare-schemas.js";
 import type { ClientContract } from "../contract/contract.js";
 import { contractShape, genericShape, type Shape } from "../contract/shape.js";

@@ -1,5 +1,5 @@
 import type { ResetOptions } from "../../protocol/codec/codec.js";
-import type { MetadataBody } from "../../protocol/http.js";
+import type { MetadataBody } from "../../protocol/published.js";
 import type { ClientContract, GenericContract, Received, Sent } from "../contract/contract.js";
 import type { CallOptions, ConnectOptions, StepOptions } from "../options.js";
 import type { EpisodeState, FailedResult, StepResult } from "../result.js";

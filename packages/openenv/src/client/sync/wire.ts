@@ -6,7 +6,7 @@ import {
   RemoteError,
   type ToolErrorType,
 } from "../../errors.js";
-import type { SchemaBody } from "../../protocol/http.js";
+import type { SchemaBody } from "../../protocol/published.js";
 import { ToolCallError } from "../tools/mcp-result.js";
 
 /** The data that the thread starts with. */

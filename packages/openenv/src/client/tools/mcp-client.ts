@@ -1,5 +1,5 @@
-import type { MetadataBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { MetadataBody } from "../../protocol/published.js";
 import type { ClientContract, GenericContract } from "../contract/contract.js";
 import { type ClientParts, createEnvClient, type EnvClient } from "../env-client.js";
 import type { CallOptions, ConnectOptions } from "../options.js";

@@ -1,0 +1,39 @@
+/**
+ * What a server publishes about its environment. Clients declare these types, so they are written without zod, which
+ * generated clients do not have; the compiler holds the schemas of `bodies.ts` to them.
+ */
+import type { JsonObject } from "./messages.js";
+
+/** Identifies a contract: its version and the SHA-256 (hex) of its canonical schema. */
+export interface ContractFingerprint {
+  version: string;
+  hash: string;
+}
+
+/** `GET /metadata`. `contract` is ours; the other members are the reference's, null when unset. */
+export interface MetadataBody {
+  name: string;
+  description: string;
+  readme_content: string | null;
+  version: string | null;
+  author: string | null;
+  documentation_url: string | null;
+  contract?: ContractFingerprint;
+}
+
+/** A tool in `GET /schema`; `output_schema` describes its result, where it declares one. */
+export interface PublishedTool {
+  name: string;
+  description: string;
+  input_schema: JsonObject;
+  output_schema?: JsonObject;
+}
+
+/** `GET /schema`: four JSON Schemas (2020-12). `tools` is ours, and present if the environment declares some. */
+export interface SchemaBody {
+  action: JsonObject;
+  observation: JsonObject;
+  state: JsonObject;
+  reset_observation: JsonObject;
+  tools?: PublishedTool[];
+}
