@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { findServerProcesses } from "@openenv-ts/bench";
 import { startChild } from "./children.mjs";
 
-export const CLI = pathOf("../openenv/bin/openenv.js");
+export const CLI = pathOf("../packages/cli/bin/openenv.js");
 const PYTHON = process.env.OPENENV_PYTHON;
 
 /** The command of a kind of server, and its output when it listens. */

@@ -227,7 +227,9 @@ describe("openenv collect", () => {
       code: 2,
       stderr: expect.stringContaining('The split "none" has no tasks'),
     });
-    expect(await collect("nope")).toMatchObject({ stderr: expect.stringContaining('there are: "train", "none"') });
+    expect(await collect("nope")).toMatchObject({
+      stderr: expect.stringContaining('available splits: "train", "none"'),
+    });
     expect((await collect("train")).code).toBe(0);
     const episodes = read(folder.file).toSorted((a, b) => a.episode - b.episode);
     expect(episodes.map(({ start }) => start.observation["n"])).toEqual([5, 6, 5, 6, 5]);

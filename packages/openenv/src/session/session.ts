@@ -213,10 +213,10 @@ export class Session extends HeldSession {
 
   /** Performs waiting requests until one of them is async. */
   #next(): void {
-    const orphan = this.#call?.abandoned;
+    const abandoned = this.#call?.abandoned;
     this.#call = undefined;
-    if (orphan !== undefined) {
-      this.#running = settled(orphan, ABANDONED_GRACE_MS).then(() => this.#next());
+    if (abandoned !== undefined) {
+      this.#running = settled(abandoned, ABANDONED_GRACE_MS).then(() => this.#next());
       return;
     }
     this.#running = undefined;

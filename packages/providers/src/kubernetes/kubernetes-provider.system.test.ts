@@ -29,7 +29,7 @@ const ON_PLAYED = {
   "killed for its memory": { image: "hungry", code: "START_FAILED", message: /code 137 \(OOMKilled\)/ },
   "exits at once": { image: "ends", code: "START_FAILED", message: /code 3/ },
   evicted: { image: "evicted", code: "START_FAILED", message: /Evicted: The node was low/ },
-  "nothing listens": { image: "deaf", code: "START_TIMEOUT", message: /answer to a reset/ },
+  "nothing listens": { image: "deaf", code: "START_TIMEOUT", message: /answer a reset/ },
   unschedulable: { image: "huge", code: "START_TIMEOUT", message: /Unschedulable: 0\/3 nodes/ },
 } as const;
 
@@ -214,7 +214,9 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
       if (stage.includes("no more are created")) ended.abort();
     };
     const start = kubernetesProvider().start({ image: "forbidden", replicas: 2, signal: ended.signal, onProgress });
-    const message = expect.stringMatching(/0 of 2 Pods are running: no more are created \(FailedCreate: exceeded quota: pods\)/);
+    const message = expect.stringMatching(
+      /0 of 2 Pods are running: no more are created \(FailedCreate: exceeded quota: pods\)/,
+    );
     await expect(start).rejects.toMatchObject({ code: "ABORTED", message });
   });
 
