@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { runChecks } from "openenv-ts/internal";
 import { describe, expect, test } from "vitest";
 import {
   callCommand,
@@ -12,7 +13,6 @@ import {
 } from "../../../../test-support/commands/command-line.js";
 import { createPackage, MANIFEST, PLAN } from "../../../../test-support/environments/counter-package.js";
 import { until } from "../../../../test-support/servers/cluster.js";
-import { runChecks } from "../../../openenv/src/testing/report.js";
 import { pythonClientCheck } from "../validate/python-client.js";
 import type { PackageReport, Result } from "../validate/report/package-report.js";
 

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
+import { runChecks } from "openenv-ts/internal";
 import { describe, expect, test } from "vitest";
 import {
   counterModule,
@@ -11,7 +12,6 @@ import {
 } from "../../../../../test-support/commands/command-line.js";
 import { requireDocker } from "../../../../../test-support/requirement.js";
 import { startEngineProxy } from "../../../../../test-support/servers/engine-proxy.js";
-import { runChecks } from "../../../../openenv/src/testing/report.js";
 import { parseManifest } from "../../../../providers/src/manifest/parse-manifest.js";
 import type { PackageReport } from "../report/package-report.js";
 import { startContainer } from "./container.js";
