@@ -6,7 +6,7 @@ import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import { Batch } from "../../session/resume/batch.js";
-import type { Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
+import { RESUME_WINDOW_MS, type Resumption, type ResumptionHolder } from "../../session/resume/resumptions.js";
 import { MAX_UNACKNOWLEDGED } from "../../session/resume/stored-answers.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -162,7 +162,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
 
   #resumed(id: string, more: Partial<ResumedMessage["data"]>): ResumedMessage {
     const data = { session_id: id, recovered: false, last_seq: this.resumption?.answers.last ?? 0 };
-    const limits = { window_s: this.#sessions.resumeWindowMs / 1000, max_unacknowledged: MAX_UNACKNOWLEDGED };
+    const limits = { window_s: RESUME_WINDOW_MS / 1000, max_unacknowledged: MAX_UNACKNOWLEDGED };
     return { type: "resumed", data: { ...data, ...limits, ...more } };
   }
 

@@ -4,14 +4,13 @@ import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
-import { ByteBudget } from "../../util/byte-budget.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { CALL, markCall } from "../calls/call-marks.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
-import { type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
+import { RESUME_WINDOW_MS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -26,8 +25,6 @@ export interface SessionsOptions {
   maxConcurrentEnvs: number;
   /** Milliseconds without a request after which a session without a socket ends; null for no timeout. */
   sessionTimeoutMs: number | null;
-  /** Milliseconds that a resumable session is kept without a connection while there is room; default 900,000. */
-  resumeWindowMs?: number;
   /** How many peers may wait for a session at capacity; default 0. */
   queueSize?: number;
   /** Milliseconds after which a waiting peer is rejected. */
@@ -44,18 +41,14 @@ export interface SessionObserver {
   ended(session: Session, reason: string): void;
 }
 
-/** How long a resumable session is kept without a connection. */
-const RESUME_WINDOW_MS = 900_000;
 const NOT_RESUMED = "was not resumed in time";
-/** What the stored requests and answers of all resumable sessions may hold. */
-const STORED_BYTES = 256 * 1024 * 1024;
 /** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
 const SPARE_EPHEMERAL_SESSIONS = 64;
 
 /** All sessions of one server. Every path frees a slot exactly once. */
 export class Sessions {
   readonly named = new NamedSessions();
-  readonly resumptions = new Resumptions(new ByteBudget(STORED_BYTES));
+  readonly resumptions = new Resumptions();
   observer: SessionObserver | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
@@ -283,11 +276,6 @@ export class Sessions {
     throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
   }
 
-  /** Milliseconds that a resumable session is kept without a connection while there is room. */
-  get resumeWindowMs(): number {
-    return this.#options.resumeWindowMs ?? RESUME_WINDOW_MS;
-  }
-
   /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */
   release(session: Session, reason: string): boolean {
     if (session.attached) session.endOnDetach();
@@ -331,7 +319,7 @@ export class Sessions {
     const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
     for (const session of overdue) if (!this.resumptions.has(session.id)) this.end(session, "timed out");
     // A server that drains does not wait longer than another client would.
-    const windowMs = this.#rejectsNew ? Math.min(DETACHED_MS, this.resumeWindowMs) : this.resumeWindowMs;
+    const windowMs = this.#rejectsNew ? DETACHED_MS : RESUME_WINDOW_MS;
     for (const { target } of this.resumptions.overdue(now, windowMs)) {
       if (target instanceof Session) this.end(target, NOT_RESUMED);
       else target.end(NOT_RESUMED);

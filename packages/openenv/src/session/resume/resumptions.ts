@@ -1,8 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { ByteBudget } from "../../util/byte-budget.js";
+import { ByteBudget } from "../../util/byte-budget.js";
 import type { Session } from "../session.js";
 import { StoredAnswers } from "./stored-answers.js";
 
+/** How long a resumable session is kept without a connection while there is room. */
+export const RESUME_WINDOW_MS = 900_000;
+/** What the stored requests and answers of all resumable sessions may hold. */
+const STORED_BYTES = 256 * 1024 * 1024;
 /** Ids of ended sessions for which the reason is kept. */
 const MAX_REASONS = 1000;
 
@@ -36,16 +40,12 @@ export interface Resumption {
 
 /** The resumable sessions of one server, by the id of the session. */
 export class Resumptions {
-  readonly #budget: ByteBudget;
+  readonly #budget = new ByteBudget(STORED_BYTES);
   readonly #byId = new Map<string, Resumption>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
   readonly #reasons = new Map<string, string>();
   /** How many connections have resumed something. */
   resumed = 0;
-
-  constructor(budget: ByteBudget) {
-    this.#budget = budget;
-  }
 
   /** Whether the memory for stored answers is used up: no session becomes resumable then. */
   get isFull(): boolean {
