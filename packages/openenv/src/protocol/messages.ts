@@ -54,6 +54,27 @@ export type ServerMessage =
   | { type: "error"; data: ErrorData }
   | { type: "mcp"; data: JsonObject };
 
+/**
+ * The answer to the first frame on a socket with the extension `resume`. A client that begins sends
+ * `{ type: "resume", data: { token_hash } }`, one that returns to its session (`session_id` in the query)
+ * `{ type: "resume", data: { token } }`. After `recovered: false` for a session that was named, the server closes.
+ */
+export interface ResumedMessage {
+  type: "resumed";
+  data: {
+    session_id: string;
+    /** False for a new session, and for one that cannot be resumed, with the `reason`. */
+    recovered: boolean;
+    reason?: string;
+    /** The last request that was executed; 0 for none. */
+    last_seq: number;
+    /** Seconds that the session is kept without a connection while there is room. */
+    window_s: number;
+    /** How many answers may be without `ack`. */
+    max_unacknowledged: number;
+  };
+}
+
 /** Close codes. They report what happened to a session, because unsolicited frames are not allowed. */
 export const CLOSE_CODES = {
   normal: 1000,
@@ -78,7 +99,7 @@ export const EXTENSIONS_KEY = "openenv";
 /**
  * `warnings`: ignored reset options are reported. `timing`: server timings in `metadata.openenv`.
  * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one. `resume`: the session
- * outlives the socket (`resume.ts`).
+ * outlives the socket.
  */
 export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume"] as const;
 /** Adds `view`, which pages request with a separate query key. */

@@ -1,7 +1,7 @@
 import { ConnectionError, RemoteError } from "../../errors.js";
 import { CLOSE_CODES, type JsonObject } from "../../protocol/messages.js";
-import { hashToken } from "../../protocol/resume.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
+import { sha256 } from "../../util/text/sha256.js";
 import { toRemoteError } from "../failures.js";
 import type { ResumeOptions } from "../options.js";
 import { withLimits } from "./limits.js";
@@ -25,6 +25,7 @@ const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED", "CLIENT_TIMEOUT"];
 export async function openResumingTransport(open: OpenSocketOf, options: ResumeOptions = {}): Promise<Transport> {
   const token = makeToken();
   let connection = await open();
+  /** Undefined before the server has opened the session, and once it is gone. */
   let sessionId: string | undefined;
   let windowMs = 0;
   let seq = 0;
@@ -38,7 +39,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
 
   /** @throws RemoteError when the server opens no session, ConnectionError when it cannot resume any. */
   const begin = async (): Promise<void> => {
-    const answer = await connection.request({ type: "resume", data: { token_hash: await hashToken(token) } });
+    const answer = await connection.request({ type: "resume", data: { token_hash: await sha256(token) } });
     if (answer.type === "error") {
       if (answer.data["code"] === "UNKNOWN_TYPE") throw (ended = notSupported());
       throw toRemoteError(answer.data);
@@ -55,6 +56,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
     const answer = await connection.request({ type: "resume", data: { token } });
     if (answer.type === "resumed" && answer.data["recovered"] === true) return;
     const reason = answer.data["reason"] ?? answer.data["message"];
+    sessionId = undefined;
     throw (ended = lost(`it cannot be resumed, because ${reason}`));
   };
 
@@ -72,6 +74,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   const recover = async (id: string, cause: ConnectionError, losses: number): Promise<void> => {
     if (FINAL_CODES.includes(connection.closeCode)) {
       ended = cause;
+      sessionId = undefined;
       if (connection.closeCode === CLOSE_CODES.tooLarge) await endSession(id);
       throw ended;
     }
@@ -133,12 +136,11 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   };
 
   const end = async (): Promise<void> => {
-    const wasEnded = ended !== undefined;
     ended ??= lost("the client closed it");
     wake?.();
     const isIdle = !requesting && connection.open;
     await connection.close();
-    const isEnded = wasEnded || (isIdle && connection.closeCode === CLOSE_CODES.normal);
+    const isEnded = isIdle && connection.closeCode === CLOSE_CODES.normal;
     if (sessionId !== undefined && !isEnded) await endSession(sessionId);
   };
 

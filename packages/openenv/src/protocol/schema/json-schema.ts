@@ -1,4 +1,5 @@
 import { isObject } from "../../util/is-object.js";
+import { sha256 } from "../../util/text/sha256.js";
 import type { SchemaBody } from "../http.js";
 
 /**
@@ -12,10 +13,8 @@ export function canonicalSchemas(body: SchemaBody): string {
 }
 
 /** SHA-256 (hex) of {@link canonicalSchemas}. */
-export async function hashSchemas(body: SchemaBody): Promise<string> {
-  const bytes = new TextEncoder().encode(canonicalSchemas(body));
-  const digest = new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export function hashSchemas(body: SchemaBody): Promise<string> {
+  return sha256(canonicalSchemas(body));
 }
 
 const COSMETIC = new Set(["title", "description", "examples", "$schema", "$comment", "deprecated"]);

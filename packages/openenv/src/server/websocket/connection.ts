@@ -1,6 +1,6 @@
 import { WebSocket } from "ws";
+import type { ResumedMessage } from "../../protocol/messages.js";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
-import type { ResumedMessage } from "../../protocol/resume.js";
 import { type ErrorMessage, errorMessage } from "../../session/messages/message-codec.js";
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";

@@ -1,7 +1,6 @@
 import type { BatchReply, ManyMessage } from "../../protocol/batch.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
-import type { ServerMessage } from "../../protocol/messages.js";
-import type { ResumedMessage } from "../../protocol/resume.js";
+import type { ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import {
   errorMessage,
   SerializationError,

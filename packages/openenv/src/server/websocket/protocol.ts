@@ -1,5 +1,4 @@
-import type { Extension } from "../../protocol/messages.js";
-import type { ResumedMessage } from "../../protocol/resume.js";
+import type { Extension, ResumedMessage } from "../../protocol/messages.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
 import type { Batch } from "../../session/resume/batch.js";
 import type { Resumption } from "../../session/resume/resumptions.js";

@@ -1,8 +1,7 @@
 import type { ManyMessage } from "../../protocol/batch.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { parseJson } from "../../protocol/codec/json.js";
-import type { Extension, ServerMessage } from "../../protocol/messages.js";
-import type { ResumedMessage } from "../../protocol/resume.js";
+import type { Extension, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import {
   checkMessage,
