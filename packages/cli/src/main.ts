@@ -46,6 +46,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),
   },
   {
+    name: "replay",
+    summary: "play recorded episodes again and report the first difference",
+    configure: async (command) => (await import("./commands/replay.js")).configureReplay(command),
+  },
+  {
     name: "mcp",
     summary: "expose an environment's tools as an MCP server over stdio",
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),

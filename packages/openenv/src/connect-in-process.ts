@@ -1,4 +1,4 @@
-import { contractShape } from "./client/contract/shape.js";
+import { contractShape, genericShape } from "./client/contract/shape.js";
 import { type ClientParts, createEnvClient, type EnvClient } from "./client/env-client.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "./client/options.js";
 import type { TaskClient, TaskSplitInfo } from "./client/tasks.js";
@@ -22,6 +22,11 @@ export async function connectInProcess(
   options: ConnectOptions,
 ): Promise<EnvClient> {
   return createEnvClient(await prepare(environment, options, "connect"));
+}
+
+/** Like {@link connectInProcess}, with values as they are on the wire: bytes and dates are text. */
+export async function connectUntyped(environment: EnvironmentDefinition): Promise<EnvClient> {
+  return createEnvClient({ ...(await prepare(environment, {}, "connect")), shape: genericShape(() => []) });
 }
 
 /** Like {@link connectInProcess}, with tools called by name; production mode calls them with `mcp` frames. */

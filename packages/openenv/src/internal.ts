@@ -41,10 +41,18 @@ export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
 export type { ServerAbout } from "./session/registry/cluster.js";
 export { watchParent } from "./session/watchdog.js";
-export { DEFAULT_SEED, differenceOf, type EpisodePlayer, play, withSession } from "./testing/checks/behaviour.js";
+export {
+  DEFAULT_SEED,
+  differenceOf,
+  type EpisodePlayer,
+  play,
+  without,
+  withSession,
+} from "./testing/checks/behaviour.js";
 export { type CheckedEpisode, playEpisode } from "./testing/checks/episode.js";
 export { fetchJson, type JsonResponse } from "./testing/checks/fetch-json.js";
 export { listTools } from "./testing/checks/tools.js";
+export { findDifference } from "./testing/first-difference.js";
 export { type CheckDefinition, CheckSkip, demand, NotApplicable, runChecks, show } from "./testing/report.js";
 export { sampleActions } from "./testing/sample-actions.js";
 export { settled } from "./util/async/settled.js";
@@ -66,6 +74,8 @@ export { isSecretName } from "./util/text/secret-name.js";
 export const loadClient = () => import("./client/connect-to.js");
 /** One connection of a client, without a session. */
 export const loadConnection = () => import("./client/transport/connection.js");
+/** The client of an environment in this process. */
+export const loadInProcess = () => import("./connect-in-process.js");
 /** What watches over workers, and what a worker finds it with. */
 export const loadSupervisor = () => import("./cluster/supervise.js");
 export const loadWorker = () => import("./cluster/worker-cluster.js");

@@ -48,6 +48,25 @@ export function openEpisodeFile(path: string): EpisodeFile {
   };
 }
 
+/**
+ * Reads the episodes of a complete file, with the number of their line, from 1.
+ * @throws ConfigError when the file cannot be read, is empty, or has a line that is not an episode.
+ */
+export function* readEpisodes(path: string): Generator<{ line: number; record: EpisodeRecord }> {
+  if (!statSync(path, { throwIfNoEntry: false })) throw new ConfigError(`No such file: ${path}. Check the path.`);
+  let line = 0;
+  for (const { bytes } of readLines(path)) {
+    line++;
+    try {
+      yield { line, record: parseEpisode(bytes.toString()) };
+    } catch (cause) {
+      const advice = "Remove the line, or collect the episodes again.";
+      throw notEpisode(path, line, { cause: cause as Error, advice });
+    }
+  }
+  if (line === 0) throw new ConfigError(`${path} has no episodes; pass a file written by openenv collect.`);
+}
+
 export function summarise({ episode, environment, reset, total_reward, steps }: EpisodeRecord): EpisodeSummary {
   return { episode, environment, reset, total_reward, steps: steps.length };
 }
@@ -72,14 +91,17 @@ function read(path: string): Found {
       found.push(summarise(parseEpisode(text)));
     } catch (cause) {
       if (!ended && (text.startsWith(BEGINNING) || BEGINNING.startsWith(text))) break;
-      const why = (cause as Error).message;
       const advice = "Pass another --output, or move the file.";
-      throw new ConfigError(`${path}:${found.length + 1} is not a valid episode: ${why}. ${advice}`, { cause });
+      throw notEpisode(path, found.length + 1, { cause: cause as Error, advice });
     }
     size += bytes.length + (ended ? 1 : 0);
     if (!ended) return { found, size, complete: true };
   }
   return { found, size, complete: false };
+}
+
+function notEpisode(path: string, line: number, { cause, advice }: { cause: Error; advice: string }): ConfigError {
+  return new ConfigError(`${path}:${line} is not a valid episode: ${cause.message}. ${advice}`, { cause });
 }
 
 const CHUNK_BYTES = 1 << 20;

@@ -1,19 +1,32 @@
-/** The path and the two values of the first difference of plain JSON; undefined when both are equal. */
-export function firstDifference(a: unknown, b: unknown, path = ""): string | undefined {
-  if (Object.is(a, b)) return undefined;
+/** A path at which two JSON values differ; undefined where one value has no such path. */
+export interface Difference {
+  path: string;
+  one: unknown;
+  other: unknown;
+}
+
+/** The first difference of plain JSON as text; undefined when both are equal. */
+export function firstDifference(a: unknown, b: unknown): string | undefined {
+  const found = findDifference(a, b);
+  return found && `${found.path || "(root)"}: ${show(found.one)} and ${show(found.other)}`;
+}
+
+/** The first difference of plain JSON; undefined when both are equal. */
+export function findDifference(one: unknown, other: unknown, path = ""): Difference | undefined {
+  if (Object.is(one, other)) return undefined;
   if (
-    typeof a !== "object" ||
-    typeof b !== "object" ||
-    a === null ||
-    b === null ||
-    Array.isArray(a) !== Array.isArray(b)
+    typeof one !== "object" ||
+    typeof other !== "object" ||
+    one === null ||
+    other === null ||
+    Array.isArray(one) !== Array.isArray(other)
   ) {
-    return `${path || "(root)"}: ${show(a)} and ${show(b)}`;
+    return { path, one, other };
   }
-  const left = a as Record<string, unknown>;
-  const right = b as Record<string, unknown>;
+  const left = one as Record<string, unknown>;
+  const right = other as Record<string, unknown>;
   for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
-    const found = firstDifference(left[key], right[key], path ? `${path}.${key}` : key);
+    const found = findDifference(left[key], right[key], path ? `${path}.${key}` : key);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -80,7 +80,7 @@ export async function resetResets(player: EpisodePlayer): Promise<void> {
     demand(!second.done, "the second reset returned done");
     if (player.seeded === false) return;
     const [one, other] = [first, second].map(({ observation }) => without([{ observation }], player.ignore));
-    const difference = firstDifference(one, other, "");
+    const difference = firstDifference(one, other);
     const path = difference?.replace(/^0\.observation\./, "");
     demand(difference === undefined, `after a reset with the same seed the observation differs in ${path}`);
   });
@@ -124,7 +124,7 @@ export function differenceOf(
 }
 
 /** Copies each entry without these paths. */
-function without(entries: readonly object[], paths: readonly string[]): JsonObject[] {
+export function without(entries: readonly object[], paths: readonly string[]): JsonObject[] {
   if (paths.length === 0) return entries as JsonObject[];
   return entries.map((entry) => {
     const copy = structuredClone(entry) as JsonObject;
