@@ -7,6 +7,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const TESTS = "**/*.test.{ts,mjs}";
 /** Tests that need more than Node and npm, or are slow: `npm run test:system`. `npm test` runs all others. */
 const SYSTEM = "**/*.system.test.{ts,mjs}";
+/** System tests in Chromium, whose requests fail with ERR_NETWORK_CHANGED while other tests start containers. */
+const BROWSER = ["packages/web/test/*", "packages/openenv/src/server/routes/docs", "**/browser"].map(
+  (path) => `${path}.system.test.ts`,
+);
 const GENERATED = ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"];
 /** Small files whose tests take long: vitest begins with the largest files, and one of these alone would be last. */
 const LONG = /\/(docs\/code|conformance\/replay\/replay|scripts\/elsewhere)\.(system\.)?test\./;
@@ -56,7 +60,12 @@ export default defineConfig({
         test: { name: "core", isolate: false, include: [TESTS], exclude: [...GENERATED, SYSTEM] },
       },
       // Other processes run what is built, so these tests do, too: servers of providers, isolates, programs of users.
-      { extends: true, test: { name: "system", include: [SYSTEM], exclude: GENERATED } },
+      { extends: true, test: { name: "system", include: [SYSTEM], exclude: [...GENERATED, ...BROWSER] } },
+      // After all others.
+      {
+        extends: true,
+        test: { name: "system-browser", include: BROWSER, exclude: GENERATED, sequence: { groupOrder: 1 } },
+      },
     ],
   },
 });

@@ -1,5 +1,5 @@
 /**
- * `npm test` and `npm run test:system`: runs the setup, then Vitest with this project of vitest.config.ts and the given
+ * `npm test` and `npm run test:system`: runs the setup, then Vitest with these projects of vitest.config.ts and the given
  * arguments. `npm test` also runs `npm run check`.
  */
 import { spawnSync } from "node:child_process";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
-const [project, ...args] = process.argv.slice(2);
+const [projects, ...args] = process.argv.slice(2);
 await setup();
-if (project === "core") run("scripts/check.mjs");
-run("node_modules/vitest/vitest.mjs", "run", "--project", project, ...args);
+if (projects === "core") run("scripts/check.mjs");
+run("node_modules/vitest/vitest.mjs", "run", "--project", projects, ...args);
 
 function run(script, ...rest) {
   const { status } = spawnSync(process.execPath, [join(ROOT, script), ...rest], { cwd: ROOT, stdio: "inherit" });

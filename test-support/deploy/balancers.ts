@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { expect, vi } from "vitest";
 import { renderTarget } from "../../packages/deploy/src/render.js";
 import { parseTopology } from "../../packages/deploy/src/topology.js";
 import { findFreePort } from "../free-port.js";
@@ -92,6 +93,8 @@ export async function startBalancer(
       const old = running;
       running = await run(path, [...BALANCERS[kind].args(config), "-sf", String(old?.pid)], url);
       replaced.push(old);
+      // Until then either process may answer.
+      await old?.prints(/Proxy openenv stopped/);
     },
     async [Symbol.asyncDispose]() {
       await end();
@@ -107,6 +110,8 @@ function adapt(text: string): string {
 
 interface Running {
   pid: number | undefined;
+  /** Waits until its output has a line. */
+  prints(line: RegExp): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -122,12 +127,19 @@ export async function run(path: string, args: readonly string[], url: string): P
     child.kill("SIGKILL");
     throw new Error(`${path} ${args.join(" ")} does not serve ${url}:\n${output}`);
   }
-  return { pid: child.pid, end: () => endChild(child, exited) };
+  return {
+    pid: child.pid,
+    prints: (line) => vi.waitFor(() => expect(output).toMatch(line), { timeout: 20_000 }),
+    end: () => endChild(child, exited),
+  };
 }
 
 /** Polls: the balancer may need a moment to find its servers healthy. */
 async function answers(url: string): Promise<boolean> {
-  const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
+  // A connection that stays open would end with a process that is replaced.
+  const headers = { connection: "close" };
+  const signal = AbortSignal.timeout(2_000);
+  const response = await fetch(`${url}/health`, { headers, signal }).catch(() => undefined);
   await response?.text();
   if (response?.status === 200) return true;
   await new Promise((resolve) => setTimeout(resolve, 50));

@@ -157,19 +157,25 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
     test.skipIf(kind !== "haproxy")("a reload loses no session of HTTP or MCP", async () => {
       await using cluster = await startPair();
       const sessions = await openOnBoth(cluster, () => openHttp(cluster.url));
-      // A kept-alive connection would end with the old process.
+      // A new connection goes to the new process.
       const fresh = { connection: "close" };
       const opened = await openOnBoth(cluster, () => open(cluster, { headers: fresh }));
       // HAProxy passes its table on only after it has searched for one itself, for ten seconds from its start.
       await sleep(11_000);
       const before = new Set(sessions.map(({ header }) => header));
       for (const round of [0, 1]) {
+        // Connections that are open and idle during the reload.
+        for (const { header } of sessions) expect(await hasState(header, {})).toBe(true);
         await cluster.balancer.reload();
         // Its table arrives a moment after it listens.
-        await expect.poll(async () => (await Promise.all([...before].map(hasState))).every(Boolean)).toBe(true);
+        await expect
+          .poll(async () => (await Promise.all([...before].map((header) => hasState(header, fresh)))).every(Boolean))
+          .toBe(true);
         for (const result of [1, 2].map((count) => 2 * round + count)) {
           for (const { header } of sessions) {
-            const answer = await stepHttp(cluster.url, { ...fresh, "openenv-session": header });
+            // By turns over connections that have been open since before the reload, as far as there are any.
+            const connection = result % 2 === 0 ? fresh : {};
+            const answer = await stepHttp(cluster.url, { ...connection, "openenv-session": header });
             expect(answer).toMatchObject({ status: 200, body: { observation: tallied(result) } });
           }
           for (const { client } of opened) {
@@ -180,9 +186,9 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       }
       await Promise.all(opened.map(({ transport }) => transport.terminateSession()));
 
-      async function hasState(header: string): Promise<boolean> {
+      async function hasState(header: string, connection: Record<string, string>): Promise<boolean> {
         const response = await fetch(`${cluster.url}/state`, {
-          headers: { ...fresh, "openenv-session": header },
+          headers: { ...connection, "openenv-session": header },
         });
         await response.text();
         return response.ok;

@@ -48,6 +48,9 @@ defaults
     # A new connection to the server for each request: the server may close a kept-alive connection just when it is
     # reused, and HAProxy would close the connection of the client without a response.
     option http-server-close
+    # On a reload the old process answers the next request of an idle connection and then closes it: a request that has
+    # just been sent would be lost with the connection.
+    option idle-close-on-response
     # When a server refuses a connection, try another one at once instead of retrying the same.
     retries 3
     option redispatch 1

@@ -10,6 +10,8 @@ import { hostVariables, stopSeconds, stopVariables } from "./container.js";
 const START_SECONDS = 600;
 /** How many ports a balancer tries, because jobs may start at the same time. */
 const MAX_STARTS = 20;
+/** Seconds for a balancer to reach a server that listens. */
+const BALANCER_SECONDS = 20;
 
 /** A script for `sbatch`: one node, or several with the balancer on the first. */
 export function renderSlurm(topology: Topology): RenderedFiles {
@@ -207,14 +209,19 @@ serves() (
   IFS= read -r -t 5 status <&3 && [[ $status == *" 200 "* ]]
 ) 2>/dev/null
 
-# The balancer exits when its port is in use: another job may have taken it after free_port has checked it.
+# Another job may take the port after free_port has checked it: HAProxy then exits, and Envoy runs without listening.
 start_balancer() {
   entry=$(free_port "$entry")${metrics}
   sed "s/${JOB_PORT}/$entry/; s/${JOB_METRICS_PORT}/$metrics/; s/${JOB_DEPLOYMENT}/$deployment/; s|${JOB_FOLDER}|$folder|" "$folder/template" >"$folder/${file}"
   ${run} &
   balancer=$!
+  local limit=$((SECONDS + ${BALANCER_SECONDS}))
   until serves || ! kill -0 "$servers" 2>/dev/null; do
-    kill -0 "$balancer" 2>/dev/null || return 1
+    if ((SECONDS >= limit)) || ! kill -0 "$balancer" 2>/dev/null; then
+      kill "$balancer" 2>/dev/null || true
+      wait "$balancer" || true
+      return 1
+    fi
     sleep 0.2
   done
 }
