@@ -68,8 +68,8 @@ export interface ResumedMessage {
     reason?: string;
     /** The last request that was executed; 0 for none. */
     last_seq: number;
-    /** Seconds that the session is kept without a connection while there is room. */
-    window_s: number;
+    /** Seconds that the session is kept without a connection while there is room; null for no limit. */
+    window_s: number | null;
     /** How many answers may be without `ack`. */
     max_unacknowledged: number;
   };

@@ -75,6 +75,18 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /** Seconds after which a waiting peer is rejected. `QUEUE_TIMEOUT`, default 30. */
   queueTimeout?: number;
   /**
+   * Seconds that a resumable session without a connection keeps its slot while another client needs one, at most
+   * `sessionTimeout`. `RESUME_GUARANTEE`, default 60.
+   */
+  resumeGuarantee?: number;
+  /** How many answers the client of a resumable session may leave unacknowledged. `RESUME_ANSWERS`, default 64. */
+  resumeAnswers?: number;
+  /**
+   * Bytes of the stored requests and answers of all resumable sessions, per worker; beyond that no new session becomes
+   * resumable. `RESUME_BYTES`, default 256 MiB.
+   */
+  resumeBytes?: number;
+  /**
    * Where sessions run: in this process, or each in a separate worker thread or child process, or in a pool of
    * `isolatePoolSize` of them. Requires `module`. `ISOLATION`, default none.
    */

@@ -46,7 +46,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
     }
     sessionId = String(answer.data["session_id"]);
     if (answer.openenv) confirmed = { openenv: answer.openenv };
-    windowMs = Number(answer.data["window_s"]) * 1000;
+    windowMs = Number(answer.data["window_s"] ?? Infinity) * 1000;
   };
 
   /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { ConfigError } from "../../errors.js";
 import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
+import type { ResumeLimits } from "../../session/resume/resumptions.js";
 import { readTokens, type Tokens } from "../access/tokens.js";
 import type { ServeOptions } from "../types.js";
 import { readSettings, type Settings, type Variables } from "./settings.js";
@@ -11,6 +12,9 @@ type Resolved =
   | "maxConcurrentEnvs"
   | "sessionTimeout"
   | "queueTimeout"
+  | "resumeGuarantee"
+  | "resumeAnswers"
+  | "resumeBytes"
   | "isolation"
   | "isolatePoolSize"
   | "isolateSpares"
@@ -26,6 +30,7 @@ export interface Config extends Tokens, Omit<Settings, Resolved> {
   maxConcurrentEnvs: number;
   sessionTimeoutMs: number | null;
   queueTimeoutMs: number;
+  resume: ResumeLimits;
   /** Undefined when sessions live in this process. */
   isolation: IsolationConfig | undefined;
   /** Whether `/web/` is served. */
@@ -50,6 +55,11 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
     sessionTimeoutMs: sessionTimeout === null ? null : sessionTimeout * 1000,
     allowedHosts: [...allowedHosts, ...spaceHosts],
     queueTimeoutMs: queueTimeout * 1000,
+    resume: {
+      guaranteeMs: settings.resumeGuarantee * 1000,
+      answers: settings.resumeAnswers,
+      bytes: settings.resumeBytes,
+    },
     isolation: isolation(settings),
     // For people who play, not where an environment works behind an agent.
     webInterface: webInterface === "auto" ? mode === "simulation" : webInterface,

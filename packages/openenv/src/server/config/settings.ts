@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { ConfigError } from "../../errors.js";
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
+import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { parseHosts, parseOrigins } from "../access/origins.js";
 import type { ServeOptions } from "../types.js";
 import {
@@ -94,7 +95,30 @@ export const SETTINGS = {
     fallback: 900,
     flag: "<seconds>",
     help: 'end a session without a socket after this long without a request, or "none"',
-    more: "`null` in code is never. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md) when another client needs its slot",
+    more: "`null` in code is never. Also how long a [resumable session](../guide/resume.md) is kept without a connection. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md) when another client needs its slot",
+  }),
+  resumeGuarantee: setting({
+    variable: "RESUME_GUARANTEE",
+    kind: timeout,
+    fallback: RESUME_DEFAULTS.guaranteeMs / 1000,
+    flag: "<seconds>",
+    help: "how long a resumable session without a connection keeps its slot while another client needs one",
+    more: "at most SESSION_TIMEOUT",
+  }),
+  resumeAnswers: setting({
+    variable: "RESUME_ANSWERS",
+    kind: integer(1, 10_000),
+    fallback: RESUME_DEFAULTS.answers,
+    flag: "<number>",
+    help: "answers that the client of a resumable session may leave without acknowledgement",
+  }),
+  resumeBytes: setting({
+    variable: "RESUME_BYTES",
+    kind: integer(1024, 1024 ** 4),
+    fallback: RESUME_DEFAULTS.bytes,
+    flag: "<number>",
+    help: "bytes of stored requests and answers, per worker",
+    more: "when they are used up, no new session becomes resumable; see [memory](../design/backlog.md#ceiling)",
   }),
   allowedOrigins: setting({
     variable: "ALLOWED_ORIGINS",

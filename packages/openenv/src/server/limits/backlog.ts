@@ -1,3 +1,4 @@
+import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 
 const MB = 1024 * 1024;
@@ -14,7 +15,7 @@ const RELIEVED = 1.2;
  */
 const PROCESS_BYTES = 448 * MB;
 /** The memory that peers can make a process use with default settings, without sessions and environments. */
-export const MEMORY_CEILING_BYTES = HARD_STOP * BACKLOG_BYTES + BODIES_BYTES + PROCESS_BYTES;
+export const MEMORY_CEILING_BYTES = HARD_STOP * BACKLOG_BYTES + BODIES_BYTES + RESUME_DEFAULTS.bytes + PROCESS_BYTES;
 
 /** A connection that holds bytes of the budget. */
 export interface Holder {

@@ -47,6 +47,14 @@ test.skipIf(!existsSync("/proc/self/status"))(
     // These peers read nothing: 12 MB of answers each.
     const payload = Buffer.from(JSON.stringify(step(LARGE)));
     for (let i = 0; i < 90; i++) floods.push(await flood(server.url, { count: 12, payload, before: [RESET] }));
+    // These acknowledge nothing: 40 MB of answers are stored for each until the memory for them is used up.
+    const begin = { type: "resume", data: { token_hash: "0".repeat(64) } };
+    for (let i = 0; i < 10; i++) {
+      const socket = await openSocket(`${server.url}/ws?openenv=resume`);
+      started.push(socket);
+      socket.send(begin, { ...RESET, seq: 1, ack: 0 });
+      for (let seq = 2; seq <= 40; seq++) socket.send({ ...step(LARGE), seq, ack: 0 });
+    }
     const requests = Array.from({ length: 40 }, () => pipelineRequests(port, manyRequests()));
     const costly = renderCostly("empty lists", { items: 990_000, bytes: 15 * MB });
     const frame = Buffer.from(`{"type":"step","data":{"amount":1,"any":${costly}}}`.padEnd(15 * MB));

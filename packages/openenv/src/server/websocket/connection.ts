@@ -6,8 +6,7 @@ import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import { Batch } from "../../session/resume/batch.js";
-import { RESUME_WINDOW_MS, type Resumption, type ResumptionHolder } from "../../session/resume/resumptions.js";
-import { MAX_UNACKNOWLEDGED } from "../../session/resume/stored-answers.js";
+import type { Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -162,7 +161,9 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
 
   #resumed(id: string, more: Partial<ResumedMessage["data"]>): ResumedMessage {
     const data = { session_id: id, recovered: false, last_seq: this.resumption?.answers.last ?? 0 };
-    const limits = { window_s: RESUME_WINDOW_MS / 1000, max_unacknowledged: MAX_UNACKNOWLEDGED };
+    const { resumptions, windowMs } = this.#sessions;
+    const window_s = Number.isFinite(windowMs) ? windowMs / 1000 : null;
+    const limits = { window_s, max_unacknowledged: resumptions.limits.answers };
     return { type: "resumed", data: { ...data, ...limits, ...more } };
   }
 

@@ -10,7 +10,7 @@ import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
-import { RESUME_WINDOW_MS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
+import { RESUME_DEFAULTS, type ResumeLimits, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -19,7 +19,7 @@ import type { Cluster, WorkerLoad } from "./cluster.js";
 import { NamedSessions } from "./named-sessions.js";
 import { Registry } from "./registry.js";
 import { SessionQueue, type Waiter } from "./session-queue.js";
-import { DETACHED_MS, Unclaimed } from "./unclaimed.js";
+import { Unclaimed } from "./unclaimed.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
@@ -29,6 +29,7 @@ export interface SessionsOptions {
   queueSize?: number;
   /** Milliseconds after which a waiting peer is rejected. */
   queueTimeoutMs?: number;
+  resume?: ResumeLimits;
   /** The cluster of this server, whose workers all count for the reported capacity. */
   cluster?: Cluster | undefined;
 }
@@ -48,12 +49,12 @@ const SPARE_EPHEMERAL_SESSIONS = 64;
 /** All sessions of one server. Every path frees a slot exactly once. */
 export class Sessions {
   readonly named = new NamedSessions();
-  readonly resumptions = new Resumptions();
+  readonly resumptions: Resumptions;
   observer: SessionObserver | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
-  readonly #unclaimed = new Unclaimed((session) => this.observer?.isWatching(session) === true);
+  readonly #unclaimed: Unclaimed;
   readonly #queue: SessionQueue<Session>;
   /** Sessions whose environment is being created. */
   readonly #making = new Map<Waiter, Session>();
@@ -68,7 +69,15 @@ export class Sessions {
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
     this.#options = options;
+    this.resumptions = new Resumptions(options.resume ?? RESUME_DEFAULTS);
+    const isWatched = (session: Session): boolean => this.observer?.isWatching(session) === true;
+    this.#unclaimed = new Unclaimed(isWatched, this.resumptions.limits.guaranteeMs);
     this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
+  }
+
+  /** How long a session without a socket is kept while there is room, milliseconds. */
+  get windowMs(): number {
+    return this.#options.sessionTimeoutMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** The load of this server alone. */
@@ -316,10 +325,11 @@ export class Sessions {
 
   /** Ends sessions without a socket that have timed out, except those with a call in flight or a connected peer. */
   endOverdue(now = performance.now()): void {
-    const overdue = this.named.overdue(now, this.#options.sessionTimeoutMs ?? Infinity);
+    const overdue = this.named.overdue(now, this.windowMs);
     for (const session of overdue) if (!this.resumptions.has(session.id)) this.end(session, "timed out");
     // A server that drains does not wait longer than another client would.
-    const windowMs = this.#rejectsNew ? DETACHED_MS : RESUME_WINDOW_MS;
+    const { guaranteeMs } = this.resumptions.limits;
+    const windowMs = this.#rejectsNew ? Math.min(guaranteeMs, this.windowMs) : this.windowMs;
     for (const { target } of this.resumptions.overdue(now, windowMs)) {
       if (target instanceof Session) this.end(target, NOT_RESUMED);
       else target.end(NOT_RESUMED);

@@ -7,8 +7,6 @@ import type { Session } from "../session.js";
 export const FIRST_USE_MS = 10_000;
 /** How long an idle session of `POST /reset` keeps its slot when another client needs one. */
 const IDLE_MS = 300_000;
-/** How long a resumable session without a connection keeps its slot while another client needs one. */
-export const DETACHED_MS = 60_000;
 
 /**
  * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first,
@@ -16,6 +14,7 @@ export const DETACHED_MS = 60_000;
  */
 export class Unclaimed {
   readonly #isWatched: (session: Session) => boolean;
+  readonly #guaranteeMs: number;
   /** Unused sessions with their start times, which invalid messages do not change. */
   readonly #sessions = new Map<Session, number>();
   /** Unused sessions with a socket. */
@@ -26,8 +25,10 @@ export class Unclaimed {
   /** Resumable ones whose connection was lost; the one that was lost first comes first. */
   readonly #detached = new Set<Session>();
 
-  constructor(isWatched: (session: Session) => boolean) {
+  /** `guaranteeMs`: how long a resumable session keeps its slot without a connection. */
+  constructor(isWatched: (session: Session) => boolean, guaranteeMs: number) {
     this.#isWatched = isWatched;
+    this.#guaranteeMs = guaranteeMs;
   }
 
   add(session: Session): void {
@@ -79,7 +80,7 @@ export class Unclaimed {
       if (session.lastActivityAt > now - IDLE_MS) break;
       if (!session.busy && !this.#isHeld(session)) count++;
     }
-    for (const session of this.#detached) if (isOverdue(session, now)) count++;
+    for (const session of this.#detached) if (this.#isOverdue(session, now)) count++;
     return count;
   }
 
@@ -95,7 +96,7 @@ export class Unclaimed {
     for (const session of this.#used) {
       if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
     }
-    for (const session of this.#detached) if (isOverdue(session, now)) return session;
+    for (const session of this.#detached) if (this.#isOverdue(session, now)) return session;
     return undefined;
   }
 
@@ -120,8 +121,8 @@ export class Unclaimed {
   #isHeld(session: Session): boolean {
     return session.attached || session.peer?.connected === true || this.#isWatched(session);
   }
-}
 
-function isOverdue({ attached, busy, lastActivityAt }: Session, now: number): boolean {
-  return !attached && !busy && lastActivityAt <= now - DETACHED_MS;
+  #isOverdue({ attached, busy, lastActivityAt }: Session, now: number): boolean {
+    return !attached && !busy && lastActivityAt <= now - this.#guaranteeMs;
+  }
 }

@@ -3,10 +3,17 @@ import { ByteBudget } from "../../util/byte-budget.js";
 import type { Session } from "../session.js";
 import { StoredAnswers } from "./stored-answers.js";
 
-/** How long a resumable session is kept without a connection while there is room. */
-export const RESUME_WINDOW_MS = 900_000;
-/** What the stored requests and answers of all resumable sessions may hold. */
-const STORED_BYTES = 256 * 1024 * 1024;
+/** Limits of the resumable sessions of one server. */
+export interface ResumeLimits {
+  /** How long a session without a connection keeps its slot while another client needs one, milliseconds. */
+  guaranteeMs: number;
+  /** How many answers a client may leave unacknowledged. */
+  answers: number;
+  /** Bytes that the stored requests and answers of all sessions may hold; a character counts as one. */
+  bytes: number;
+}
+
+export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
 /** Ids of ended sessions for which the reason is kept. */
 const MAX_REASONS = 1000;
 
@@ -40,12 +47,18 @@ export interface Resumption {
 
 /** The resumable sessions of one server, by the id of the session. */
 export class Resumptions {
-  readonly #budget = new ByteBudget(STORED_BYTES);
+  readonly limits: ResumeLimits;
+  readonly #budget: ByteBudget;
   readonly #byId = new Map<string, Resumption>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
   readonly #reasons = new Map<string, string>();
   /** How many connections have resumed something. */
   resumed = 0;
+
+  constructor(limits: ResumeLimits) {
+    this.limits = limits;
+    this.#budget = new ByteBudget(limits.bytes);
+  }
 
   /** Whether the memory for stored answers is used up: no session becomes resumable then. */
   get isFull(): boolean {
@@ -65,7 +78,7 @@ export class Resumptions {
 
   /** Makes a session or a group resumable. */
   add(target: Session | SessionGroup, tokenHash: string, holder: ResumptionHolder): Resumption {
-    const answers = new StoredAnswers(this.#budget);
+    const answers = new StoredAnswers(this.#budget, this.limits.answers);
     const resumption: Resumption = { target, tokenHash, answers, holder, detachedAt: 0 };
     this.#byId.set(target.id, resumption);
     return resumption;

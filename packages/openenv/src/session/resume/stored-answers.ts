@@ -1,8 +1,5 @@
 import type { ByteBudget } from "../../util/byte-budget.js";
 
-/** How many answers a client may leave unacknowledged. */
-export const MAX_UNACKNOWLEDGED = 64;
-
 /** Why a request with a sequence number is neither executed nor answered from the store. */
 export type SequenceCode = "SEQUENCE_CONFLICT" | "SEQUENCE_GAP" | "SEQUENCE_OVERFLOW" | "ANSWER_EXPIRED";
 
@@ -26,12 +23,15 @@ interface Entry {
  * the stored answer and is not executed again.
  */
 export class StoredAnswers {
+  /** How many answers the client may leave unacknowledged. */
+  readonly limit: number;
   readonly #budget: ByteBudget;
   readonly #entries = new Map<number, Entry>();
   #last = 0;
 
-  constructor(budget: ByteBudget) {
+  constructor(budget: ByteBudget, limit: number) {
     this.#budget = budget;
+    this.limit = limit;
   }
 
   /** The sequence number of the last request that was executed; 0 before the first. */
@@ -71,7 +71,7 @@ export class StoredAnswers {
       };
     }
     // A session with one answer goes on when the memory is used up.
-    if (this.#entries.size >= MAX_UNACKNOWLEDGED || (this.#budget.isFull && this.#entries.size > 0)) {
+    if (this.#entries.size >= this.limit || (this.#budget.isFull && this.#entries.size > 0)) {
       const message = `${this.#entries.size} answers are not acknowledged: send ack with the highest seq answered`;
       return { code: "SEQUENCE_OVERFLOW", message };
     }
