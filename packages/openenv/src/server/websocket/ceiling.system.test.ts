@@ -11,6 +11,7 @@ import {
 } from "../../../../../test-support/sockets/attacks.js";
 import { renderCostly } from "../../../../../test-support/sockets/costly-messages.js";
 import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
+import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { MEMORY_CEILING_BYTES } from "../limits/backlog.js";
 
 const MB = 1024 * 1024;
@@ -50,7 +51,7 @@ test.skipIf(!existsSync("/proc/self/status"))(
     // These acknowledge nothing: 40 MB of answers are stored for each until the memory for them is used up.
     const begin = { type: "resume", data: { token_hash: "0".repeat(64) } };
     for (let i = 0; i < 10; i++) {
-      const socket = await openSocket(`${server.url}/ws?openenv=resume`);
+      const socket = await openTestSocket(`${server.url}/ws?openenv=resume`);
       started.push(socket);
       socket.send(begin, { ...RESET, seq: 1, ack: 0 });
       for (let seq = 2; seq <= 40; seq++) socket.send({ ...step(LARGE), seq, ack: 0 });
