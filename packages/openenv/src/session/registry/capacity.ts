@@ -1,4 +1,5 @@
 import type { ServerCapacityStatus } from "../../protocol/http.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
 import type { WorkerLoad } from "./cluster.js";
 
 /** The capacity of one server or a whole cluster. Sessions that may end to make room count as available. */
@@ -11,4 +12,17 @@ export function totalCapacity(
   const max = sum((load) => load.max);
   const available = max - active + sum((load) => load.unclaimed);
   return { active_sessions: active, max_sessions: max, available_slots: available, is_at_capacity: available <= 0 };
+}
+
+/** Why no session is opened. */
+export function rejection(
+  { active_sessions, max_sessions }: ServerCapacityStatus,
+  why: "full" | "draining" | "paused",
+): SessionRejectedError {
+  const message = {
+    full: `Server at capacity: ${active_sessions} of ${max_sessions} sessions are open. Try again later.`,
+    draining: "The server is shutting down and opens no new sessions. Try another server, or try again later.",
+    paused: "An operator has paused the server, which opens no new sessions. Try another server, or try again later.",
+  }[why];
+  return new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
 }

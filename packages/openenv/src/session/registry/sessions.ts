@@ -14,7 +14,7 @@ import { RESUME_DEFAULTS, type ResumeLimits, type Resumption, Resumptions, sessi
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { totalCapacity } from "./capacity.js";
+import { rejection, totalCapacity } from "./capacity.js";
 import type { Cluster, WorkerLoad } from "./cluster.js";
 import { NamedSessions } from "./named-sessions.js";
 import { Registry } from "./registry.js";
@@ -164,19 +164,19 @@ export class Sessions {
   open(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
     this.#checkNew();
     if (this.#makeRoom()) return this.#openNow(waiter, opener);
-    const rejection = this.#atCapacity();
+    const refusal = this.#atCapacity();
     const { statistics } = this.#runtime;
     if (waiter === undefined || this.#queue.isFull) {
       statistics.countRejection("full");
-      throw rejection;
+      throw refusal;
     }
     const since = performance.now();
     const admit = (): Session | Promise<Session> => {
       statistics.sessionWait.record(performance.now() - since);
       return this.#openNow(waiter, opener);
     };
-    const turn = this.#queue.join(waiter, admit, rejection);
-    turn.catch((error: unknown) => error === rejection && statistics.countRejection("queue_timeout"));
+    const turn = this.#queue.join(waiter, admit, refusal);
+    turn.catch((error: unknown) => error === refusal && statistics.countRejection("queue_timeout"));
     this.#options.cluster?.changed();
     return turn;
   }
@@ -384,16 +384,11 @@ export class Sessions {
   #checkNew(): void {
     if (!this.#rejectsNew && !this.#paused) return;
     this.#runtime.statistics.countRejection(this.#rejectsNew ? "draining" : "paused");
-    const { active_sessions, max_sessions } = this.capacity();
-    const reason = this.#rejectsNew ? "The server is shutting down and" : "An operator has paused the server, which";
-    const message = `${reason} opens no new sessions. Try another server, or try again later.`;
-    throw new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
+    throw rejection(this.capacity(), this.#rejectsNew ? "draining" : "paused");
   }
 
   #atCapacity(): SessionRejectedError {
-    const { active_sessions, max_sessions } = this.capacity();
-    const message = `Server at capacity: ${active_sessions} of ${max_sessions} sessions are open. Try again later.`;
-    return new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
+    return rejection(this.capacity(), "full");
   }
 
   #logEnd(session: Session, reason: string): void {
