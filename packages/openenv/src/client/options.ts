@@ -17,6 +17,11 @@ export interface StepOptions extends CallOptions {
 
 /** How a session is resumed after its connection was lost. */
 export interface ResumeOptions {
+  /**
+   * Milliseconds between the pings of a call that waits for its answer; one without a pong before the next is lost.
+   * Default 15,000. Only on Node: other platforms find a lost network by the time limit of the call.
+   */
+  pingIntervalMs?: number | undefined;
   /** Called after each time that the session was resumed. */
   onRecovered?(recovery: Recovery): void;
 }

@@ -11,6 +11,8 @@ import { openConnection } from "./transport/connection.js";
 import { createHttpClient, type HttpClient } from "./transport/http.js";
 import { openResumingTransport } from "./transport/resuming-transport.js";
 
+const DEFAULT_PING_INTERVAL_MS = 15_000;
+
 /** The checked options and the open HTTP client of one server. */
 export interface Prepared {
   /** `http://host:port/prefix`. */
@@ -36,6 +38,8 @@ export async function prepare(
   if (contract && options.check !== false) await checkContract(contract, address.base, setupHttp);
   const shape = await makeShape(contract, setupHttp, options);
   const { binary } = options;
+  const resume = typeof options.resume === "object" ? options.resume : {};
+  const pingIntervalMs = options.resume ? (resume.pingIntervalMs ?? DEFAULT_PING_INTERVAL_MS) : undefined;
   const requested: Extension[] = ["warnings"];
   if (options.timing) requested.push("timing");
   if (binary) requested.push("binary");
@@ -50,7 +54,7 @@ export async function prepare(
     const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
     // With this header a balancer routes the socket to the server that holds the session.
     const hints = sessionId === undefined || http.session === undefined ? {} : { [SESSION_HEADER]: http.session };
-    return openConnection(socketUrl, { ...opening, hints, signal, binary });
+    return openConnection(socketUrl, { ...opening, hints, signal, binary, pingIntervalMs });
   };
   return {
     base: address.base,
@@ -61,8 +65,7 @@ export async function prepare(
       const open = (names: readonly Extension[], id: string | undefined) =>
         openOne(id === undefined ? signal : undefined, names, id);
       if (!options.resume || sessionId !== undefined) return open(more, sessionId);
-      const resume = typeof options.resume === "object" ? options.resume : {};
-      return openResumingTransport((id) => open([...more, "resume"], id), resume);
+      return openResumingTransport((id) => open([...more, "resume"], id), opening.timeoutMs, resume);
     },
   };
 }

@@ -121,6 +121,15 @@ describe("a client with resume", () => {
     expect((await env.step({ amount: 1 })).observation["count"]).toBe(1);
   });
 
+  it("goes on after a step that the server cannot read", async () => {
+    const server = await servers.start({ maxMessageItems: 1000 });
+    await using env = await connect(server.url, { resume: true, check: false });
+    await env.reset();
+    const values = Array.from({ length: 2000 }, () => 1);
+    await expect(env.step({ amount: 1, values })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+    expect((await env.step({ amount: 1 })).observation["count"]).toBe(1);
+  });
+
   it("repeats a step with bytes as a binary frame", async () => {
     const contract = defineContract({
       name: "bytes_env",

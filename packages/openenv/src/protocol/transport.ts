@@ -6,6 +6,8 @@ export interface ReceivedMessage {
   data: JsonObject;
   /** Present in the first answer when the server confirms extensions. */
   openenv?: { extensions: string[] };
+  /** In a resumable session: the number of the request; missing when the request had no valid one. */
+  seq?: number;
   /** The connection was lost during the request, and the session was resumed on another one. */
   recovered?: boolean;
 }

@@ -25,6 +25,8 @@ const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"];
 
 interface Pending {
   answerType: string | undefined;
+  /** The number of a request of a resumable session. */
+  seq: unknown;
   resolve(message: ReceivedMessage): void;
   reject(error: ConnectionError): void;
 }
@@ -44,13 +46,31 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   let codec: BinaryCodec | undefined;
   let loading: Promise<void> | undefined;
   let closeCode: number | undefined;
+  /** Whether the socket has begun with `resume`. */
+  let resumes = false;
+  /** Whether anything has arrived since the last ping. */
+  let heard = true;
+  let beating: ReturnType<typeof setInterval> | undefined;
 
   const end = (reason: string, error?: ConnectionError): void => {
     if (ended !== undefined) return;
     ended = reason;
     socket?.drop();
-    pending?.reject(error ?? lost(reason));
+    settle()?.reject(error ?? lost(reason));
+  };
+
+  const settle = (): Pending | undefined => {
+    const settled = pending;
     pending = undefined;
+    clearInterval(beating);
+    return settled;
+  };
+
+  /** A network that is gone reports nothing: while a request waits, its peer must answer pings. */
+  const beat = (): void => {
+    if (!heard) return end("the server does not answer pings");
+    heard = false;
+    socket?.ping?.();
   };
 
   const violate = (what: string): void => {
@@ -68,17 +88,19 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   const deliver = (message: ReceivedMessage): void => {
     if (options.binary && message.openenv?.extensions?.includes("binary")) loading = goBinary();
     const code = message.type === "error" ? String(message.data["code"]) : "";
-    const isLast = !pending || ENDING_CODES.includes(code);
-    if (pending) pending.resolve(message);
+    const asked = settle();
+    const isLast = !asked || ENDING_CODES.includes(code);
+    if (asked) asked.resolve(message);
     else kept = message;
-    pending = undefined;
     if (isLast) end(`the server ended it with ${code}`);
   };
 
   const receive = (data: unknown): void => {
     if (ended !== undefined) return;
+    heard = true;
     const message = parseMessage(data, codec);
     if (typeof message === "string") violate(message);
+    else if (resumes && isRepeated(message, pending)) return;
     else if (message.type === "error" || message.type === pending?.answerType) deliver(message);
     else violate(`a frame "${message.type}" when ${pending ? `"${pending.answerType}"` : "nothing"} was expected`);
   };
@@ -93,8 +115,13 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
       if (ended !== undefined) return reject(lost(ended));
       if (pending) return reject(new TypeError("a connection sends one request at a time"));
       const frame = codec ? renderRequest(message, codec.encode) : renderRequest(message);
-      pending = { answerType: ANSWER_TYPES[String(message["type"])], resolve, reject };
+      const { type, seq } = message;
+      resumes ||= type === "resume";
+      pending = { answerType: ANSWER_TYPES[String(type)], seq, resolve, reject };
       socket?.send(frame);
+      if (options.pingIntervalMs === undefined || socket?.ping === undefined) return;
+      heard = true;
+      beating = setInterval(beat, options.pingIntervalMs);
     });
 
   const closed = (code: number, why: string): void => {
@@ -110,7 +137,10 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
     closeCode = await socket?.close();
   };
 
-  socket = await openSocket(url, { message: receive, close: closed }, options);
+  const pong = (): void => {
+    heard = true;
+  };
+  socket = await openSocket(url, { message: receive, close: closed, pong }, options);
   if (ended !== undefined) socket.drop();
   return {
     get open() {
@@ -122,6 +152,11 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
     request: (message) => (loading ? loading.then(() => ask(message)) : ask(message)),
     close,
   };
+}
+
+/** An answer that arrives twice on its way: that of a request before the one that waits. */
+function isRepeated({ type, seq }: ReceivedMessage, pending: Pending | undefined): boolean {
+  return seq === undefined ? type === "resumed" && pending?.answerType !== "resumed" : seq !== pending?.seq;
 }
 
 /** Returns the frame, or a description of what is wrong with it. */

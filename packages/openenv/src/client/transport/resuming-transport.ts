@@ -22,7 +22,11 @@ const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED", "CLIENT_TIMEOUT"];
  * One session over as many sockets as it takes: after a loss it connects again, proves its token and repeats the request
  * that has no answer. The server executes a repeated request once.
  */
-export async function openResumingTransport(open: OpenSocketOf, options: ResumeOptions = {}): Promise<Transport> {
+export async function openResumingTransport(
+  open: OpenSocketOf,
+  connectTimeoutMs: number,
+  options: ResumeOptions = {},
+): Promise<Transport> {
   const token = makeToken();
   let connection = await open();
   /** Undefined before the server has opened the session, and once it is gone. */
@@ -30,6 +34,8 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   let windowMs = 0;
   let seq = 0;
   let ack = 0;
+  /** The server ignores the frame of an earlier connection that arrives after that of a later one. */
+  let attempt = 0;
   let ended: ConnectionError | undefined;
   let wake: (() => void) | undefined;
   let requesting = false;
@@ -37,9 +43,19 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   /** The extensions that the server confirmed: part of the first answer. */
   let confirmed: Pick<ReceivedMessage, "openenv"> = {};
 
+  const request = (data: JsonObject): Promise<ReceivedMessage> => {
+    const { close } = connection;
+    return withLimits(
+      connection.request({ type: "resume", data }),
+      { timeoutMs: connectTimeoutMs },
+      () => void close(),
+    );
+  };
+
   /** @throws RemoteError when the server opens no session, ConnectionError when it cannot resume any. */
   const begin = async (): Promise<void> => {
-    const answer = await connection.request({ type: "resume", data: { token_hash: await sha256(token) } });
+    if (!connection.open) connection = await open();
+    const answer = await request({ token_hash: await sha256(token) });
     if (answer.type === "error") {
       if (answer.data["code"] === "UNKNOWN_TYPE") throw (ended = notSupported());
       throw toRemoteError(answer.data);
@@ -53,7 +69,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
   const returnTo = async (id: string): Promise<void> => {
     connection = await open(id);
     if (ended) await connection.close();
-    const answer = await connection.request({ type: "resume", data: { token } });
+    const answer = await request({ token, attempt: ++attempt });
     if (answer.type === "resumed" && answer.data["recovered"] === true) return;
     const reason = answer.data["reason"] ?? answer.data["message"];
     sessionId = undefined;
@@ -102,7 +118,9 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
         if (sessionId === undefined) await begin();
         numbered ??= { ...message, seq: ++seq, ack };
         const answer = await connection.request(numbered);
-        ack = seq;
+        // A request that the server could not read has used no number.
+        if (answer.seq === undefined) seq--;
+        else ack = seq;
         const first = confirmed;
         confirmed = {};
         return { ...answer, ...first, ...(losses > 0 ? { recovered: true } : {}) };
@@ -118,7 +136,6 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
         else {
           await pause(losses);
           if (ended) throw ended;
-          connection = await open();
         }
       }
     }
@@ -129,7 +146,7 @@ export async function openResumingTransport(open: OpenSocketOf, options: ResumeO
     let last: Transport | undefined;
     const end = async (): Promise<void> => {
       last = await open(id);
-      const answer = await last.request({ type: "resume", data: { token } });
+      const answer = await last.request({ type: "resume", data: { token, attempt: ++attempt } });
       if (answer.data["recovered"] === true) await last.close();
     };
     return withLimits(end(), { timeoutMs: END_LIMIT_MS }, () => void last?.close()).catch(() => {});

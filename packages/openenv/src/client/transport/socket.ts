@@ -5,6 +5,8 @@ import { connectFailed } from "./connect-failed.js";
 /** An open WebSocket, independent of the runtime. */
 export interface Socket {
   send(frame: string | Uint8Array): void;
+  /** Undefined on platforms whose sockets cannot send pings. */
+  ping: (() => void) | undefined;
   /** Resolves with the close code; a peer that does not answer the close frame is disconnected after a second (1006). */
   close(): Promise<number>;
   /** Destroys the socket at once; its handlers are not called again. */
@@ -15,6 +17,8 @@ export interface SocketHandlers {
   /** `data` is a string for a text frame, an ArrayBuffer or a Uint8Array for a binary one. */
   message(data: unknown): void;
   close(code: number, reason: string): void;
+  /** The peer has answered a ping. */
+  pong?(): void;
 }
 
 /** Options of `openSocket`. */
@@ -26,6 +30,8 @@ export interface OpenSocketOptions {
   signal?: AbortSignal | undefined;
   /** Send and accept MessagePack once the server has confirmed it. */
   binary?: boolean | undefined;
+  /** Milliseconds between pings while a request waits, where the platform can send them; default none. */
+  pingIntervalMs?: number | undefined;
 }
 
 /** The largest accepted message, bytes. */
@@ -44,6 +50,7 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
   if (signal?.aborted) throw aborted(signal);
   const raw = await createRawSocket(url, options);
   const place = withoutQuery(url);
+  if (handlers.pong) raw.on?.("pong", handlers.pong);
   await new Promise<void>((resolve, reject) => {
     const fail = (error: ConnectionError): void => {
       detach(raw);
@@ -75,6 +82,7 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
   });
   return {
     send: (frame) => raw.send(frame),
+    ping: raw.ping && (() => raw.ping?.()),
     close: () => closeRaw(raw),
     drop: () => {
       detach(raw);
@@ -93,6 +101,8 @@ interface RawSocket {
   send(frame: string | Uint8Array): void;
   close(code?: number): void;
   terminate?(): void;
+  ping?(): void;
+  on?(event: "pong", listener: () => void): void;
 }
 
 async function createRawSocket(url: string, options: OpenSocketOptions): Promise<RawSocket> {

@@ -6,7 +6,7 @@ import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import { Batch } from "../../session/resume/batch.js";
-import type { Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
+import type { ResumeRequest, Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -88,15 +88,18 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     return this.#sessionId === null;
   }
 
-  resume(secret: string): ResumedMessage | ErrorMessage {
+  resume(request: ResumeRequest): ResumedMessage | ErrorMessage {
     const { resumptions } = this.#sessions;
+    if (this.resumption !== undefined) {
+      return this.#resumed(this.resumption.target.id, { recovered: !this.opensSession });
+    }
     if (this.opensSession) {
       if (resumptions.isFull) return errorMessage("CAPACITY_REACHED", "The memory for stored answers is used up.");
-      this.resumption = resumptions.add(this.batch ?? this.session, secret, this);
+      this.resumption = resumptions.add(this.batch ?? this.session, request.secret, this);
       return this.#resumed(this.resumption.target.id, {});
     }
     const id = this.#sessionId as string;
-    const resumed = resumptions.resume(id, secret, this);
+    const resumed = resumptions.resume(id, request, this);
     if (typeof resumed === "string") {
       // Nothing more is read: a peer has one try.
       this.ended = true;

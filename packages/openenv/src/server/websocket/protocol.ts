@@ -1,7 +1,7 @@
 import type { Extension, ResumedMessage } from "../../protocol/messages.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
 import type { Batch } from "../../session/resume/batch.js";
-import type { Resumption } from "../../session/resume/resumptions.js";
+import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import type { EncodedReply } from "./encode-reply.js";
@@ -21,8 +21,11 @@ export interface ConnectionContext {
   readonly resumption: Resumption | undefined;
   /** The socket has a new session; false when the query names the session to resume. */
   readonly opensSession: boolean;
-  /** Makes the session resumable with the hash of a token, or resumes the session of the query with the token. */
-  resume(secret: string): ResumedMessage | ErrorMessage;
+  /**
+   * Makes the session resumable with the hash of a token, or resumes the session of the query with the token. A repeated
+   * request gets the same answer.
+   */
+  resume(request: ResumeRequest): ResumedMessage | ErrorMessage;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

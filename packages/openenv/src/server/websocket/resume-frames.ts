@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
-import type { Resumption } from "../../session/resume/resumptions.js";
+import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import { isObject } from "../../util/is-object.js";
 import { missingField } from "../../validation/errors/issues.js";
 import type { EncodedReply } from "./encode-reply.js";
@@ -12,6 +12,8 @@ type Answer = EncodedReply | Promise<EncodedReply>;
 /** A request that is executed now; `store` keeps its answer before it is sent. */
 interface NewRequest {
   frame: JsonObject;
+  /** Undefined for a frame that needs no number. */
+  seq: number | undefined;
   store(answer: Answer): Answer;
 }
 
@@ -20,16 +22,22 @@ const MAX_TOKEN_LENGTH = 256;
 /** Characters of a request that is kept whole. */
 const KEPT_WHOLE = 4096;
 
-/** The hash or the token of the first frame, or the error that answers it. */
-export function readResume(frame: unknown, isNew: boolean): string | ErrorMessage {
-  const data = isObject(frame) && frame["type"] === "resume" ? frame["data"] : undefined;
-  const value = isObject(data) ? data[isNew ? "token_hash" : "token"] : undefined;
-  if (typeof value === "string" && (isNew ? TOKEN_HASH.test(value) : value.length <= MAX_TOKEN_LENGTH)) return value;
+/** What the first frame contains, or the error that answers it. */
+export function readResume(frame: unknown, isNew: boolean): ResumeRequest | ErrorMessage {
+  const data = isResume(frame) && isObject(frame["data"]) ? frame["data"] : {};
+  const secret = data[isNew ? "token_hash" : "token"];
+  const { attempt } = data;
+  const isSecret = typeof secret === "string" && (isNew ? TOKEN_HASH.test(secret) : secret.length <= MAX_TOKEN_LENGTH);
+  if (isSecret && (attempt === undefined || isCount(attempt))) return { secret, attempt };
   const shape = isNew
     ? '{"type":"resume","data":{"token_hash":"<SHA-256 of your token, 64 lower-case hexadecimal digits>"}}'
-    : '{"type":"resume","data":{"token":"<the token of the session>"}}';
+    : '{"type":"resume","data":{"token":"<the token of the session>","attempt":<optional: a higher integer each time>}}';
   const issue = { type: "value_error", loc: ["data"], msg: `the first frame must be ${shape}`, input: null };
   return invalidMessage([issue]);
+}
+
+export function isResume(frame: unknown): frame is JsonObject {
+  return isObject(frame) && frame["type"] === "resume";
 }
 
 /** Decides by the sequence number whether a frame is executed, answered from the store or refused. */
@@ -37,14 +45,16 @@ export function admitFrame(
   { answers }: Resumption,
   frame: unknown,
   raw: string | Uint8Array,
-): NewRequest | ErrorMessage | { stored: Answer } {
+): NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer } {
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
-    return { frame: frame as JsonObject, store: (answer) => answer };
+    return { frame: frame as JsonObject, seq: undefined, store: (answer) => answer };
   }
   const { seq, ack, ...rest } = frame;
-  if (!isCount(seq) || seq === 0) return invalidNumber("seq", frame, "a positive integer");
-  if (!isCount(ack) || ack >= seq) return invalidNumber("ack", frame, "0 or the highest seq answered, below seq");
+  if (!isCount(seq) || seq === 0) return { refused: invalidNumber("seq", frame, "a positive integer") };
+  if (!isCount(ack) || ack >= seq) {
+    return { refused: invalidNumber("ack", frame, "0 or the highest seq answered, below seq") };
+  }
   answers.acknowledge(ack);
   const admitted = answers.admit(seq, keep(raw, frame), (stored) => isRepeat(stored, raw, frame));
   if (admitted === undefined) {
@@ -52,9 +62,11 @@ export function admitFrame(
       answers.store(seq, answer);
       return answer;
     };
-    return { frame: rest, store };
+    return { frame: rest, seq, store };
   }
-  if (typeof admitted === "object" && "code" in admitted) return errorMessage(admitted.code, admitted.message);
+  if (typeof admitted === "object" && "code" in admitted) {
+    return { refused: errorMessage(admitted.code, admitted.message), seq };
+  }
   return { stored: admitted };
 }
 

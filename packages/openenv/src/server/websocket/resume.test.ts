@@ -60,6 +60,7 @@ describe("a socket with the extension resume", () => {
     ["another frame", { type: "state" }],
     ["no hash", { type: "resume", data: {} }],
     ["a hash that is none", { type: "resume", data: { token_hash: "abc" } }],
+    ["an attempt that is no integer", { type: "resume", data: { ...begin.data, attempt: "1" } }],
   ])("refuses %s at the beginning and goes on", async (_what, frame) => {
     const server = await servers.start();
     const socket = await servers.open(server, "/ws?openenv=resume");
@@ -93,6 +94,16 @@ describe("a socket with the extension resume", () => {
     const next = MAX_UNACKNOWLEDGED + 3;
     expect(code(await socket.ask(step(1, next)))).toBe("SEQUENCE_OVERFLOW");
     expect(count(await socket.ask(step(1, next, next - 1)))).toBe(3);
+  });
+
+  test("repeats the number of a request in its answer, and the first answer for a repeated first frame", async () => {
+    const server = await servers.start();
+    const { socket } = await openSession(server);
+    expect(await socket.ask({ type: "state", seq: 2, ack: 1 })).toMatchObject({ type: "state", seq: 2 });
+    expect(await socket.ask(step(1, 4))).toMatchObject({ type: "error", data: { code: "SEQUENCE_GAP" }, seq: 4 });
+    expect(await socket.ask({ type: "state", ack: 1 })).not.toHaveProperty("seq");
+    expect(await socket.ask(begin)).toMatchObject({ type: "resumed", data: { recovered: false, last_seq: 2 } });
+    expect(count(await socket.ask(step(4, 3, 2)))).toBe(4);
   });
 
   test.each([
@@ -142,6 +153,26 @@ describe("a session whose connection is lost", () => {
     const [next] = await resume(server, id);
     expect(await socket.closed).toEqual({ code: 4001, reason: "another connection has resumed the session" });
     expect(count(await next.ask(step(1, 2, 1)))).toBe(1);
+  });
+
+  test("is not taken over by the frame of an earlier connection that arrives late", async () => {
+    const server = await servers.start();
+    const { socket, id } = await openSession(server);
+    socket.ws.terminate();
+    const come = async (attempt: number) => {
+      const next = await servers.open(server, `/ws?openenv=resume&session_id=${id}`);
+      return { next, answer: await next.ask({ type: "resume", data: { token: TOKEN, attempt } }) };
+    };
+    const { next, answer } = await come(2);
+    expect(answer).toMatchObject({ data: { recovered: true } });
+    for (const attempt of [1, 2]) {
+      const late = await come(attempt);
+      const reason = "a later connection has resumed the session";
+      expect(late.answer).toMatchObject({ data: { recovered: false, reason } });
+      expect(await late.next.closed).toEqual({ code: 4000, reason });
+    }
+    expect(count(await next.ask(step(1, 2, 1)))).toBe(1);
+    expect((await come(3)).answer).toMatchObject({ data: { recovered: true } });
   });
 
   test("executes nothing of what its first connection sent after a step in flight", async () => {
@@ -279,6 +310,16 @@ describe("a batch socket whose connection is lost", () => {
     await next.closed;
     await waitFor(() => counter.log.closed === 2);
   });
+});
+
+test("a batch socket that is lost before it opens a session is resumed", async () => {
+  const server = await servers.start();
+  const socket = await servers.open(server, "/ws?openenv=batch,resume");
+  const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
+  socket.ws.terminate();
+  const next = await servers.open(server, `/ws?openenv=batch,resume&session_id=${data.session_id}`);
+  const answer = await next.ask({ type: "resume", data: { token: TOKEN } });
+  expect(answer).toMatchObject({ data: { recovered: true, last_seq: 0 } });
 });
 
 describe("a resumable session is safe from", () => {

@@ -18,7 +18,7 @@ import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.j
 import { createByteReader } from "./byte-fields.js";
 import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-import { admitFrame, readResume } from "./resume-frames.js";
+import { admitFrame, isResume, readResume } from "./resume-frames.js";
 
 type Reply = ServerMessage | ManyMessage | ResumedMessage;
 type MaybePromise<T> = T | Promise<T>;
@@ -70,14 +70,17 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     write: EncodeReply,
   ): MaybePromise<EncodedReply> | null => {
     const { resumption } = conversation;
-    if (resumption === undefined) {
-      const secret = readResume(frame, conversation.opensSession);
-      return render(conversation, typeof secret === "string" ? conversation.resume(secret) : secret, write);
+    if (resumption === undefined || isResume(frame)) {
+      const request = readResume(frame, conversation.opensSession);
+      return render(conversation, "type" in request ? request : conversation.resume(request), write);
     }
     const admitted = admitFrame(resumption, frame, raw);
     if ("stored" in admitted) return admitted.stored;
-    if ("type" in admitted) return render(conversation, admitted, write);
-    const reply = answer(conversation, admitted.frame, write);
+    const { seq } = admitted;
+    const writeNumbered: EncodeReply = (reply, maxBytes) => write({ ...reply, seq }, maxBytes);
+    const numbered = seq === undefined ? write : writeNumbered;
+    if ("refused" in admitted) return render(conversation, admitted.refused, numbered);
+    const reply = answer(conversation, admitted.frame, numbered);
     return reply === null ? null : admitted.store(reply);
   };
 

@@ -70,7 +70,6 @@ export class Batch {
 
   detach(): void {
     this.#isDetached = true;
-    if (this.#open.size === 0 && this.#waiting.size === 0) this.end("had no session when its connection was lost");
   }
 
   close(number: number): void {

@@ -14,6 +14,8 @@ export interface ResumeLimits {
 }
 
 export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
+/** What a group holds while it stores no answers: unlike a session, it takes no slot. */
+const GROUP_BYTES = 1024;
 /** Ids of ended sessions for which the reason is kept. */
 const MAX_REASONS = 1000;
 
@@ -21,6 +23,14 @@ const MAX_REASONS = 1000;
 export interface ResumptionHolder {
   /** Another connection has resumed the session: nothing that this one has read is executed any more. */
   fence(): void;
+}
+
+/** The first frame of a resumable connection. */
+export interface ResumeRequest {
+  /** The hash of the token for a new session, the token itself for one that is resumed. */
+  secret: string;
+  /** The client's number of this connection, if it counts them. */
+  attempt: number | undefined;
 }
 
 /** The sessions of one connection, which are resumed together. */
@@ -41,6 +51,8 @@ export interface Resumption {
   readonly answers: StoredAnswers;
   /** Undefined while no connection is attached. */
   holder: ResumptionHolder | undefined;
+  /** The highest number of a connection. A frame of an earlier one that arrives late takes nothing over. */
+  attempt: number;
   /** When the last connection was lost, by the clock of `performance.now()`. */
   detachedAt: number;
 }
@@ -79,16 +91,19 @@ export class Resumptions {
   /** Makes a session or a group resumable. */
   add(target: Session | SessionGroup, tokenHash: string, holder: ResumptionHolder): Resumption {
     const answers = new StoredAnswers(this.#budget, this.limits.answers);
-    const resumption: Resumption = { target, tokenHash, answers, holder, detachedAt: 0 };
+    const resumption: Resumption = { target, tokenHash, answers, holder, attempt: 0, detachedAt: 0 };
     this.#byId.set(target.id, resumption);
+    this.#budget.hold(ownBytes(target));
     return resumption;
   }
 
   /** What the token opens, taken over from the connection before; or why it cannot be resumed. */
-  resume(id: string, token: string, holder: ResumptionHolder): Resumption | string {
+  resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string {
     const resumption = this.#byId.get(id);
     if (resumption === undefined) return this.#reasons.get(id) ?? "the server does not know the session";
-    if (!isTokenOf(resumption, token)) return "the token is not that of the session";
+    if (!isTokenOf(resumption, secret)) return "the token is not that of the session";
+    if (attempt !== undefined && attempt <= resumption.attempt) return "a later connection has resumed the session";
+    resumption.attempt = attempt ?? resumption.attempt;
     const before = resumption.holder;
     resumption.holder = holder;
     this.resumed++;
@@ -102,6 +117,7 @@ export class Resumptions {
     if (resumption === undefined) return;
     this.#byId.delete(id);
     resumption.answers.clear();
+    this.#budget.give(ownBytes(resumption.target));
     this.#reasons.set(id, reason);
     const [first] = this.#reasons.keys();
     if (this.#reasons.size > MAX_REASONS && first !== undefined) this.#reasons.delete(first);
@@ -110,14 +126,21 @@ export class Resumptions {
   /** Those whose connection was lost, or whose last call ended, this long ago. Calls in flight are never among them. */
   overdue(now: number, windowMs: number): Resumption[] {
     return [...this.#byId.values()].filter(({ target, holder, detachedAt }) => {
-      if (holder !== undefined || now - detachedAt < windowMs) return false;
-      return sessionsOf(target).every((session) => !session.busy && now - session.lastActivityAt >= windowMs);
+      const sessions = sessionsOf(target);
+      // A group without sessions has no slot, and nothing else would limit how many there are.
+      const limitMs = sessions.length === 0 ? Math.min(windowMs, this.limits.guaranteeMs) : windowMs;
+      if (holder !== undefined || now - detachedAt < limitMs) return false;
+      return sessions.every((session) => !session.busy && now - session.lastActivityAt >= windowMs);
     });
   }
 }
 
 export function sessionsOf(target: Session | SessionGroup): Session[] {
   return "sessions" in target ? [...target.sessions].filter(({ ended }) => !ended) : [target];
+}
+
+function ownBytes(target: Session | SessionGroup): number {
+  return "sessions" in target ? GROUP_BYTES : 0;
 }
 
 function isTokenOf({ tokenHash }: Resumption, token: string): boolean {
