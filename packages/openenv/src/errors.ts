@@ -55,8 +55,8 @@ export const ERRORS = {
   },
   SEQUENCE_CONFLICT: {
     boundary: "remote",
-    meaning: "A request of a resumable session has the `seq` of an earlier, different request.",
-    remedy: "Number each new request one higher; repeat a request only with the same content.",
+    meaning: "A request has the `seq`, or over HTTP the `request_id`, of an earlier, different request of its session.",
+    remedy: "Number each new request one higher, or give it a new id; repeat a request only with the same content.",
   },
   SEQUENCE_GAP: {
     boundary: "remote",

@@ -1,13 +1,19 @@
-import { createHash } from "node:crypto";
-import { parseJson } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
+import { digestRequest } from "../../session/resume/request-digest.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import { isObject } from "../../util/is-object.js";
 import { missingField } from "../../validation/errors/issues.js";
 import type { EncodedReply } from "./encode-reply.js";
 
 type Answer = EncodedReply | Promise<EncodedReply>;
+
+/** A frame with its values, as it was received, and how another one is read. */
+export interface ReceivedFrame<Values = JsonObject> {
+  frame: Values;
+  raw: EncodedReply;
+  read(stored: EncodedReply): unknown;
+}
 
 /** A request that is executed now; `store` keeps its answer before it is sent. */
 interface NewRequest {
@@ -19,8 +25,10 @@ interface NewRequest {
 
 const TOKEN_HASH = /^[0-9a-f]{64}$/;
 const MAX_TOKEN_LENGTH = 256;
-/** Characters of a request that is kept whole. */
+/** Characters or bytes of a request that is kept whole. */
 const KEPT_WHOLE = 4096;
+/** Begins what is kept of others; no JSON object begins so. */
+const DIGEST = "digest:";
 
 /** What the first frame contains, or the error that answers it. */
 export function readResume(frame: unknown, isNew: boolean): ResumeRequest | ErrorMessage {
@@ -43,9 +51,9 @@ export function isResume(frame: unknown): frame is JsonObject {
 /** Decides by the sequence number whether a frame is executed, answered from the store or refused. */
 export function admitFrame(
   { answers }: Resumption,
-  frame: unknown,
-  raw: string | Uint8Array,
+  received: ReceivedFrame<unknown>,
 ): NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer } {
+  const { frame, raw, read } = received;
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
     return { frame: frame as JsonObject, seq: undefined, store: (answer) => answer };
@@ -56,7 +64,7 @@ export function admitFrame(
     return { refused: invalidNumber("ack", frame, "0 or the highest seq answered, below seq") };
   }
   answers.acknowledge(ack);
-  const admitted = answers.admit(seq, keep(raw, frame), (stored) => isRepeat(stored, raw, frame));
+  const admitted = answers.admit(seq, keep(raw, frame), (stored) => isRepeat(stored, { frame, raw, read }));
   if (admitted === undefined) {
     const store = (answer: Answer): Answer => {
       answers.store(seq, answer);
@@ -81,27 +89,17 @@ function invalidNumber(name: string, frame: JsonObject, expected: string): Error
 }
 
 /** What is kept of a request to compare repeats with: a short one itself, a digest of a long one. */
-function keep(raw: string | Uint8Array, frame: JsonObject): string | Uint8Array {
-  return typeof raw === "string" && raw.length <= KEPT_WHOLE ? raw : digest(frame);
+function keep(raw: EncodedReply, frame: JsonObject): EncodedReply {
+  if (raw.length > KEPT_WHOLE) return DIGEST + digestRequest(frame);
+  // A small buffer may be part of a large one, which it would keep.
+  return typeof raw === "string" ? raw : raw.slice();
 }
 
-function isRepeat(stored: string | Uint8Array, raw: string | Uint8Array, frame: JsonObject): boolean {
-  if (typeof stored !== "string") return digest(frame).equals(stored);
-  return stored === raw || digest(parseJson(stored) as JsonObject).equals(digest(frame));
-}
-
-function digest({ type, data }: JsonObject): Buffer {
-  return createHash("sha256").update(canonical({ type, data })).digest();
-}
-
-/** The same text for the same request, in whatever order its keys were written, with bytes as base64. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? "null";
-  if (ArrayBuffer.isView(value)) {
-    const { buffer, byteOffset, byteLength } = value;
-    return JSON.stringify(Buffer.from(buffer, byteOffset, byteLength).toString("base64"));
+/** Only a repeat is compared: first as it was received, then by its values. */
+function isRepeat(stored: EncodedReply, { frame, raw, read }: ReceivedFrame): boolean {
+  if (typeof stored === "string" && stored.startsWith(DIGEST)) return stored === DIGEST + digestRequest(frame);
+  if (typeof stored === "string" ? stored === raw : typeof raw !== "string" && Buffer.compare(stored, raw) === 0) {
+    return true;
   }
-  const keys = Object.keys(value).sort();
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
+  return digestRequest(read(stored) as JsonObject) === digestRequest(frame);
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
@@ -357,6 +358,20 @@ describe("a resumable session is safe from", () => {
     expect(await socket.ask({ ...long, ack: 0 })).toEqual(first);
     expect(code(await socket.ask({ ...long, data: { ...long.data, amount: 2 } }))).toBe("SEQUENCE_CONFLICT");
   });
+});
+
+test("a binary request is the same as its repeat with another ack, order of keys or encoding", async () => {
+  const server = await servers.start();
+  await using socket = await openBinarySocket(`${server.url}/ws?openenv=binary,resume`);
+  await socket.ask(JSON.stringify(begin));
+  await socket.askPacked({ type: "reset", seq: 1, ack: 0 });
+  const first = await socket.askPacked(step(2, 2, 0));
+  expect(count(first)).toBe(2);
+  expect(await socket.askPacked(step(2, 2, 0))).toEqual(first);
+  expect(await socket.askPacked({ ack: 1, seq: 2, data: { amount: 2 }, type: "step" })).toEqual(first);
+  expect((await socket.ask(JSON.stringify(step(2, 2, 1)))).frame).toEqual(first);
+  expect(code(await socket.askPacked(step(3, 2, 1)))).toBe("SEQUENCE_CONFLICT");
+  expect(count(await socket.askPacked(step(1, 3, 2)))).toBe(3);
 });
 
 test("stored answers have one limit: beyond it a session keeps only its last answer", () => {

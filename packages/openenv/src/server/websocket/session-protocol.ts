@@ -18,7 +18,7 @@ import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.j
 import { createByteReader } from "./byte-fields.js";
 import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-import { admitFrame, isResume, readResume } from "./resume-frames.js";
+import { admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
 
 type Reply = ServerMessage | ManyMessage | ResumedMessage;
 type MaybePromise<T> = T | Promise<T>;
@@ -65,16 +65,15 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   /** The answer to a frame of a resumable session: executed once, then from the store. */
   const answerOnce = (
     conversation: ConnectionContext,
-    frame: unknown,
-    raw: string | Uint8Array,
+    received: Omit<ReceivedFrame<unknown>, "read">,
     write: EncodeReply,
   ): MaybePromise<EncodedReply> | null => {
     const { resumption } = conversation;
-    if (resumption === undefined || isResume(frame)) {
-      const request = readResume(frame, conversation.opensSession);
+    if (resumption === undefined || isResume(received.frame)) {
+      const request = readResume(received.frame, conversation.opensSession);
       return render(conversation, "type" in request ? request : conversation.resume(request), write);
     }
-    const admitted = admitFrame(resumption, frame, raw);
+    const admitted = admitFrame(resumption, { ...received, read });
     if ("stored" in admitted) return admitted.stored;
     const { seq } = admitted;
     const writeNumbered: EncodeReply = (reply, maxBytes) => write({ ...reply, seq }, maxBytes);
@@ -112,17 +111,25 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"), writeText);
   };
 
+  const decode = (data: Uint8Array, loaded: BinaryCodec): unknown => {
+    const { value, hasBytes } = loaded.decode(data, runtime.maxMessageItems);
+    return hasBytes ? (readBytes ??= createByteReader(runtime.definition.contract))(value) : value;
+  };
+
+  /** Reads a frame that was readable when it came. */
+  const read = (frame: EncodedReply): unknown =>
+    typeof frame === "string" ? parseJson(frame, runtime.maxMessageItems) : decode(frame, codec as BinaryCodec);
+
   const answerBinary = (conversation: ConnectionContext, data: Uint8Array, loaded: BinaryCodec) => {
     const write = binaryWriter(loaded);
     let frame: unknown;
     try {
-      const { value, hasBytes } = loaded.decode(data, runtime.maxMessageItems);
-      frame = hasBytes ? (readBytes ??= createByteReader(runtime.definition.contract))(value) : value;
+      frame = decode(data, loaded);
     } catch (error) {
       return render(conversation, explainUnreadable(error, "MessagePack"), write);
     }
     return conversation.extensions.includes("resume")
-      ? answerOnce(conversation, frame, data, write)
+      ? answerOnce(conversation, { frame, raw: data }, write)
       : answer(conversation, frame, write);
   };
 
@@ -136,7 +143,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         return render(conversation, explainUnreadable(error, "JSON"), writeText);
       }
       return conversation.extensions.includes("resume")
-        ? answerOnce(conversation, frame, text, writeText)
+        ? answerOnce(conversation, { frame, raw: text }, writeText)
         : answer(conversation, frame, writeText);
     },
     binary(conversation, data) {

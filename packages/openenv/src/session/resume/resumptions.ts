@@ -62,6 +62,8 @@ export class Resumptions {
   readonly limits: ResumeLimits;
   readonly #budget: ByteBudget;
   readonly #byId = new Map<string, Resumption>();
+  /** The answers to HTTP requests that have a `request_id`, by session. */
+  readonly #ofHttp = new Map<string, StoredAnswers>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
   readonly #reasons = new Map<string, string>();
   /** How many connections have resumed something. */
@@ -97,6 +99,13 @@ export class Resumptions {
     return resumption;
   }
 
+  /** The stored answers of a session that HTTP requests name. */
+  answersOf({ id }: Session): StoredAnswers {
+    const answers = this.#ofHttp.get(id) ?? new StoredAnswers(this.#budget, this.limits.answers);
+    this.#ofHttp.set(id, answers);
+    return answers;
+  }
+
   /** What the token opens, taken over from the connection before; or why it cannot be resumed. */
   resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string {
     const resumption = this.#byId.get(id);
@@ -113,6 +122,8 @@ export class Resumptions {
 
   /** The session or the group has ended. */
   delete(id: string, reason: string): void {
+    this.#ofHttp.get(id)?.clear();
+    this.#ofHttp.delete(id);
     const resumption = this.#byId.get(id);
     if (resumption === undefined) return;
     this.#byId.delete(id);

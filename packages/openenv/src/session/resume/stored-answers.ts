@@ -19,14 +19,14 @@ interface Entry {
 }
 
 /**
- * The answers that a client has not acknowledged yet, by the sequence number of their requests. A repeated request gets
- * the stored answer and is not executed again.
+ * The answers that a client may fetch again, by the sequence number of their requests, or, over HTTP, by their
+ * `request_id`. A repeated request gets the stored answer and is not executed again.
  */
 export class StoredAnswers {
   /** How many answers the client may leave unacknowledged. */
   readonly limit: number;
   readonly #budget: ByteBudget;
-  readonly #entries = new Map<number, Entry>();
+  readonly #entries = new Map<number | string, Entry>();
   #last = 0;
 
   constructor(budget: ByteBudget, limit: number) {
@@ -41,10 +41,9 @@ export class StoredAnswers {
 
   /** Frees what the client has received: the answers up to this number. */
   acknowledge(ack: number): void {
-    for (const [seq, { bytes }] of this.#entries) {
-      if (seq > ack) return;
-      this.#entries.delete(seq);
-      this.#budget.give(bytes);
+    for (const [seq, entry] of this.#entries) {
+      if ((seq as number) > ack) return;
+      this.#free(seq, entry);
     }
   }
 
@@ -76,31 +75,63 @@ export class StoredAnswers {
       return { code: "SEQUENCE_OVERFLOW", message };
     }
     this.#last = seq;
-    this.#entries.set(seq, { request, answer: undefined, bytes: request.length });
-    this.#budget.hold(request.length);
+    this.#add(seq, request);
+    return undefined;
+  }
+
+  /**
+   * Like {@link admit}, for a request with an id and without acknowledgements: each new request frees the oldest answer
+   * beyond the limit, and all that are not awaited when the memory is used up.
+   */
+  admitById(id: string, request: string): Answer | SequenceError | undefined {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) {
+      if (entry.request === request) return entry.answer;
+      const message = `request_id "${id}" was another request: send a new id with each new request`;
+      return { code: "SEQUENCE_CONFLICT", message };
+    }
+    for (const [key, old] of this.#entries) {
+      if (this.#entries.size < this.limit && !this.#budget.isFull) break;
+      if (isComplete(old.answer)) this.#free(key, old);
+    }
+    this.#add(id, request);
     return undefined;
   }
 
   /** Keeps the answer of a request that {@link admit} let through, before it is sent. */
-  store(seq: number, answer: Answer): void {
-    const entry = this.#entries.get(seq);
+  store(key: number | string, answer: Answer): void {
+    const entry = this.#entries.get(key);
     if (entry === undefined) return;
     entry.answer = answer;
-    if (typeof answer === "string" || answer instanceof Uint8Array) this.#charge(entry, answer);
+    if (isComplete(answer)) this.#charge(entry, answer);
     else
       void answer.then((late) => {
         entry.answer = late;
-        if (this.#entries.get(seq) === entry) this.#charge(entry, late);
+        if (this.#entries.get(key) === entry) this.#charge(entry, late);
       });
   }
 
   /** Frees everything. */
   clear(): void {
-    this.acknowledge(Number.POSITIVE_INFINITY);
+    for (const [key, entry] of this.#entries) this.#free(key, entry);
+  }
+
+  #add(key: number | string, request: Frame): void {
+    this.#entries.set(key, { request, answer: undefined, bytes: request.length });
+    this.#budget.hold(request.length);
+  }
+
+  #free(key: number | string, { bytes }: Entry): void {
+    this.#entries.delete(key);
+    this.#budget.give(bytes);
   }
 
   #charge(entry: Entry, { length }: Frame): void {
     entry.bytes += length;
     this.#budget.hold(length);
   }
+}
+
+function isComplete(answer: Answer | undefined): answer is Frame {
+  return typeof answer === "string" || answer instanceof Uint8Array;
 }
