@@ -92,7 +92,7 @@ function invalidNumber(name: string, frame: JsonObject, expected: string): Error
 function keep(raw: EncodedReply, frame: JsonObject): EncodedReply {
   if (raw.length > KEPT_WHOLE) return DIGEST + digestRequest(frame);
   // A small buffer may be part of a large one, which it would keep.
-  return typeof raw === "string" ? raw : raw.slice();
+  return typeof raw === "string" ? raw : new Uint8Array(raw);
 }
 
 /** Only a repeat is compared: first as it was received, then by its values. */
