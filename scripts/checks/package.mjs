@@ -1,12 +1,14 @@
 /**
  * The packed tarballs in the hands of an outside consumer: every subpath type-checks under both module resolutions and
- * loads in Node, the commands start, the page is there, and nothing is in them that nobody can use.
+ * loads in Node, programs that use it can be published with declarations, the commands start, the page is there, and nothing is in them that nobody can use.
  */
 import { execFile } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -25,6 +27,11 @@ const USELESS_IN_TEMPLATE = /\/(node_modules|dist|build|\.openenv|__pycache__)\/
 /** The package of the page, and where it lies in it. */
 const PAGE = { name: "@openenv-ts/web", folder: "dist" };
 const RESOLUTIONS = { nodenext: "nodenext", bundler: "preserve" };
+const TSC = "node_modules/typescript/bin/tsc";
+/** Programs that export what each entry returns. Each is compiled alone: its declarations can name only what it imports. */
+const PROGRAMS = join(import.meta.dirname, "consumer");
+const DECLARE =
+  "--module nodenext --target es2023 --strict --skipLibCheck --declaration --emitDeclarationOnly --outDir out";
 
 const consumer = realpathSync(mkdtempSync(join(tmpdir(), "openenv-consumer-")));
 const problems = [];
@@ -42,10 +49,10 @@ try {
     Object.values(bin).map((file) => join("node_modules", name, file)),
   );
   writeConsumer(names);
+  cpSync(PROGRAMS, join(consumer, "programs"), { recursive: true });
   await Promise.all([
-    ...Object.keys(RESOLUTIONS).map((name) =>
-      attempt(["node_modules/typescript/bin/tsc", "-p", `tsconfig.${name}.json`]),
-    ),
+    ...Object.keys(RESOLUTIONS).map((name) => attempt([TSC, "-p", `tsconfig.${name}.json`])),
+    ...readdirSync(PROGRAMS).map((file) => attempt([TSC, ...DECLARE.split(" "), join("programs", file)])),
     ...names.map((name) => attempt(["--input-type=module", "-e", `await import(${JSON.stringify(name)})`])),
     ...bins.map((bin) => attempt([bin, "--help"])),
   ]);

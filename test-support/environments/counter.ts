@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { defineContract, defineEnvironment, type EnvironmentOptions } from "../../packages/openenv/src/index.js";
+import type { EnvironmentOptions } from "../../packages/openenv/src/environment/environment.js";
+import { defineContract, defineEnvironment } from "../../packages/openenv/src/index.js";
 
 export const counterContract = defineContract({
   name: "counter_env",

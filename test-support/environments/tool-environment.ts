@@ -1,11 +1,6 @@
 import * as z from "zod";
-import {
-  defineContract,
-  defineEnvironment,
-  defineTools,
-  type EnvironmentOptions,
-  ToolError,
-} from "../../packages/openenv/src/index.js";
+import type { EnvironmentOptions } from "../../packages/openenv/src/environment/environment.js";
+import { defineContract, defineEnvironment, defineTools, ToolError } from "../../packages/openenv/src/index.js";
 
 const contract = defineContract({
   name: "desk_env",

@@ -10,6 +10,7 @@ export { isHealthy } from "./client/transport/health.js";
 export { openSocket, type Socket } from "./client/transport/socket.js";
 export type { SupervisedServer } from "./cluster/supervise.js";
 export { sampleValue } from "./contract/json-schema/sample-value.js";
+export { type ChatEndpointOptions, createChatEndpoint } from "./environment/chat-endpoint.js";
 export {
   ConfigError,
   ConnectionError,
@@ -35,12 +36,32 @@ export {
   variantsOf,
 } from "./protocol/schema/schema-variants.js";
 export { countSilentChecks, IMAGE_STOP_VARIABLES, stopSeconds } from "./protocol/server-times.js";
+export {
+  DEFAULT_SESSION_QUERY,
+  MAX_LISTED_SESSIONS,
+  renderSessionQuery,
+  type SessionColumn,
+  type SessionQuery,
+  sessionState,
+} from "./protocol/session-query.js";
+export { isToolAction, type ToolSummary } from "./protocol/tools.js";
 export type { ReceivedMessage } from "./protocol/transport.js";
+export {
+  MAX_REPORTED_ERRORS,
+  type ServerView,
+  type ServerViewError,
+  type ServerViewSession,
+  type TextSpan,
+  type View,
+  type ViewPart,
+  type WebInfo,
+} from "./protocol/web.js";
 export { renderDefault, type Setting } from "./server/config/setting.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
 export type { ServerAbout } from "./session/registry/cluster.js";
 export { watchParent } from "./session/watchdog.js";
+export type { CheckServerOptions } from "./testing/check-server.js";
 export {
   DEFAULT_SEED,
   differenceOf,

@@ -1,4 +1,5 @@
-import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
+import type { SchemaBody } from "openenv-ts/protocol";
 import type { ComponentType } from "react";
 import { lazily } from "./parts/loading/lazily.js";
 import type { Play } from "./play/play.js";

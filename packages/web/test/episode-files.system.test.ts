@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { parseEpisode } from "openenv-ts";
+import { parseEpisode } from "openenv-ts/protocol";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import wordle from "../../../envs/wordle/server/environment.js";

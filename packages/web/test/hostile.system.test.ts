@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineContract, defineEnvironment, defineTools, EPISODE_FORMAT } from "openenv-ts";
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { EPISODE_FORMAT } from "openenv-ts/protocol";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { imported, requireChromium, reset, steps, usePages } from "./pages.js";

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseEpisode } from "openenv-ts";
+import { parseEpisode } from "openenv-ts/protocol";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import echo from "../../../envs/echo/server/environment.js";

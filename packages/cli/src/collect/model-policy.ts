@@ -1,11 +1,12 @@
+import type { ChatMessage, Policy, PolicyInput } from "openenv-ts";
 import {
   type ChatEndpointOptions,
-  type ChatMessage,
+  compileActionCheck,
   createChatEndpoint,
-  type Policy,
-  type PolicyInput,
-} from "openenv-ts";
-import { compileActionCheck, EnvironmentError, isObject, type ValidationIssue } from "openenv-ts/internal";
+  EnvironmentError,
+  isObject,
+  type ValidationIssue,
+} from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 
 /** Number of invalid answers after which an episode fails. */

@@ -1,5 +1,5 @@
-import { isObject } from "openenv-ts/internal";
-import type { JsonObject, SchemaBody, ToolSummary } from "openenv-ts/protocol";
+import { isObject, type ToolSummary } from "openenv-ts/internal";
+import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
 
 /** JSON Schema of the input of a step: the environment's action, if it has one, or a call of one of its tools. */
 export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action" | "tools">): JsonObject {

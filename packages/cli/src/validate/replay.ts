@@ -2,6 +2,7 @@ import { connect } from "openenv-ts/client";
 import {
   type CheckDefinition,
   type CheckedEpisode,
+  type CheckServerOptions,
   CheckSkip,
   DEFAULT_SEED,
   demand,
@@ -11,7 +12,7 @@ import {
   withSession,
 } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
-import type { Check, CheckServerOptions } from "openenv-ts/testing";
+import type { Check } from "openenv-ts/testing";
 
 export interface ReplayPair {
   /** URLs of two servers of the same package. */

@@ -2,6 +2,7 @@ import { processProvider, type StartedServer } from "@openenv-ts/providers";
 import type { EnvironmentDefinition } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import {
+  type CheckServerOptions,
   ConfigError,
   fetchJson,
   OpenEnvError,
@@ -10,7 +11,7 @@ import {
   runChecks,
   sampleActions,
 } from "openenv-ts/internal";
-import { type Check, type CheckServerOptions, checkServer } from "openenv-ts/testing";
+import { type Check, checkServer } from "openenv-ts/testing";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
 import { recordReads } from "../project/record-reads.js";

@@ -1,6 +1,6 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
-import type { JsonObject } from "../protocol/messages.js";
-import type { MetadataBody } from "../protocol/published.js";
+// By the entry, so that the declarations of a program can name these types.
+import type { JsonObject, MetadataBody } from "../protocol/index.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";

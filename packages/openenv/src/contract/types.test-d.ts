@@ -6,13 +6,13 @@ import {
   type ResetRequest,
   type ScoredObservation,
   type StepContext,
+  type Transform,
 } from "../environment/environment.js";
 import { Gate } from "../environment/rubrics/gate.js";
 import { Rubric } from "../environment/rubrics/rubric.js";
 import { Sequential } from "../environment/rubrics/sequential.js";
 import { WeightedSum } from "../environment/rubrics/weighted-sum.js";
 import type { Task } from "../environment/tasks/tasks.js";
-import { composeTransforms, type Transform } from "../environment/transform.js";
 import {
   type Action,
   type ActionInput,
@@ -174,7 +174,6 @@ proves<Same<keyof ResetInput<typeof bare>, never>>();
 // Transforms preserve the types of the contract.
 const clip: Transform<Counter> = (transition) => ({ ...transition, reward: Math.min(1, Number(transition.reward)) });
 proves<Same<ReturnType<typeof clip>["observation"]["count"], number>>();
-composeTransforms(clip, clip);
 // @ts-expect-error an observation of another shape
 const wrong: Transform<Counter> = (transition) => ({ ...transition, observation: { count: "1" } });
 void wrong;

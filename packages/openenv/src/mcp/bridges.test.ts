@@ -8,7 +8,8 @@ import { connectTools } from "../client/index.js";
 import { connect } from "../connect.js";
 import { defineContract, defineEnvironment, type EnvironmentDefinition } from "../index.js";
 import { serve } from "../serve.js";
-import { type McpSource, toMcpServer, toolsFromMcp } from "./index.js";
+import { toMcpServer, toolsFromMcp } from "./index.js";
+import type { McpSource } from "./remote-client.js";
 
 const { start } = useMcp();
 const BIN = join(import.meta.dirname, "../../../cli/bin/openenv.js");

@@ -1,8 +1,2 @@
-export { type McpServerOptions, toMcpServer } from "./to-mcp-server.js";
-export {
-  type McpSource,
-  type RemoteToolSession,
-  type RemoteTools,
-  type RemoteToolsOptions,
-  toolsFromMcp,
-} from "./tools-from-mcp.js";
+export { toMcpServer } from "./to-mcp-server.js";
+export { type RemoteToolSession, type RemoteTools, toolsFromMcp } from "./tools-from-mcp.js";

@@ -3,6 +3,4 @@ import "../util/require-zod.js";
 export { readJsonl } from "../environment/tasks/read-jsonl.js";
 export type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 export { serve } from "../serve.js";
-export type { Mode } from "../session/runtime.js";
-export type { LogLevel } from "../util/log.js";
 export type { ConcurrencyConfig, RunningServer, ServeOptions } from "./types.js";

@@ -1,4 +1,5 @@
-import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
+import type { SchemaBody } from "openenv-ts/protocol";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Boundary } from "../parts/loading/boundary.js";
 import { Loading } from "../parts/loading/loading.js";

@@ -1,5 +1,5 @@
-import { isObject } from "openenv-ts/internal";
-import { isToolAction, type JsonObject } from "openenv-ts/protocol";
+import { isObject, isToolAction } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 import { inWords } from "../parts/text/format.js";
 import { firstEntries } from "../parts/value/entries.js";
 import { pictureOf } from "../parts/value/picture.js";

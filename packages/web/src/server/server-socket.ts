@@ -1,5 +1,12 @@
-import { describeClose, openSocket, parseJson, type ReceivedMessage, type Socket } from "openenv-ts/internal";
-import type { JsonObject, View } from "openenv-ts/protocol";
+import {
+  describeClose,
+  openSocket,
+  parseJson,
+  type ReceivedMessage,
+  type Socket,
+  type View,
+} from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 import { socketUrl } from "./base.js";
 import { tokenHeaders } from "./token.js";
 

@@ -1,5 +1,5 @@
-import { runChecks } from "openenv-ts/internal";
-import { type CheckServerOptions, checkServer } from "openenv-ts/testing";
+import { type CheckServerOptions, runChecks } from "openenv-ts/internal";
+import { checkServer } from "openenv-ts/testing";
 import { hasEngine } from "../../image/docker.js";
 import { portabilityCheck, type ReplayPair } from "../replay.js";
 import { type Result, toResult } from "../report/package-report.js";

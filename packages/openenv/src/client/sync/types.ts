@@ -1,10 +1,19 @@
 import type { ResetOptions } from "../../protocol/codec/codec.js";
-import type { MetadataBody } from "../../protocol/published.js";
-import type { ClientContract, GenericContract, Received, Sent } from "../contract/contract.js";
-import type { CallOptions, ConnectOptions, StepOptions } from "../options.js";
-import type { EpisodeState, FailedResult, StepResult } from "../result.js";
-import type { TaskClient } from "../tasks.js";
-import type { ToolMethods } from "../tools/tool-methods.js";
+import type { MetadataBody } from "../../protocol/index.js";
+import type { Received, Sent } from "../contract/contract.js";
+// By the entry, so that the declarations of a program can name these types.
+import type {
+  CallOptions,
+  ClientContract,
+  ConnectOptions,
+  EpisodeState,
+  FailedResult,
+  GenericContract,
+  StepResult,
+  TaskClient,
+  ToolMethods,
+} from "../index.js";
+import type { StepOptions } from "../options.js";
 
 /** The options of `connect` without `signal`: a blocked thread cannot abort. */
 export type SyncConnectOptions = Omit<ConnectOptions, "signal">;

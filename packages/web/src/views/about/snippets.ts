@@ -1,5 +1,5 @@
-import { imageName, isObject, renderPython } from "openenv-ts/internal";
-import { isToolAction, type JsonObject } from "openenv-ts/protocol";
+import { imageName, isObject, isToolAction, renderPython } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 
 export interface SnippetOptions {
   /** URL of the server, without a trailing slash. */

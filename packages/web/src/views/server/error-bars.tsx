@@ -1,4 +1,4 @@
-import { MAX_REPORTED_ERRORS, type ServerView } from "openenv-ts/protocol";
+import { MAX_REPORTED_ERRORS, type ServerView } from "openenv-ts/internal";
 import { count, formatCount } from "../../parts/text/format.js";
 
 const MINUTES = 60;

@@ -1,4 +1,4 @@
-import type { ServerViewError } from "openenv-ts/protocol";
+import type { ServerViewError } from "openenv-ts/internal";
 
 /**
  * A key for each error, newest first. Equal errors are numbered from the oldest, so that a key stays when another one

@@ -1,4 +1,4 @@
-import type { ServerView, ServerViewError } from "openenv-ts/protocol";
+import type { ServerView, ServerViewError } from "openenv-ts/internal";
 import { CopyButton } from "../../parts/text/copy-button.js";
 import { count, formatTime } from "../../parts/text/format.js";
 import { errorKeys } from "./error-keys.js";

@@ -1,4 +1,4 @@
-import type { ServerView } from "openenv-ts/protocol";
+import type { ServerView } from "openenv-ts/internal";
 import { Icon } from "../../parts/icon.js";
 import { count, formatDuration } from "../../parts/text/format.js";
 import { BASE } from "../../server/base.js";

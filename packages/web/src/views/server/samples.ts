@@ -1,4 +1,4 @@
-import type { ServerView, ServerViewSession } from "openenv-ts/protocol";
+import type { ServerView, ServerViewSession } from "openenv-ts/internal";
 
 /** The data of the sparklines, one sample per response. `at` is in Unix seconds of the server. */
 export interface Sample {

@@ -1,4 +1,4 @@
-import { DEFAULT_SESSION_QUERY, renderSessionQuery, type ServerView, type SessionQuery } from "openenv-ts/protocol";
+import { DEFAULT_SESSION_QUERY, renderSessionQuery, type ServerView, type SessionQuery } from "openenv-ts/internal";
 import { ask, RequestError } from "../../server/get.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { addSample, Rates, type Sample } from "./samples.js";

@@ -1,4 +1,4 @@
-import { type ServerView, type ServerViewSession, type SessionColumn, sessionState } from "openenv-ts/protocol";
+import { type ServerView, type ServerViewSession, type SessionColumn, sessionState } from "openenv-ts/internal";
 
 /** A row of the table of sessions. Times are in seconds. */
 export interface SessionTableRow {

@@ -4,7 +4,7 @@ import {
   type ServerViewSession,
   type SessionColumn,
   type SessionQuery,
-} from "openenv-ts/protocol";
+} from "openenv-ts/internal";
 import { useState, useSyncExternalStore } from "react";
 import { Icon } from "../../parts/icon.js";
 import { count, formatDuration, formatRate } from "../../parts/text/format.js";

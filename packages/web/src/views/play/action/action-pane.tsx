@@ -1,4 +1,5 @@
-import type { JsonObject, SchemaBody, WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
+import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import { isTouch } from "../../../parts/enter-hint.js";
 import { lazily } from "../../../parts/loading/lazily.js";

@@ -1,4 +1,4 @@
-import type { ToolSummary, WebInfo } from "openenv-ts/protocol";
+import type { ToolSummary, WebInfo } from "openenv-ts/internal";
 import { type KeyboardEvent, useState } from "react";
 import { Icon } from "../../../parts/icon.js";
 import { focusFirstField } from "./action-pane.js";

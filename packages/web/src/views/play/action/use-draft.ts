@@ -1,5 +1,5 @@
-import { isObject } from "openenv-ts/internal";
-import { isToolAction, type JsonObject, type SchemaBody, type WebInfo } from "openenv-ts/protocol";
+import { isObject, isToolAction, type WebInfo } from "openenv-ts/internal";
+import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
 import { useState } from "react";
 
 /**

@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
 import { useEffect, useState } from "react";
 import { Notice } from "../../../parts/notice.js";
 import { count, formatTime } from "../../../parts/text/format.js";

@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
 import { useState } from "react";
 import { Icon } from "../../../parts/icon.js";
 import { Menu } from "../../../parts/menu.js";

@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
 import { Notice } from "../../../parts/notice.js";
 import { count } from "../../../parts/text/format.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";

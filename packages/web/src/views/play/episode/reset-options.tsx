@@ -1,4 +1,5 @@
-import type { JsonObject, WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Icon } from "../../../parts/icon.js";
 import { IconButton } from "../../../parts/icon-button.js";

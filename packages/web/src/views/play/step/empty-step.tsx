@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
 /** The empty state: explains the page and offers the first action. */

@@ -1,5 +1,5 @@
-import { isObject } from "openenv-ts/internal";
-import type { JsonObject, ToolSummary, WebInfo } from "openenv-ts/protocol";
+import { isObject, type ToolSummary, type WebInfo } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 import { Icon } from "../../../parts/icon.js";
 import { Notice } from "../../../parts/notice.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";

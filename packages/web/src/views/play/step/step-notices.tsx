@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/protocol";
+import type { WebInfo } from "openenv-ts/internal";
 import { Notice } from "../../../parts/notice.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { count, formatReward } from "../../../parts/text/format.js";

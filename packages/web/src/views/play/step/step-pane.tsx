@@ -1,4 +1,4 @@
-import type { ToolSummary, WebInfo } from "openenv-ts/protocol";
+import type { ToolSummary, WebInfo } from "openenv-ts/internal";
 import { useEffect, useMemo, useState } from "react";
 import { IconButton } from "../../../parts/icon-button.js";
 import { Boundary } from "../../../parts/loading/boundary.js";
