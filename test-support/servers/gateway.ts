@@ -7,6 +7,8 @@ export interface Gateway extends AsyncDisposable {
   readonly url: string;
   /** The sockets that arrived while it was silent; they are passed on later. */
   readonly held: ReadonlySet<Socket>;
+  /** How many connections have arrived. */
+  readonly connections: number;
   /** Changes its behaviour, and its server if one is given. */
   turn(manner: Manner, target?: { url: string }): void;
   /** Breaks every connection that is open. */
@@ -25,7 +27,9 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
     onward.on("error", () => socket.destroy());
     socket.on("close", () => onward.destroy());
   };
+  let connections = 0;
   const gateway = createServer((socket) => {
+    connections++;
     all.add(socket);
     socket.on("error", () => {});
     if (manner === "passes") pass(socket);
@@ -37,6 +41,9 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
   return {
     url: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`,
     held,
+    get connections() {
+      return connections;
+    },
     turn(next, to = target) {
       [target, manner] = [to, next];
       if (next !== "passes") return;

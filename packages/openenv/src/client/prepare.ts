@@ -13,6 +13,14 @@ import { openResumingTransport } from "./transport/resuming-transport.js";
 
 const DEFAULT_PING_INTERVAL_MS = 15_000;
 
+interface SocketRequest {
+  extensions?: readonly Extension[];
+  /** The session to attach to. */
+  sessionId?: string;
+  /** Called before `onRecovered` of the options. */
+  onRecovered?(): void;
+}
+
 /** The checked options and the open HTTP client of one server. */
 export interface Prepared {
   /** `http://host:port/prefix`. */
@@ -21,8 +29,8 @@ export interface Prepared {
   http: HttpClient;
   /** Default timeout of a call, milliseconds. */
   timeoutMs: number;
-  /** Opens a socket that requests these extensions too; `sessionId` attaches it to a session. */
-  open(signal: AbortSignal | undefined, more?: readonly Extension[], sessionId?: string): Promise<Transport>;
+  /** Opens a socket that requests more extensions, or one that is attached to a session. */
+  open(signal: AbortSignal | undefined, request?: SocketRequest): Promise<Transport>;
 }
 
 /** Reads the options, and compares the contract with the server's or fetches its schema. */
@@ -61,11 +69,16 @@ export async function prepare(
     shape,
     http,
     timeoutMs,
-    open: (signal, more = [], sessionId) => {
+    open: (signal, { extensions: more = [], sessionId, onRecovered } = {}) => {
       const open = (names: readonly Extension[], id: string | undefined) =>
         openOne(id === undefined ? signal : undefined, names, id);
       if (!options.resume || sessionId !== undefined) return open(more, sessionId);
-      return openResumingTransport((id) => open([...more, "resume"], id), opening.timeoutMs, resume);
+      return openResumingTransport((id) => open([...more, "resume"], id), opening.timeoutMs, {
+        onRecovered(recovery) {
+          onRecovered?.();
+          resume.onRecovered?.(recovery);
+        },
+      });
     },
   };
 }

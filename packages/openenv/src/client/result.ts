@@ -33,6 +33,7 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly done: true | null;
   readonly metadata: JsonObject;
   readonly warnings: readonly string[];
+  readonly recovered?: never;
 }
 
 /** The result of one session of a vector environment; `outcome`, `observation` and `reward` are those of the call. */

@@ -71,6 +71,20 @@ describe("a client with resume", () => {
     expect(env.sessionLost).toBe(true);
   });
 
+  it("waits longer after each connection that fails", async () => {
+    const server = await servers.start();
+    await using gateway = await startGateway(server, "passes");
+    await using env = await connect(gateway.url, counterContract, { resume: true });
+    await env.reset();
+    const before = gateway.connections;
+    gateway.turn("refuses");
+    gateway.cut();
+    await expect(env.step({ amount: 1 }, { timeoutMs: 2_000 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
+    // The waits are at least 25, 50, 100, 200, 400 and 800 ms.
+    expect(gateway.connections - before).toBeGreaterThan(1);
+    expect(gateway.connections - before).toBeLessThanOrEqual(8);
+  });
+
   it("loses the session with the reason when the server has ended it", async () => {
     const first = await servers.start();
     await using gateway = await startGateway(first, "passes");
@@ -210,13 +224,13 @@ describe("a vector environment with resume", () => {
         const step = envs.step(Array.from({ length: 8 }, () => ({ amount: i % 5 === 0 ? 50 : 1 })));
         if (i % 4 === 0) gateway.cut();
         const results = await step;
-        expect(results.map((result) => [result?.outcome === "lost", result?.reopened])).toEqual(
-          results.map(() => [false, false]),
-        );
+        const seen = results.map((result) => [result?.outcome === "lost", result?.reopened, result?.recovered]);
+        expect(seen).toEqual(results.map(() => [false, false, i % 4 === 0 ? true : undefined]));
       }
       const states = await envs.state();
       expect(states.map((state) => ("step_count" in state ? state.step_count : state))).toEqual(states.map(() => 20));
       expect(counter.log).toMatchObject({ created: 8, begun: 32 });
+      expect(envs.recoveries()).toEqual({ connections: ownSockets ? 40 : 5, sessions: 40 });
     },
   );
 });

@@ -45,7 +45,7 @@ export async function connectToolsTo(
   const { mode = "simulation" } = options;
   const endpoint = new JsonRpcClient(http);
   const transport =
-    mode === "simulation" ? open : (signal?: AbortSignal) => endpoint.attach((id) => open(signal, [], id));
+    mode === "simulation" ? open : (signal?: AbortSignal) => endpoint.attach((id) => open(signal, { sessionId: id }));
   const session = await createSession(transport, options.signal).catch(async (error: unknown) => {
     await endpoint.close();
     throw error;

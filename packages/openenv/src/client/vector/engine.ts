@@ -38,10 +38,15 @@ export class VectorEngine {
   /** At most `concurrency` sessions are called or opened at the same time. */
   constructor(targets: readonly ServerTarget[], size: number, given: { concurrency: number; ownSockets: boolean }) {
     this.slots = Array.from({ length: size }, (_, index): Slot => {
-      return { index, state: { kind: "unopened" }, hasPlayed: false };
+      return { index, state: { kind: "unopened" }, hasPlayed: false, isRecovered: false };
     });
     this.#limiter = createLimiter(given.concurrency);
     this.#placement = new Placement(targets, this.#limiter, given.ownSockets ? 1 : given.concurrency);
+  }
+
+  /** The servers of the sessions. */
+  get targets(): readonly ServerTarget[] {
+    return this.#placement.targets;
   }
 
   close(): Promise<void> {
@@ -121,10 +126,12 @@ export class VectorEngine {
       // Node warns about more than ten listeners on one signal.
       const own = { ...limits, signal: limits.signal && AbortSignal.any([limits.signal]) };
       const call = this.#limiter.run(slots.length, own.signal, () => group.call(method, items, own));
+      const { recoveries } = group;
       const replies = await call.catch((error: unknown) => slots.map(() => asFailure(error)));
       for (const [nth, slot] of slots.entries()) {
         const reply = replies[nth] as JsonObject | CallFailure;
         answers.set(slot, reply);
+        slot.isRecovered = group.recoveries > recoveries;
         if (isFailure(reply)) this.#recordFailure(method, slot, reply);
       }
     });
@@ -147,7 +154,11 @@ function read<V, R extends object>(
   if (isFailure(answer)) return { result: toFailedResult(answer), reopened: false };
   const open = slot.state as OpenState;
   const decoded = attempt(() => decode(answer, open.group.extensions, sent));
-  const result = isFailure(decoded) ? toFailedResult(decoded) : decoded;
+  const result = isFailure(decoded)
+    ? toFailedResult(decoded)
+    : slot.isRecovered
+      ? { ...decoded, recovered: true }
+      : decoded;
   if (method === "state") return { result, reopened: false };
   const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed;
   slot.hasPlayed = true;

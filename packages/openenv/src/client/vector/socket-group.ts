@@ -16,6 +16,8 @@ export class SocketGroup implements TurnHolder {
   turn: Promise<void> | undefined;
   /** The number of sessions that it has or is opening. */
   size = 0;
+  /** How often its connection was lost and its sessions continued on another one. */
+  recoveries = 0;
   readonly #limit: number;
   #transport: ReconnectingTransport | undefined;
   #isBatch = false;
@@ -50,7 +52,8 @@ export class SocketGroup implements TurnHolder {
     const { target } = this;
     if (!this.#transport) {
       const { hasBatch } = target;
-      const connect = () => prepared.open(limits.signal, hasBatch ? ["batch"] : []);
+      const onRecovered = (): void => this.#countRecovery();
+      const connect = () => prepared.open(limits.signal, { extensions: hasBatch ? ["batch"] : [], onRecovered });
       this.#transport = new ReconnectingTransport(
         await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)),
       );
@@ -87,6 +90,13 @@ export class SocketGroup implements TurnHolder {
     if (this.#isBatch) return this.#itemsOf(await this.#request(writeItems(method, items), limits), items.length);
     const message = method === "state" ? { type: method } : { type: method, data: items[0]?.data };
     return [await this.#request(message, limits)];
+  }
+
+  #countRecovery(): void {
+    this.recoveries++;
+    const { recoveries } = this.target;
+    recoveries.connections++;
+    recoveries.sessions += this.size;
   }
 
   #request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {

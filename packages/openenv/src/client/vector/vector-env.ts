@@ -50,6 +50,16 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     });
   }
 
+  /** How many lost connections were replaced since the start, and how many sessions continued on them in all. */
+  recoveries(): { connections: number; sessions: number } {
+    const all = { connections: 0, sessions: 0 };
+    for (const { recoveries } of this.#parts.engine.targets) {
+      all.connections += recoveries.connections;
+      all.sessions += recoveries.sessions;
+    }
+    return all;
+  }
+
   /** Starts an episode in every session, with the same options or an array of options; null skips a session. */
   async reset(
     options: ResetValues<C> | readonly (ResetValues<C> | null)[] = {} as ResetValues<C>,
