@@ -4,7 +4,7 @@ import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { readServerUse } from "@openenv-ts/bench";
+import { readServerUse } from "@openenv-ts/bench/internal";
 import { Bench } from "./bench.mjs";
 import { CLI, startCluster } from "./clusters.mjs";
 

@@ -2,7 +2,7 @@
  * `npm run bench:ports`: the capacity of a container's port, by the way it is reached. Starts Docker engines in
  * separate network namespaces; needs root. Options: see suite.mjs.
  */
-import { descriptorLimit } from "@openenv-ts/bench";
+import { descriptorLimit } from "openenv-ts/internal";
 import * as bursts from "./cases/ports/bursts.mjs";
 import { runSuite } from "./suite.mjs";
 

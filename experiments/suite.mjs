@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { renderCsv, renderReport } from "@openenv-ts/bench";
+import { renderReport } from "@openenv-ts/bench";
+import { renderCsv } from "@openenv-ts/bench/internal";
 
 /**
  * Runs the experiments of one report, prints the table of their rows, and with --write writes its files. Common

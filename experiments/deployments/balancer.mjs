@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { descriptorLimit } from "@openenv-ts/bench";
+import { descriptorLimit } from "openenv-ts/internal";
 import { spawnChild } from "../children.mjs";
 import { findFreePort, waitUntilHealthy } from "./loopback.mjs";
 import { render } from "./render.mjs";

@@ -1,6 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findMaxBatches, readResults, renderLargest, renderStop, repetitionsOf, spreadOf } from "@openenv-ts/bench";
+import {
+  findMaxBatches,
+  readResults,
+  renderLargest,
+  renderStop,
+  repetitionsOf,
+  spreadOf,
+} from "@openenv-ts/bench/internal";
 
 const LIMITS = join(import.meta.dirname, "../cases/deployments.md");
 

@@ -19,7 +19,7 @@ const LONGEST_EXAMPLE = 40;
  * Renders the page of all public exports: a table for each entry; each function, class and const with its signature and
  * an example; and the types with the docstrings of their members. The example is the `@example` of the docstring, or the
  * shortest code block of the `guides` (`{ page, text }`) that imports the name. `problems` has a sentence for each
- * function, class and const without a docstring.
+ * function, class and const without a docstring or an example.
  */
 export function renderApi(packageDirs, guides = []) {
   const problems = [];
@@ -28,8 +28,10 @@ export function renderApi(packageDirs, guides = []) {
   const entries = packageDirs.flatMap(readEntries);
   const listed = new Set(entries.flatMap(({ exports }) => exports.map(({ name }) => name)));
   const sections = entries.map(({ entry, exports }) => {
-    for (const { name, kind, summary } of exports.filter(({ kind }) => VALUES.includes(kind))) {
+    for (const { name, kind, summary, example } of exports.filter(({ kind }) => VALUES.includes(kind))) {
       if (!summary) problems.push(`${entry}: ${kind} ${name} has no docstring`);
+      if (!example && !findExample(name, { title: entry, blocks }))
+        problems.push(`${entry}: ${kind} ${name} has no example; add one to docs/reference/snippets.md`);
     }
     return renderSection(entry, exports, { blocks, shown, listed });
   });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { descriptorLimit } from "@openenv-ts/bench";
+import { descriptorLimit } from "openenv-ts/internal";
 import { CLI } from "../../clusters.mjs";
 import { docker, withImage } from "../providers/image.mjs";
 import { findMissing, inNetworkOf, startEngine } from "./engine.mjs";

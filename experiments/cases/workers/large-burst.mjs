@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { descriptorLimit, readServerUse } from "@openenv-ts/bench";
+import { readServerUse } from "@openenv-ts/bench/internal";
+import { descriptorLimit } from "openenv-ts/internal";
 
 const REQUESTS = 65_536;
 const WAIT = 10;

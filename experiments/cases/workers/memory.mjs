@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLoad, readServerUse, runSessions } from "@openenv-ts/bench";
+import { createLoad, runSessions } from "@openenv-ts/bench";
+import { readServerUse } from "@openenv-ts/bench/internal";
 
 const FEW = 2_000;
 const MANY = 10_000;

@@ -1,10 +1,4 @@
-export { descriptorLimit } from "openenv-ts/internal";
-export { findServerProcesses, readServerUse } from "./burst/local-server.js";
-export { findMaxBatches, type MaxBatch, type NamedRow } from "./burst/results/max-batch.js";
-export { repetitionsOf, type Spread, spreadOf } from "./burst/results/repetitions.js";
 export { createLoad, type LoadOptions, type LoadResult, runSessions, type SessionLoad, type Workload } from "./load.js";
 export { interleave, medianOf, ratioOf, type Samples } from "./matrix.js";
-export { cpuSeconds, type Measurement, measureCpu, residentBytes } from "./measure.js";
-export { type Results, readResults } from "./report/read-results.js";
-export { renderLargest, renderStop } from "./report/stops.js";
-export { type BenchReport, judgeRow, type ReportRow, type RowTarget, renderCsv, renderReport } from "./report.js";
+export { type Measurement, measureCpu, residentBytes } from "./measure.js";
+export { type BenchReport, type ReportRow, type RowTarget, renderReport } from "./report.js";

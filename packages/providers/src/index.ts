@@ -7,7 +7,7 @@ export type { DockerProviderOptions } from "./docker/options.js";
 export { type FromHubOptions, fromEnv, fromHub } from "./hub/from-hub.js";
 export { kubernetesProvider } from "./kubernetes/kubernetes-provider.js";
 export type { IngressOptions, KubernetesProviderOptions } from "./kubernetes/options.js";
-export { closePrewarmed, startPrewarmed } from "./lifecycle/prewarm.js";
+export { closePrewarmed } from "./lifecycle/prewarm.js";
 export { startEnvironment } from "./lifecycle/start.js";
 export type { ServerHandle, StartContext } from "./lifecycle/start-context.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";

@@ -1,7 +1,7 @@
-import { findMaxBatches } from "@openenv-ts/bench";
 import {
   type BurstResult,
   describeFailure,
+  findMaxBatches,
   renderMaxBatches,
   runSweep,
   type SummaryRow,

@@ -1,7 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readResults } from "@openenv-ts/bench";
-import { createFigures, drawFigure, renderScalingReport } from "@openenv-ts/bench/internal";
+import { createFigures, drawFigure, readResults, renderScalingReport } from "@openenv-ts/bench/internal";
 import { exit, print } from "../terminal/output.js";
 
 /** Writes REPORT.md and figures/ from the results of one or more runs. */
