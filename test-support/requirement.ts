@@ -219,6 +219,18 @@ export function requirePrometheus(): Promise<Component> {
   });
 }
 
+/** A redis-server: `OPENENV_REDIS`, else the one on the PATH. */
+export function requireRedis(): Promise<Component> {
+  return find({
+    name: "redis",
+    variable: "OPENENV_REDIS",
+    candidates: ["redis-server"],
+    args: ["--version"],
+    expected: /^Redis server v=/,
+    what: "redis-server",
+  });
+}
+
 /** The configuration file of a Slurm with working nodes: `OPENENV_SLURM`. */
 export function requireSlurm(): Promise<Component> {
   return find({

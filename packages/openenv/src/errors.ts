@@ -74,6 +74,27 @@ export const ERRORS = {
       "A repeated request of a resumable session was acknowledged before, and its answer is not stored any more.",
     remedy: "Do not repeat a request whose answer was acknowledged.",
   },
+  STEP_CRASHED: {
+    boundary: "remote",
+    meaning: "A request of a resumable session has twice ended the process that executed it; it is not executed again.",
+    remedy: "Mask this step; the session continues from the state before it. The server's log has the cause.",
+  },
+  SESSION_ELSEWHERE: {
+    boundary: "remote",
+    meaning: "A resumable session is held by another server that is still running.",
+    remedy: "Connect to that server, or try again later; a client with `resume` does it by itself.",
+  },
+  JOURNAL_UNAVAILABLE: {
+    boundary: "remote",
+    meaning: "The journal of the server cannot be read or written, so no resumable session can be opened.",
+    remedy: "Try again later. Operators: the message has the cause, such as a full disk or a Redis that is away.",
+  },
+  EPOCH_LOST: {
+    boundary: "remote",
+    meaning:
+      "Another process has taken over a session: the journal refuses what this one appends. Clients never get it.",
+    remedy: "Nothing: the server closes its instance, and the client continues with the other process.",
+  },
   TASKS_NOT_SUPPORTED: {
     boundary: "remote",
     meaning: "The environment has no tasks, or its task provider lacks this method.",

@@ -1,0 +1,83 @@
+import { OpenEnvError } from "../../errors.js";
+
+export type MaybePromise<T> = T | Promise<T>;
+
+/** What a commit survives: the end of the process, or also the end of the machine. */
+export type Durability = "process" | "disk";
+
+/** One resumable session, as the journal knows it. */
+export interface JournalEntry {
+  readonly id: string;
+  /** SHA-256 of the client's token, hexadecimal. */
+  readonly tokenHash: string;
+  /** Raised by each process that takes the session over: what another one commits with a lower epoch is refused. */
+  readonly epoch: number;
+  /** The process that has the session, see {@link ownerName}; null once it was released. */
+  readonly owner: string | null;
+  /** When the session ended, in milliseconds since 1970, and why; null while it can be resumed. */
+  readonly ended: { readonly at: number; readonly reason: string } | null;
+}
+
+/** A session that was taken over, with all that was stored of it. */
+export interface JournalRecord extends JournalEntry {
+  readonly cells: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What one commit changes, completely or not at all. A session is a set of cells with names and values. */
+export interface JournalChanges {
+  readonly put: readonly (readonly [name: string, value: Uint8Array])[];
+  readonly remove: readonly string[];
+}
+
+/**
+ * Stores resumable sessions outside of the process that has them. Each session has one owner. Methods that fail because of
+ * the store throw {@link JournalError} with JOURNAL_UNAVAILABLE; the same call may be repeated later.
+ */
+export interface Journal extends AsyncDisposable {
+  /** What is stored for a session of this process that has just been opened, with the epoch 1. */
+  create(id: string, tokenHash: string): MaybePromise<void>;
+  find(id: string): MaybePromise<JournalEntry | undefined>;
+  /** Whether a process that still runs has the session. */
+  isHeld(entry: JournalEntry): MaybePromise<boolean>;
+  /**
+   * Makes this process the owner and raises the epoch, in one step. Undefined for a session that is unknown or has ended.
+   * @throws JournalError SESSION_ELSEWHERE when another process that still runs has it.
+   */
+  takeOver(id: string): MaybePromise<JournalRecord | undefined>;
+  /** @throws JournalError EPOCH_LOST, and changes nothing, when another process has taken the session over. */
+  commit(id: string, epoch: number, changes: JournalChanges): MaybePromise<void>;
+  /** Gives the session up for another process. Does nothing with an old epoch. */
+  release(id: string, epoch: number): MaybePromise<void>;
+  /** Ends the session and drops its cells; the reason is kept until {@link removeEnded}. Does nothing with an old epoch. */
+  end(id: string, epoch: number, reason: string): MaybePromise<void>;
+  /** All sessions, also those that have ended. */
+  list(): MaybePromise<JournalEntry[]>;
+  /** Forgets the sessions that ended before this time, in milliseconds since 1970. */
+  removeEnded(before: number): MaybePromise<void>;
+  close(): Promise<void>;
+}
+
+export type JournalErrorCode = "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE" | "EPOCH_LOST";
+
+export class JournalError extends OpenEnvError {
+  declare readonly code: JournalErrorCode;
+
+  constructor(code: JournalErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+  }
+}
+
+export function epochLost(id: string, epoch: number): JournalError {
+  const message = `Another process has taken over session ${id} after epoch ${epoch}: close this instance.`;
+  return new JournalError("EPOCH_LOST", message);
+}
+
+export function isElsewhere(id: string): JournalError {
+  const message = `Session ${id} is held by another server that is still running: connect to that one, or try again later.`;
+  return new JournalError("SESSION_ELSEWHERE", message);
+}
+
+export function unavailable(where: string, error: unknown): JournalError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new JournalError("JOURNAL_UNAVAILABLE", `The journal ${where} cannot be used: ${reason}`, { cause: error });
+}

@@ -1,0 +1,106 @@
+import { chmod, mkdtemp, readdir, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { startOwner, testJournal } from "../../../../../test-support/journals/contract.js";
+import { dropTornFile, openLmdbJournal } from "./lmdb.js";
+import { MemoryStore, openMemoryJournal } from "./memory.js";
+import { areSiblings, hasEnded, ownerName } from "./owner.js";
+
+const folder = await mkdtemp(join(tmpdir(), "openenv-journal-"));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+let path = "";
+let files = 0;
+beforeEach(() => {
+  path = join(folder, `${++files}.lmdb`);
+});
+const open = (durability: "process" | "disk" = "process", owner = ownerName("")) =>
+  openLmdbJournal({ path, durability, owner });
+
+describe("a journal in memory", () => {
+  let store = new MemoryStore();
+  beforeEach(() => {
+    store = new MemoryStore();
+  });
+  testJournal(
+    async (owner) => openMemoryJournal(owner, store),
+    (journal) => journal.close(),
+  );
+});
+
+describe.each(["process", "disk"] as const)("a journal in a file with the durability %s", (durability) => {
+  testJournal(
+    (owner) => open(durability, owner),
+    async () => {},
+  );
+
+  test("is readable by its user only, and is read again by the next process", async () => {
+    const owner = startOwner();
+    const first = await open(durability, owner.name);
+    await first.create("s", "hash");
+    await first.commit("s", 1, { put: [["image", Buffer.from("1")]], remove: [] });
+    await first.close();
+    await owner.kill();
+    for (const name of (await readdir(folder)).filter((one) => join(folder, one).startsWith(path))) {
+      expect([name, (await stat(join(folder, name))).mode & 0o777]).toEqual([name, 0o600]);
+    }
+    await using second = await open(durability);
+    expect(Buffer.from((await second.takeOver("s"))?.cells.get("image") ?? []).toString()).toBe("1");
+  });
+});
+
+describe("a file that is not a journal", () => {
+  test.each([
+    ["other content", () => writeFile(path, "x".repeat(20_000)), "it is not a journal"],
+    ["a folder", () => mkdtemp(path).then((made) => (path = made)), "EISDIR"],
+    ["in a place that does not exist", () => (path = join(folder, "none/sessions.lmdb")), "its folder does not exist"],
+  ])("is refused at the start: %s", async (_what, make, reason) => {
+    await make();
+    await expect(open()).rejects.toMatchObject({ code: "INVALID_CONFIG", message: expect.stringContaining(reason) });
+  });
+
+  test("is refused when its end is missing", async () => {
+    const journal = await open("disk");
+    await journal.create("s", "hash");
+    for (let i = 0; i < 50; i++) {
+      await journal.commit("s", 1, { put: [[`cell ${i}`, Buffer.alloc(3000)]], remove: [] });
+    }
+    await journal.close();
+    await truncate(path, 64 * 1024);
+    await expect(open()).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringContaining("end is missing"),
+    });
+  });
+
+  test.skipIf(process.getuid?.() === 0)("is refused when it cannot be written", async () => {
+    await (await open()).close();
+    await chmod(path, 0o400);
+    await expect(open()).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  });
+});
+
+test("a file that was not written to the disk is dropped after a restart of the machine", async () => {
+  const journal = await open("process");
+  await journal.create("s", "hash");
+  await journal.close();
+  expect(dropTornFile(path)).toBe(false);
+  await writeFile(`${path}-boot`, "another boot");
+  expect(dropTornFile(path)).toBe(true);
+  await using again = await open("disk");
+  expect(await again.list()).toEqual([]);
+  expect(dropTornFile(path)).toBe(false);
+});
+
+test("an owner is a process: its id alone does not name it", async () => {
+  const owner = startOwner();
+  expect(hasEnded(owner.name)).toBe(false);
+  const [pid] = owner.name.split(".");
+  expect(hasEnded(owner.name.replace(/^\d+\.\d*/, `${pid}.1`))).toBe(true);
+  expect(hasEnded("1.1/1.1/another-machine")).toBeUndefined();
+  await owner.kill();
+  expect(hasEnded(owner.name)).toBe(true);
+  expect(hasEnded(ownerName("w12-"))).toBe(false);
+  expect(areSiblings(ownerName("w1-"), ownerName("w2-"))).toBe(true);
+  expect(areSiblings(ownerName("w1-"), "w2-1.1/1.1/another-machine")).toBe(false);
+});

@@ -1,0 +1,293 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import type { RootDatabase } from "lmdb";
+import { ConfigError } from "../../errors.js";
+import {
+  type Durability,
+  epochLost,
+  isElsewhere,
+  type Journal,
+  type JournalChanges,
+  type JournalEntry,
+  JournalError,
+  type JournalRecord,
+  unavailable,
+} from "./journal.js";
+import { hasEnded } from "./owner.js";
+
+type Key = [kind: "entry", id: string] | [kind: "cell", id: string, name: string];
+type Database = RootDatabase<Uint8Array, Key>;
+
+export interface LmdbJournalOptions {
+  path: string;
+  /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
+  durability: Durability;
+  owner: string;
+}
+
+interface Waiting {
+  action: () => unknown;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+const MODE = 0o600;
+/** Of LMDB's first page, little-endian. LMDB ends the process when it opens a file of another kind. */
+const MAGIC = 0xbeefc0de;
+const MAGIC_OFFSET = 24;
+/** A transaction that an error undoes, and that is committed before the call returns; it does not wait for the disk. */
+const ABORTABLE_AND_SYNC: number = 1 | 2;
+const NO_FLUSH = 0x10000;
+/** Ids of this package are shorter, and LMDB limits the length of keys. */
+const MAX_ID_LENGTH = 200;
+const LAST = "\u{10ffff}";
+const BOOT_ID = "/proc/sys/kernel/random/boot_id";
+
+/**
+ * A journal in one file that all workers of a machine share. Not for network file systems: LMDB needs shared memory.
+ * @throws ConfigError when the file cannot be used, or the package `lmdb` is not installed.
+ */
+export async function openLmdbJournal({ path, durability, owner }: LmdbJournalOptions): Promise<Journal> {
+  const { open } = await loadLmdb();
+  const waits = durability === "disk";
+  try {
+    // LMDB would make the folder.
+    if (!existsSync(dirname(path))) throw new Error("its folder does not exist");
+    checkHeader(path);
+    const options = { path, noSubdir: true, noSync: !waits, overlappingSync: false, permissionsMode: MODE };
+    const db = open<Uint8Array, Key>({ ...options, encoding: "binary" });
+    chmodSync(path, MODE);
+    db.readerCheck();
+    checkLength(db, path);
+    markBoot(path, durability);
+    return new LmdbJournal(db, path, { owner, waits });
+  } catch (error) {
+    const reason = (error as Error).message;
+    const message = `JOURNAL must name a file of this server on a local disk, not "${path}": ${reason}`;
+    throw new ConfigError(message, { cause: error });
+  }
+}
+
+/**
+ * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
+ * missing. Only the first process of a server may call this. Returns whether there was one.
+ */
+export function dropTornFile(path: string): boolean {
+  const marked = readText(`${path}-boot`);
+  if (marked === undefined || marked === readText(BOOT_ID)) return false;
+  for (const suffix of ["", "-lock", "-boot"]) rmSync(path + suffix, { force: true });
+  return true;
+}
+
+class LmdbJournal implements Journal {
+  readonly #db: Database;
+  readonly #path: string;
+  readonly #owner: string;
+  readonly #waits: boolean;
+  /** Commits that wait for the next transaction: it writes all of them to the disk together. */
+  #batch: Waiting[] = [];
+
+  constructor(db: Database, path: string, { owner, waits }: { owner: string; waits: boolean }) {
+    this.#db = db;
+    this.#path = path;
+    this.#owner = owner;
+    this.#waits = waits;
+  }
+
+  create(id: string, tokenHash: string): void | Promise<void> {
+    return this.#write(() => this.#put({ id, tokenHash, epoch: 1, owner: this.#owner, ended: null }));
+  }
+
+  find(id: string): JournalEntry | undefined {
+    return this.#latest(() => this.#get(id));
+  }
+
+  isHeld({ owner, ended }: JournalEntry): boolean {
+    // An owner on another host had this file before: a container that was replaced.
+    return ended === null && owner !== null && hasEnded(owner) === false;
+  }
+
+  takeOver(id: string): JournalRecord | undefined | Promise<JournalRecord | undefined> {
+    return this.#write(() => {
+      const found = this.#get(id);
+      if (found === undefined || found.ended !== null) return undefined;
+      if (found.owner !== this.#owner && this.isHeld(found)) throw isElsewhere(id);
+      const taken = { ...found, epoch: found.epoch + 1, owner: this.#owner };
+      this.#put(taken);
+      return { ...taken, cells: new Map(this.#cells(id)) };
+    });
+  }
+
+  commit(id: string, epoch: number, { put, remove }: JournalChanges): void | Promise<void> {
+    return this.#write(() => {
+      if (this.#own(id, epoch) === undefined) throw epochLost(id, epoch);
+      for (const name of remove) void this.#db.remove(["cell", id, name]);
+      for (const [name, value] of put) void this.#db.put(["cell", id, name], value);
+    });
+  }
+
+  release(id: string, epoch: number): void | Promise<void> {
+    return this.#write(() => {
+      const found = this.#own(id, epoch);
+      if (found !== undefined) this.#put({ ...found, owner: null });
+    });
+  }
+
+  end(id: string, epoch: number, reason: string): void | Promise<void> {
+    return this.#write(() => {
+      const found = this.#own(id, epoch);
+      if (found === undefined) return;
+      for (const [name] of this.#cells(id)) void this.#db.remove(["cell", id, name]);
+      this.#put({ ...found, owner: null, ended: { at: Date.now(), reason } });
+    });
+  }
+
+  list(): JournalEntry[] {
+    return this.#latest(() =>
+      [...this.#db.getRange({ start: ["entry", ""], end: ["entry", LAST] })].map(({ value }) => parseEntry(value)),
+    );
+  }
+
+  removeEnded(before: number): void | Promise<void> {
+    const old = this.list().filter(({ ended }) => ended !== null && ended.at < before);
+    if (old.length === 0) return;
+    return this.#write(() => {
+      for (const { id } of old) void this.#db.remove(["entry", id]);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#flush();
+    await this.#db.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** What other processes have committed is visible, also within one turn of the event loop. */
+  #latest<T>(action: () => T): T {
+    return this.#guard(() => {
+      this.#db.resetReadTxn();
+      return action();
+    });
+  }
+
+  #get(id: string): JournalEntry | undefined {
+    const value = id.length > MAX_ID_LENGTH ? undefined : this.#db.get(["entry", id]);
+    return value && parseEntry(value);
+  }
+
+  #own(id: string, epoch: number): JournalEntry | undefined {
+    const found = this.#get(id);
+    return found?.epoch === epoch && found.ended === null ? found : undefined;
+  }
+
+  #put(entry: JournalEntry): void {
+    void this.#db.put(["entry", entry.id], Buffer.from(JSON.stringify(entry)));
+  }
+
+  #cells(id: string): [string, Uint8Array][] {
+    const range = this.#db.getRange({ start: ["cell", id, ""], end: ["cell", id, LAST] });
+    return [...range].map(({ key, value }) => [String(key[2]), Uint8Array.from(value)]);
+  }
+
+  /** Runs a transaction: at once, or with others once a turn of the event loop when it waits for the disk. */
+  #write<T>(action: () => T): T | Promise<T> {
+    if (!this.#waits) return this.#transact(action);
+    return new Promise<T>((resolve, reject) => {
+      if (this.#batch.length === 0) setImmediate(() => this.#flush());
+      this.#batch.push({ action, resolve: resolve as (value: unknown) => void, reject });
+    });
+  }
+
+  #flush(): void {
+    const batch = this.#batch;
+    this.#batch = [];
+    if (batch.length === 0) return;
+    try {
+      const settle = this.#transact(() => batch.map(attempt));
+      for (const one of settle) one();
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  #transact<T>(action: () => T): T {
+    return this.#guard(() =>
+      this.#db.transactionSync(action, this.#waits ? ABORTABLE_AND_SYNC : ABORTABLE_AND_SYNC | NO_FLUSH),
+    );
+  }
+
+  #guard<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      throw error instanceof JournalError ? error : unavailable(this.#path, error);
+    }
+  }
+}
+
+/** A refused action has changed nothing, and the others of its transaction continue. */
+function attempt({ action, resolve, reject }: Waiting): () => void {
+  try {
+    const value = action();
+    return () => resolve(value);
+  } catch (error) {
+    if (!(error instanceof JournalError)) throw error;
+    return () => reject(error);
+  }
+}
+
+function parseEntry(value: Uint8Array): JournalEntry {
+  return JSON.parse(Buffer.from(value).toString()) as JournalEntry;
+}
+
+function checkHeader(path: string): void {
+  if (!existsSync(path) || statSync(path).size === 0) return;
+  const file = openSync(path, "r+");
+  try {
+    const header = Buffer.alloc(MAGIC_OFFSET + 4);
+    readSync(file, header);
+    if (header.readUInt32LE(MAGIC_OFFSET) !== MAGIC) throw new Error("it is not a journal");
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A page that is missing would end the process when it is read. */
+function checkLength(db: Database, path: string): void {
+  const { pageSize, lastPageNumber } = db.getStats() as { pageSize: number; lastPageNumber: number };
+  if (statSync(path).size >= (lastPageNumber + 1) * pageSize) return;
+  void db.close();
+  throw new Error("its end is missing; delete it to start without its sessions");
+}
+
+/** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
+function markBoot(path: string, durability: Durability): void {
+  const boot = durability === "process" ? readText(BOOT_ID) : undefined;
+  if (boot !== undefined) writeFileSync(`${path}-boot`, boot, { mode: MODE });
+  else rmSync(`${path}-boot`, { force: true });
+}
+
+function readText(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}
+
+async function loadLmdb(): Promise<typeof import("lmdb")> {
+  try {
+    return await import("lmdb");
+  } catch (error) {
+    throw new ConfigError("A journal in a file requires another package: npm install lmdb", { cause: error });
+  }
+}

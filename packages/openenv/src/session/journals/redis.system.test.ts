@@ -1,0 +1,69 @@
+import { createServer } from "node:net";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { testJournal } from "../../../../../test-support/journals/contract.js";
+import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
+import { requireRedis } from "../../../../../test-support/requirement.js";
+import { ownerName } from "./owner.js";
+import { openRedisJournal } from "./redis.js";
+
+const component = await requireRedis();
+let redis: TestRedis | undefined;
+if (component.available) redis = await startRedis(component.path);
+afterAll(() => redis?.[Symbol.asyncDispose]());
+const open = (owner = ownerName("")) => openRedisJournal({ url: redis?.url ?? "", owner });
+
+describe.skipIf(!component.available)("a journal in Redis", () => {
+  // Each test has a store without sessions.
+  beforeEach(() => redis?.clear());
+  testJournal(
+    (owner) => open(owner),
+    async () => {},
+  );
+
+  test("fails while Redis is away, and goes on when it is back", async () => {
+    await using journal = await open();
+    await journal.create("away", "hash");
+    await redis?.stop();
+    await expect(journal.commit("away", 1, { put: [["a", Buffer.from("1")]], remove: [] })).rejects.toMatchObject({
+      code: "JOURNAL_UNAVAILABLE",
+    });
+    await expect(open()).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+    await redis?.start();
+    await expect
+      .poll(async () => {
+        await journal.commit("away", 1, { put: [["a", Buffer.from("2")]], remove: [] });
+        return Buffer.from((await journal.takeOver("away"))?.cells.get("a") ?? []).toString();
+      })
+      .toBe("2");
+  });
+
+  test("belongs to a server on another machine until its lease is over", { timeout: 60_000 }, async () => {
+    const first = await openRedisJournal({ url: redis?.url ?? "", owner: "1.1/1.1/another-machine" });
+    await using second = await open();
+    await first.create("leased", "hash");
+    await expect(second.takeOver("leased")).rejects.toMatchObject({ code: "SESSION_ELSEWHERE" });
+    await first.close();
+    expect(await second.takeOver("leased")).toMatchObject({ epoch: 2 });
+  });
+});
+
+test.each([
+  ["no address", "sessions", "an address that is not a URL"],
+  ["no Redis", "redis://user:secret@127.0.0.1:1", "redis://127.0.0.1:1"],
+])("an address with %s is refused at the start, without its password", async (_what, url, shown) => {
+  const refusal = await openRedisJournal({ url, owner: "o" }).then(String, (error: Error) => error);
+  expect(refusal).toMatchObject({ code: "INVALID_CONFIG", message: expect.stringContaining(shown) });
+  expect(String(refusal)).not.toContain("secret");
+});
+
+test("an address that accepts and never answers is refused at the start", async () => {
+  const silent = createServer(() => {}).listen(0, "127.0.0.1");
+  try {
+    await new Promise((resolve) => silent.once("listening", resolve));
+    const { port } = silent.address() as { port: number };
+    const url = `redis://127.0.0.1:${port}`;
+    await expect(openRedisJournal({ url, owner: "o" })).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  } finally {
+    silent.close();
+  }
+});

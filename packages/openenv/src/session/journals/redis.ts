@@ -1,0 +1,228 @@
+import { ConfigError } from "../../errors.js";
+import { epochLost, isElsewhere, type Journal, type JournalEntry, JournalError, unavailable } from "./journal.js";
+import { hasEnded } from "./owner.js";
+
+type Sdk = typeof import("redis");
+/** What a script is called with. */
+type Argument = string | Buffer;
+
+/** Before the names of all keys. */
+const PREFIX = "openenv:journal:";
+const IDS = `${PREFIX}ids`;
+/** How long the sessions of a server that does not answer any more belong to it. */
+const LEASE_MS = 10_000;
+const RENEW_MS = LEASE_MS / 4;
+const CONNECT_MS = 5_000;
+/** A connection on which nothing arrives for this long is half-open. */
+const COMMAND_MS = 5_000;
+
+/** A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`. Each script runs as one step. */
+const IS_OWN = `if redis.call('HGET', KEYS[1], '#epoch') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], '#ended') == 1 then return 0 end`;
+const SCRIPTS = {
+  create: `redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], '#epoch', '1', '#token', ARGV[1], '#owner', ARGV[2])
+return redis.call('SADD', KEYS[2], ARGV[3])`,
+  commit: `${IS_OWN}
+local puts = tonumber(ARGV[2])
+for i = 3, 2 + 2 * puts, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+for i = 3 + 2 * puts, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i]) end
+return 1`,
+  release: `${IS_OWN}
+return redis.call('HDEL', KEYS[1], '#owner')`,
+  end: `${IS_OWN}
+local token = redis.call('HGET', KEYS[1], '#token')
+redis.call('DEL', KEYS[1])
+return redis.call('HSET', KEYS[1], '#epoch', ARGV[1], '#token', token, '#ended', ARGV[2])`,
+  takeOver: `local epoch = redis.call('HGET', KEYS[1], '#epoch')
+if not epoch or redis.call('HEXISTS', KEYS[1], '#ended') == 1 then return false end
+local owner = redis.call('HGET', KEYS[1], '#owner')
+if owner and owner ~= ARGV[1] and owner ~= ARGV[2] and redis.call('EXISTS', ARGV[3] .. owner) == 1 then return 0 end
+redis.call('HINCRBY', KEYS[1], '#epoch', 1)
+redis.call('HSET', KEYS[1], '#owner', ARGV[1])
+return redis.call('HGETALL', KEYS[1])`,
+  remove: `local ended = redis.call('HGET', KEYS[1], '#ended')
+if ended and cjson.decode(ended).at >= tonumber(ARGV[1]) then return 0 end
+redis.call('DEL', KEYS[1])
+return redis.call('SREM', KEYS[2], ARGV[2])`,
+};
+
+/**
+ * A journal that the servers of many machines share. A server owns its sessions by a lease that it renews. Not for Redis
+ * Cluster. What Redis loses in a failover is lost.
+ * @throws ConfigError when the server cannot be reached, or the package `redis` is not installed.
+ */
+export async function openRedisJournal({ url, owner }: { url: string; owner: string }): Promise<Journal> {
+  const sdk = await loadRedis();
+  const shown = withoutPassword(url);
+  const client = await connect(sdk, url).catch((error: unknown) => {
+    const message = `JOURNAL must be the address of a Redis that answers, not ${shown}: ${(error as Error).message}`;
+    throw new ConfigError(message, { cause: error });
+  });
+  return new RedisJournal(client, shown, owner).start();
+}
+
+class RedisJournal implements Journal {
+  readonly #client: Client;
+  readonly #url: string;
+  readonly #owner: string;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(client: Client, url: string, owner: string) {
+    this.#client = client;
+    this.#url = url;
+    this.#owner = owner;
+  }
+
+  async start(): Promise<this> {
+    const renew = (): Promise<unknown> =>
+      this.#ask(() => this.#client.set(leaseKey(this.#owner), "1", { PX: LEASE_MS }));
+    await renew();
+    this.#timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
+    return this;
+  }
+
+  async create(id: string, tokenHash: string): Promise<void> {
+    await this.#run("create", [keyOf(id), IDS], [tokenHash, this.#owner, id]);
+  }
+
+  async find(id: string): Promise<JournalEntry | undefined> {
+    const names = ["#epoch", "#token", "#owner", "#ended"];
+    const values = await this.#ask(() => this.#client.hmGet(keyOf(id), names));
+    return toEntry(id, new Map(names.map((name, i) => [name, values[i] as Buffer | null])));
+  }
+
+  async isHeld({ owner, ended }: JournalEntry): Promise<boolean> {
+    if (ended !== null || owner === null || hasEnded(owner) === true) return false;
+    return owner === this.#owner || (await this.#ask(() => this.#client.exists(leaseKey(owner)))) === 1;
+  }
+
+  async takeOver(id: string) {
+    const before = await this.find(id);
+    // Without waiting for its lease when it is seen that the process has ended.
+    const gone = before?.owner && hasEnded(before.owner) === true ? before.owner : "";
+    const answer = await this.#run("takeOver", [keyOf(id)], [this.#owner, gone, leaseKey("")]);
+    if (answer === null) return undefined;
+    if (!Array.isArray(answer)) throw isElsewhere(id);
+    const fields = new Map<string, Buffer>();
+    for (let i = 0; i < answer.length; i += 2) fields.set(String(answer[i]), answer[i + 1] as Buffer);
+    const entry = toEntry(id, fields);
+    return entry && { ...entry, cells: new Map([...fields].filter(([name]) => !name.startsWith("#"))) };
+  }
+
+  async commit(id: string, epoch: number, { put, remove }: Parameters<Journal["commit"]>[2]): Promise<void> {
+    const cells = put.flatMap(([name, value]) => [name, Buffer.from(value)]);
+    const done = await this.#run("commit", [keyOf(id)], [String(epoch), String(put.length), ...cells, ...remove]);
+    if (done === 0) throw epochLost(id, epoch);
+  }
+
+  async release(id: string, epoch: number): Promise<void> {
+    await this.#run("release", [keyOf(id)], [String(epoch)]);
+  }
+
+  async end(id: string, epoch: number, reason: string): Promise<void> {
+    await this.#run("end", [keyOf(id)], [String(epoch), JSON.stringify({ at: Date.now(), reason })]);
+  }
+
+  async list(): Promise<JournalEntry[]> {
+    const ids = await this.#ask(() => this.#client.sMembers(IDS));
+    const found = await Promise.all(ids.map((id) => this.find(String(id))));
+    return found.filter((entry) => entry !== undefined);
+  }
+
+  async removeEnded(before: number): Promise<void> {
+    const old = (await this.list()).filter(({ ended }) => ended !== null && ended.at < before);
+    await Promise.all(old.map(({ id }) => this.#run("remove", [keyOf(id), IDS], [String(before), id])));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#client.del(leaseKey(this.#owner)).catch(() => {});
+    this.#client.destroy();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #run(name: keyof typeof SCRIPTS, keys: string[], args: Argument[]): Promise<unknown> {
+    return this.#ask(() => this.#client.eval(SCRIPTS[name], { keys, arguments: args as string[] }));
+  }
+
+  async #ask<T>(command: () => Promise<T>): Promise<T> {
+    try {
+      return await command();
+    } catch (error) {
+      throw error instanceof JournalError ? error : unavailable(this.#url, error);
+    }
+  }
+}
+
+type Client = Awaited<ReturnType<typeof connect>>;
+
+async function connect({ createClient, RESP_TYPES }: Sdk, url: string) {
+  const client = createClient({
+    url,
+    // A command fails at once while Redis is away; the caller repeats it.
+    disableOfflineQueue: true,
+    pingInterval: COMMAND_MS / 2,
+    socket: {
+      connectTimeout: CONNECT_MS,
+      socketTimeout: COMMAND_MS,
+      reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, 2_000),
+    },
+  });
+  // The commands that fail report it.
+  client.on("error", () => {});
+  try {
+    await withLimit(client.connect(), CONNECT_MS);
+  } catch (error) {
+    client.destroy();
+    throw error;
+  }
+  return client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+}
+
+function withLimit<T>(promise: Promise<T>, limitMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function keyOf(id: string): string {
+  return `${PREFIX}session:${id}`;
+}
+
+function leaseKey(owner: string): string {
+  return `${PREFIX}lease:${owner}`;
+}
+
+function toEntry(id: string, fields: ReadonlyMap<string, Buffer | null>): JournalEntry | undefined {
+  const text = (name: string): string | null => fields.get(name)?.toString() ?? null;
+  const [epoch, tokenHash, ended] = [text("#epoch"), text("#token"), text("#ended")];
+  if (epoch === null || tokenHash === null) return undefined;
+  return {
+    id,
+    tokenHash,
+    epoch: Number(epoch),
+    owner: text("#owner"),
+    ended: ended === null ? null : JSON.parse(ended),
+  };
+}
+
+function withoutPassword(url: string): string {
+  try {
+    const { protocol, host, pathname } = new URL(url);
+    return `${protocol}//${host}${pathname}`;
+  } catch {
+    return "an address that is not a URL";
+  }
+}
+
+async function loadRedis(): Promise<Sdk> {
+  try {
+    return await import("redis");
+  } catch (error) {
+    throw new ConfigError("A journal in Redis requires another package: npm install redis", { cause: error });
+  }
+}

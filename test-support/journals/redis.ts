@@ -1,0 +1,69 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findFreePort } from "../free-port.js";
+
+export interface TestRedis extends AsyncDisposable {
+  url: string;
+  /** Kills it; {@link start} brings it back with what it had written. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  /** Removes all keys. */
+  clear(): Promise<void>;
+}
+
+/** A Redis server that writes each command to a file before it answers. */
+export async function startRedis(command: string): Promise<TestRedis> {
+  const folder = await mkdtemp(join(tmpdir(), "openenv-redis-"));
+  const port = await findFreePort();
+  let child: ReturnType<typeof spawn> | undefined;
+  const start = async (): Promise<void> => {
+    const args = [
+      "--port",
+      String(port),
+      "--dir",
+      folder,
+      "--save",
+      "",
+      "--appendonly",
+      "yes",
+      "--appendfsync",
+      "always",
+    ];
+    child = spawn(command, args, { stdio: "ignore" });
+    while (!(await accepts(port))) await sleep(20);
+  };
+  const stop = async (): Promise<void> => {
+    if (child === undefined) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    child = undefined;
+    await ended;
+  };
+  await start();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    start,
+    stop,
+    async clear() {
+      const socket = createConnection({ port, host: "127.0.0.1" }).end("FLUSHALL\r\n").resume();
+      await once(socket, "close");
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ port, host: "127.0.0.1" });
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
