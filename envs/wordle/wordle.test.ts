@@ -50,11 +50,14 @@ describe("the wordle environment", () => {
 
   test("shows people the board, letters above their marks in colour", async () => {
     const made = await environment.create();
-    const asked = { seed: SEED, episodeId: "e", split: undefined, index: undefined, timeoutMs: undefined };
-    const signal = new AbortController().signal;
-    const { observation } = await made.reset({ ...asked, signal });
+    const call = {
+      ...{ signal: new AbortController().signal, timeoutMs: undefined, rng: rng(SEED), now: Date.now },
+      record: async <T>(_name: string, effect: (key: string) => T | PromiseLike<T>) => await effect("key"),
+    };
+    const asked = { seed: SEED, episodeId: "e", split: undefined, index: undefined };
+    const { observation } = await made.reset({ ...asked, ...call });
     expect(await made.render?.(observation)).toEqual([{ kind: "text", runs: [{ text: "6 of 6 guesses left." }] }]);
-    const context = { signal, timeoutMs: undefined, metadata: {}, requestId: undefined };
+    const context = { ...call, metadata: {}, requestId: undefined };
     await made.step({ message: "[fuzzy]" }, context);
     const invalid = await made.step({ message: "[nothing]" }, context);
     const [board, note] = (await made.render?.(invalid.observation)) ?? [];

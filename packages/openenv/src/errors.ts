@@ -95,6 +95,27 @@ export const ERRORS = {
       "Another process has taken over a session: the journal refuses what this one appends. Clients never get it.",
     remedy: "Nothing: the server closes its instance, and the client continues with the other process.",
   },
+  NOT_RESTORABLE: {
+    boundary: "remote",
+    meaning: "The session cannot be copied or restored; the message has the reason.",
+    remedy: "Add `snapshot()` and `restore()` to the environment, or declare `seeded: true` if it is deterministic.",
+  },
+  SNAPSHOT_FAILED: {
+    boundary: "remote",
+    meaning: "The environment's `snapshot()` failed, or returned a value that is too large or neither JSON nor bytes.",
+    remedy: "Read the message and correct `snapshot()`; the session continues.",
+  },
+  SNAPSHOT_MISMATCH: {
+    boundary: "remote",
+    meaning: "A session was saved with another contract or `snapshotVersion` than the server has.",
+    remedy: "Continue it with the version of the environment that saved it, or begin a new session.",
+  },
+  RESTORE_FAILED: {
+    boundary: "remote",
+    meaning:
+      "The environment's `restore()` failed, or a replay differed from what was recorded; the message has the first difference.",
+    remedy: "Check the environment with `checkEnvironment`; begin a new session.",
+  },
   TASKS_NOT_SUPPORTED: {
     boundary: "remote",
     meaning: "The environment has no tasks, or its task provider lacks this method.",

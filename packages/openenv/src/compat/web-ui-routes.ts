@@ -65,7 +65,7 @@ async function play(ctx: RequestContext, body: string, message: Move): Promise<v
 function record(session: Session, message: Move, reply: ServerMessage): void {
   if (reply.type !== "observation") return;
   if (message.type === "step") webUiOf(session).step(message.data, reply.data);
-  else webUiOf(session).reset(session.episodeId, reply.data);
+  else webUiOf(session).reset(session.progress.episodeId, reply.data);
 }
 
 /** Chat pages send only the text of the action. */

@@ -94,7 +94,7 @@ const RESERVED = {
   action: ["metadata"],
   observation: ["reward", "done", "metadata"],
   state: ["episode_id", "step_count"],
-  reset: [...RESET_KEYS, "episodeId", "timeoutMs", "signal"],
+  reset: [...RESET_KEYS, "episodeId", "timeoutMs", "signal", "rng", "now", "record"],
 } as const;
 
 /**

@@ -232,3 +232,26 @@ const both = defineContract({
 defineEnvironment(both, () => ({ reset, step: reset, tools: { look: () => "around" } }));
 // @ts-expect-error a contract with an action needs a step
 defineEnvironment(both, () => ({ reset, tools: { look: () => "around" } }));
+
+// An environment that can be restored has both methods, and restores what it saves.
+const bareEpisodes = { reset: () => ({ observation: { count: 0 } }), step: () => ({ observation: { count: 0 } }) };
+defineEnvironment(bare, () => ({
+  ...bareEpisodes,
+  step: (_action, { rng, now, record }) => {
+    proves<Same<ReturnType<typeof now>, number>>();
+    void record("oracle", async (key) => key.length).then((length) => length.toFixed(rng.int(0, 2)));
+    return { observation: { count: 0 } };
+  },
+  snapshot: () => ({ count: 1 }),
+  restore: ({ count }: { count: number }) => void count,
+  stateKey: () => 1,
+}));
+// @ts-expect-error
+defineEnvironment(bare, () => ({ ...bareEpisodes, snapshot: () => ({ count: 1 }) }));
+// @ts-expect-error
+defineEnvironment(bare, () => ({ ...bareEpisodes, restore: () => {} }));
+defineEnvironment(
+  bare,
+  // @ts-expect-error
+  () => ({ ...bareEpisodes, snapshot: async () => ({ count: 1 }), restore: (_saved: { total: number }) => {} }),
+);

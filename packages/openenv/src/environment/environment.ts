@@ -11,9 +11,7 @@ import type { Task, TaskProvider } from "./tasks/tasks.js";
 export type { MaybePromise } from "../util/types.js";
 
 /** What every call receives in addition to its input. Members are created on first read. */
-export interface CallContext {
-  /** Aborts when the client disconnects, the call times out or the server stops. */
-  readonly signal: AbortSignal;
+export interface CallContext extends ToolContext {
   /** The caller's time limit for this call in milliseconds; undefined without a limit. */
   readonly timeoutMs: number | undefined;
 }
@@ -91,6 +89,15 @@ interface Episodes<C extends Contract> {
   render?(observation: ObservationInput<C>): MaybePromise<ViewPart[]>;
   /** Actions that the web interface offers as buttons. Called like `render`. */
   actions?(observation: ObservationInput<C>): MaybePromise<ActionChoice<C>[]>;
+  /**
+   * The state of the episode: plain JSON, or bytes. With `restore`, a session can be copied and survive its process.
+   * Called between calls; it must not change the environment.
+   */
+  snapshot?(): MaybePromise<unknown>;
+  /** Continues from a snapshot, in an instance that the factory has just created and that was not reset. */
+  restore?(snapshot: unknown): MaybePromise<void>;
+  /** Plain JSON that is equal exactly for equal states; default the snapshot. */
+  stateKey?(): MaybePromise<unknown>;
   /** Rewards a tool call by a step, or ends the episode. Not called for tool calls outside of steps. */
   afterTool?(call: ToolCall, context: ToolContext): MaybePromise<ToolTransition>;
 }
@@ -132,6 +139,8 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   stepBeforeReset?: "error" | "allow";
   /** The same seed and actions always give the same results. `checkEnvironment` checks it. */
   seeded?: boolean;
+  /** The version of what `snapshot` returns: a snapshot of another version is refused. A positive integer, default 1. */
+  snapshotVersion?: number;
   /** Serves the Task API, and passes reset the `task` at its `split` and `index`. */
   tasks?: TaskProvider;
   /** Adds `metadata.rubric_scores` to every step: the score of each named rubric, null for rubrics that did not run. */
@@ -149,6 +158,7 @@ export interface EnvironmentDefinition<C extends Contract = Contract> extends En
   readonly contract: C;
   readonly supportsConcurrentSessions: boolean;
   readonly stepBeforeReset: "error" | "allow";
+  readonly snapshotVersion: number;
   /** Creates one isolated session. */
   create(): MaybePromise<Environment<C>>;
   readonly [definitionMark]: true;
@@ -166,6 +176,14 @@ type Undeclared<C extends Contract, E extends Made<C>> = Exclude<
   ObservationKeys<E extends { step: infer F } ? F : never> | ObservationKeys<E["reset"]>,
   keyof ObservationInput<C>
 >;
+/** A snapshot that nothing restores, or the reverse, is an error that names the missing method. */
+type Restorable<E> = E extends { snapshot: () => infer S }
+  ? E extends { restore: (snapshot: Awaitable<S>) => unknown }
+    ? unknown
+    : { restore: (snapshot: Awaitable<S>) => MaybePromise<void> }
+  : E extends { restore: unknown }
+    ? { snapshot: () => unknown }
+    : unknown;
 /**
  * TypeScript allows functions to return undeclared fields; this type turns such a field into an error that names it.
  */
@@ -177,17 +195,21 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
 
 /**
  * Combines a contract with a factory; each call of the factory creates one isolated session.
- * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit, or a reset option named
- * `task` together with a task provider.
+ * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit or version, or a reset option
+ * named `task` together with a task provider.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
 export function defineEnvironment<C extends Contract, E extends Made<C>>(
   contract: C,
-  factory: () => MaybePromise<E & OnlyDeclared<C, E>>,
+  factory: () => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
   options: EnvironmentOptions<C> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);
+  const { snapshotVersion = 1 } = options;
+  if (!(Number.isSafeInteger(snapshotVersion) && snapshotVersion > 0)) {
+    throw new TypeError(`snapshotVersion must be a positive integer, got ${snapshotVersion}.`);
+  }
   if (options.tasks !== undefined && "task" in contract.reset.shape) {
     throw new TypeError(
       `The reset option "task" is reserved: with a task provider, reset receives the task under this name.`,
@@ -198,6 +220,7 @@ export function defineEnvironment<C extends Contract, E extends Made<C>>(
     contract,
     supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
     stepBeforeReset: options.stepBeforeReset ?? "error",
+    snapshotVersion,
     create: manage(factory as Parameters<typeof manage>[0], options) as () => MaybePromise<Environment<C>>,
     [definitionMark]: true,
   };

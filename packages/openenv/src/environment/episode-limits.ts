@@ -10,27 +10,43 @@ interface Ending {
   truncated?: boolean;
 }
 
+interface Clock {
+  now(): number;
+}
+
 /** The limits of one session's episodes. */
 export class EpisodeLimits {
   readonly #maxSteps: number;
   readonly #maxMs: number;
   #steps = 0;
-  #begun = performance.now();
+  /** Milliseconds, from `now()` of the reset. */
+  #begun = 0;
 
   constructor({ maxSteps = Infinity, maxSeconds = Infinity }: EpisodeLimitOptions) {
     this.#maxSteps = maxSteps;
     this.#maxMs = maxSeconds * 1000;
   }
 
-  begin(): void {
+  /** The clock is that of the call, which a replay repeats. */
+  begin(context: Clock): void {
     this.#steps = 0;
-    this.#begun = performance.now();
+    if (this.#maxMs !== Infinity) this.#begun = context.now();
+  }
+
+  save(): object {
+    return { steps: this.#steps, begun: this.#begun };
+  }
+
+  load({ steps, begun }: { steps: number; begun: number }): void {
+    this.#steps = steps;
+    this.#begun = begun;
   }
 
   /** Counts a step, and sets `truncated` when a limit is reached before the environment ended the episode. */
-  apply<R extends Ending>(result: R): R {
+  apply<R extends Ending>(result: R, context: Clock): R {
     this.#steps++;
-    const isOver = this.#steps >= this.#maxSteps || performance.now() - this.#begun >= this.#maxMs;
+    const isLate = this.#maxMs !== Infinity && context.now() - this.#begun >= this.#maxMs;
+    const isOver = isLate || this.#steps >= this.#maxSteps;
     return isOver && result.done !== true ? { ...result, truncated: true } : result;
   }
 }

@@ -1,9 +1,10 @@
 import { isAgentsDoing, type ToolCall, type ToolTransition } from "../contract/tools/tools.js";
+import type { JsonObject } from "../protocol/messages.js";
 import { isThenable } from "../util/async/thenable.js";
 import { isObject } from "../util/is-object.js";
 import type { MaybePromise } from "../util/types.js";
 import { type EpisodeLimitOptions, EpisodeLimits } from "./episode-limits.js";
-import type { Rubric, ScoreContext } from "./rubrics/rubric.js";
+import type { Rubric, RubricState, ScoreContext } from "./rubrics/rubric.js";
 import { findTask } from "./tasks/find-task.js";
 import type { TaskProvider } from "./tasks/tasks.js";
 
@@ -20,7 +21,26 @@ interface Result {
   metadata?: Record<string, unknown>;
 }
 
-interface Request {
+/** What is kept of an episode besides the environment of the author, for snapshots. */
+export interface Bookkeeping {
+  save(): JsonObject;
+  load(saved: JsonObject): void;
+}
+
+/** A symbol that other copies of this package know. */
+const bookkeepingMark: unique symbol = Symbol.for("openenv.bookkeeping") as never;
+
+/** Undefined for an environment without rubric and limits. */
+export function bookkeepingOf(environment: object): Bookkeeping | undefined {
+  return (environment as { [bookkeepingMark]?: Bookkeeping })[bookkeepingMark];
+}
+
+/** The context of a call. */
+interface Context extends ScoreContext {
+  now(): number;
+}
+
+interface Request extends Context {
   readonly split: string | undefined;
   readonly index: number | undefined;
 }
@@ -30,11 +50,14 @@ interface Managed {
   rubric?: Rubric | undefined;
   reset(request: Request): MaybePromise<Result>;
   /** Missing for a tools-only contract. */
-  step?(action: unknown, context: ScoreContext): MaybePromise<Result>;
+  step?(action: unknown, context: Context): MaybePromise<Result>;
   state?(): MaybePromise<object>;
   close?(): MaybePromise<void>;
   tools?: object;
-  afterTool?(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition>;
+  afterTool?(call: ToolCall, context: Context): MaybePromise<ToolTransition>;
+  snapshot?(): MaybePromise<unknown>;
+  restore?(snapshot: unknown): MaybePromise<void>;
+  stateKey?(): MaybePromise<unknown>;
   render?(observation: object): MaybePromise<unknown[]>;
   actions?(observation: object): MaybePromise<unknown[]>;
 }
@@ -64,6 +87,10 @@ class ManagedEnvironment implements Managed {
   readonly afterTool?: NonNullable<Managed["afterTool"]>;
   readonly render?: NonNullable<Managed["render"]>;
   readonly actions?: NonNullable<Managed["actions"]>;
+  readonly snapshot?: NonNullable<Managed["snapshot"]>;
+  readonly restore?: NonNullable<Managed["restore"]>;
+  readonly stateKey?: NonNullable<Managed["stateKey"]>;
+  readonly [bookkeepingMark]: Bookkeeping;
 
   constructor(inner: Managed, { tasks, rubricScores = false, ...limits }: ManageOptions) {
     this.#inner = inner;
@@ -77,12 +104,22 @@ class ManagedEnvironment implements Managed {
       this.afterTool = (call, context) => this.#afterTool(call, context);
     if (inner.render !== undefined) this.render = inner.render.bind(inner);
     if (inner.actions !== undefined) this.actions = inner.actions.bind(inner);
+    if (inner.snapshot !== undefined) this.snapshot = inner.snapshot.bind(inner);
+    if (inner.restore !== undefined) this.restore = inner.restore.bind(inner);
+    if (inner.stateKey !== undefined) this.stateKey = inner.stateKey.bind(inner);
+    this[bookkeepingMark] = {
+      save: () => ({ rubric: inner.rubric?.stateDict(), limits: this.#limits?.save() }),
+      load: ({ rubric, limits }) => {
+        inner.rubric?.loadStateDict(rubric as RubricState);
+        this.#limits?.load(limits as Parameters<EpisodeLimits["load"]>[0]);
+      },
+    };
   }
 
   reset(request: Request): MaybePromise<Result> {
     const begin = (task: unknown): MaybePromise<Result> => {
       this.#inner.rubric?.reset();
-      this.#limits?.begin();
+      this.#limits?.begin(request);
       return this.#inner.reset(task === undefined ? request : Object.assign(request, { task }));
     };
     if (this.#tasks === undefined || (request.split === undefined && request.index === undefined)) {
@@ -92,11 +129,11 @@ class ManagedEnvironment implements Managed {
     return isThenable(task) ? task.then(begin) : begin(task);
   }
 
-  #step(action: unknown, context: ScoreContext): MaybePromise<Result> {
+  #step(action: unknown, context: Context): MaybePromise<Result> {
     const result = this.#inner.step?.(action, context) as MaybePromise<Result>;
     const { rubric } = this.#inner;
     const finish = (value: Result): MaybePromise<Result> => {
-      const limited = this.#limit(value);
+      const limited = this.#limit(value, context);
       return rubric === undefined ? limited : this.#score(rubric, { action, result: limited, context });
     };
     return isThenable(result) ? result.then(finish) : finish(result);
@@ -111,13 +148,13 @@ class ManagedEnvironment implements Managed {
   }
 
   /** A step that called a tool is scored like any other, unless the call failed through no fault of the agent. */
-  #afterTool(call: ToolCall, context: ScoreContext): MaybePromise<ToolTransition> {
+  #afterTool(call: ToolCall, context: Context): MaybePromise<ToolTransition> {
     const told = this.#inner.afterTool?.(call, context) ?? {};
     const { rubric } = this.#inner;
     const { name, arguments: given, result = null, error = null } = call;
     const action = { type: "call_tool", tool_name: name, arguments: given };
     const finish = (outcome: ToolTransition): MaybePromise<ToolTransition> => {
-      const more = this.#limit(outcome);
+      const more = this.#limit(outcome, context);
       if (rubric === undefined || !isAgentsDoing(call)) return more;
       const scored = { ...more, observation: { tool_name: name, result, error } };
       const rewarded = this.#score(rubric, { action, result: scored, context });
@@ -127,8 +164,8 @@ class ManagedEnvironment implements Managed {
   }
 
   /** Validation reports an invalid result. */
-  #limit<R>(result: R): R {
-    return this.#limits !== undefined && isObject(result) ? this.#limits.apply(result) : result;
+  #limit<R>(result: R, context: Context): R {
+    return this.#limits !== undefined && isObject(result) ? this.#limits.apply(result, context) : result;
   }
 
   #score(rubric: Rubric, { action, result, context }: Step): MaybePromise<Result> {
@@ -153,7 +190,7 @@ function withoutObservation({ observation: _toolsOwn, ...more }: Result): ToolTr
 interface Step {
   action: unknown;
   result: Result;
-  context: ScoreContext;
+  context: Context;
 }
 
 /** The observation with reward, done and metadata, as a rubric receives it. */

@@ -16,7 +16,11 @@ export type WireCode =
   | "SEQUENCE_CONFLICT"
   | "SEQUENCE_GAP"
   | "SEQUENCE_OVERFLOW"
-  | "ANSWER_EXPIRED";
+  | "ANSWER_EXPIRED"
+  | "NOT_RESTORABLE"
+  | "SNAPSHOT_FAILED"
+  | "SNAPSHOT_MISMATCH"
+  | "RESTORE_FAILED";
 
 export type JsonObject = Record<string, unknown>;
 

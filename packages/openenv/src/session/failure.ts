@@ -6,6 +6,7 @@ import type { CallKind } from "./calls/call.js";
 import { errorMessage } from "./messages/message-codec.js";
 import type { Mode } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
+import { SessionRejectedError } from "./session-rejected-error.js";
 
 /** The answer to a request that did not reach the environment or timed out. */
 export function rejectRequest(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
@@ -26,6 +27,7 @@ export function answerFailure(kind: CallKind, error: unknown, mode: Mode): Serve
     return failedCall(isKilled && cause.code === "TIMEOUT" ? "timeout" : "transport_error", cause.message);
   }
   if (isKilled) return errorMessage(cause.code, cause.message);
+  if (cause instanceof SessionRejectedError) return { type: "error", data: cause.data };
   const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
   return errorMessage("EXECUTION_ERROR", text);
 }

@@ -38,3 +38,13 @@ test("an environment that is created too late is closed, and an error in close i
   expect(closed).toBe(1);
   expect(errors).toEqual(["the factory of counter_env failed", "an environment that was created too late failed"]);
 });
+
+test.each([
+  ["snapshot", "restore"],
+  ["restore", "snapshot"],
+])("an environment with only %s() is refused with the name of the missing method", (has, lacks) => {
+  const observe = () => ({ observation: { count: 0 } });
+  const create = () => ({ reset: observe, step: observe, [has]: () => ({}) });
+  const runtime = createRuntime({ ...defineCounter().environment, create } as EnvironmentDefinition);
+  expect(() => makeEnvironment(runtime)).toThrow(`it has only ${has}(): add ${lacks}()`);
+});

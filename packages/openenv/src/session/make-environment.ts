@@ -35,6 +35,12 @@ function checkMembers(made: Environment, { contract }: EnvironmentDefinition): E
     if (typeof made?.[method] === "function") continue;
     throw new TypeError(`it must return an object with reset() and step(), but ${method}() is missing`);
   }
+  if ((made.snapshot === undefined) !== (made.restore === undefined)) {
+    const [has, lacks] = made.snapshot === undefined ? ["restore", "snapshot"] : ["snapshot", "restore"];
+    throw new TypeError(
+      `it must return an object with both snapshot() and restore(), but it has only ${has}(): add ${lacks}()`,
+    );
+  }
   for (const name in contract.tools) {
     if (typeof made.tools?.[name] === "function") continue;
     throw new TypeError(`it must return a handler for each tool of the contract, but tools.${name}() is missing`);

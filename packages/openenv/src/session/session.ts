@@ -1,4 +1,4 @@
-import type { Environment, Transition } from "../environment/environment.js";
+import type { Environment, ResetRequest, Transition } from "../environment/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
 import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
@@ -7,7 +7,7 @@ import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import type { ResetInput } from "../validation/parse-input.js";
-import { ABANDONED_GRACE_MS, Call, type SessionCallOptions } from "./calls/call.js";
+import { ABANDONED_GRACE_MS, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
 import {
@@ -22,19 +22,23 @@ import {
 } from "./calls/tool-call.js";
 import { answerFailure, rejectForbidden, rejectRequest, toError } from "./failure.js";
 import { HeldSession, type SessionOpener } from "./held-session.js";
-import { errorMessage, invalidMessage } from "./messages/message-codec.js";
+import { type ErrorMessage, errorMessage, invalidMessage } from "./messages/message-codec.js";
+import { type ImageMessage, takeImage } from "./restore/image.js";
+import type { Progress } from "./restore/session-event.js";
+import { SessionEvents } from "./restore/session-events.js";
 import type { Runtime } from "./runtime.js";
 
 export type SessionState = "created" | "ready" | "closing" | "closed";
 
-/** A reset with its data, or with `input` that has already been validated. */
-type ResetMessage = Extract<ClientMessage, { type: "reset" }> | { type: "reset"; input: ResetInput };
+/** A reset with its data, and as `input` when it has already been validated. */
+type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ResetInput };
 /** A message for the environment. */
 export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
 type Eventual<T> = T | Promise<T>;
 type Reply = Eventual<ServerMessage>;
-type Request = EnvironmentMessage | PreparedCall;
-type Answer = ServerMessage | ToolOutcome;
+type CaptureRequest = { type: "capture" };
+type Request = EnvironmentMessage | PreparedCall | CaptureRequest;
+type Answer = ServerMessage | ToolOutcome | ImageMessage;
 
 interface Waiting {
   request: Request;
@@ -49,15 +53,14 @@ interface Waiting {
 export class Session extends HeldSession {
   readonly runtime: Runtime;
   readonly createdAt = Date.now();
+  readonly events = new SessionEvents(this);
+  /** Part of an image. `episodeId` is null until the first reset. */
+  progress: Progress = { episodeId: null, stepCount: 0, episodes: 0, earlierSteps: 0 };
   #state: SessionState = "created";
   #id: string | undefined;
   #tag: number | undefined;
   /** Set with the environment. */
   #place: CallPlace | undefined;
-  #episodeId: string | null = null;
-  #episodes = 0;
-  #stepCount = 0;
-  #earlierSteps = 0;
   /** From `performance.now()`, which is monotonic. */
   #lastActivityAt = performance.now();
   /** The call in flight, until it is answered. */
@@ -91,13 +94,8 @@ export class Session extends HeldSession {
     return this.#state === "closing" || this.#state === "closed";
   }
 
-  /** Null until the first reset. */
-  get episodeId(): string | null {
-    return this.#episodeId;
-  }
-
   get stepCount(): number {
-    return this.#stepCount;
+    return this.progress.stepCount;
   }
 
   get lastActivityAt(): number {
@@ -107,6 +105,10 @@ export class Session extends HeldSession {
   /** True while a call is in flight that has not been cancelled. */
   get busy(): boolean {
     return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
+  }
+
+  get environment(): Environment | undefined {
+    return this.#place?.environment;
   }
 
   touch(): void {
@@ -126,6 +128,7 @@ export class Session extends HeldSession {
    */
   call(request: EnvironmentMessage, options?: SessionCallOptions): Reply;
   call(request: PreparedCall, options?: SessionCallOptions): Eventual<ToolOutcome>;
+  call(request: CaptureRequest, options?: SessionCallOptions): Eventual<ImageMessage | ErrorMessage>;
   call(request: Request, options: SessionCallOptions = {}): Eventual<Answer> {
     const { type } = request;
     if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return rejectForbidden(type);
@@ -157,9 +160,9 @@ export class Session extends HeldSession {
       session_id: this.id,
       created_at: this.createdAt / 1000,
       last_activity_at: (performance.timeOrigin + this.#lastActivityAt) / 1000,
-      step_count: this.#stepCount,
+      step_count: this.progress.stepCount,
       environment_type: this.runtime.definition.contract.name,
-      episode_id: this.#episodeId,
+      episode_id: this.progress.episodeId,
       attached: this.attached,
     };
   }
@@ -171,8 +174,8 @@ export class Session extends HeldSession {
       ...this.info(),
       client: this.client,
       busy_s: this.busy ? busyFor : null,
-      episodes: this.#episodes,
-      steps: this.#earlierSteps + this.#stepCount,
+      episodes: this.progress.episodes,
+      steps: this.progress.earlierSteps + this.progress.stepCount,
       worker,
     };
   }
@@ -195,17 +198,25 @@ export class Session extends HeldSession {
       const place = this.#place as CallPlace;
       if (request.type === "step") answer = this.#step(request.data, call, place);
       else if (request.type === "reset") answer = this.#reset(request, call, place);
-      else answer = request.type === "state" ? this.#readState(place) : callTool(request, call, place);
+      else if (request.type === "tool") {
+        this.events.begin(call, { name: request.tool.name, arguments: request.given });
+        answer = callTool(request, call, place);
+      } else answer = request.type === "state" ? this.#readState(place) : this.#capture();
     } catch (error) {
       answer = this.#fail(request, call, error);
     } finally {
       leaveCall();
     }
+    if (!isThenable(answer)) answer = this.#finish(request, call, answer);
+    else {
+      const finish = (value: Answer): Eventual<Answer> => this.#finish(request, call, value);
+      answer = answer.then(finish, (error: unknown) => finish(this.#fail(request, call, error)));
+    }
     if (!isThenable(answer)) {
       this.#call = undefined;
       return answer;
     }
-    const running = answer.then(undefined, (error: unknown) => this.#fail(request, call, error));
+    const running = answer;
     this.#running = running;
     void running.then(() => this.#next());
     return running;
@@ -238,12 +249,14 @@ export class Session extends HeldSession {
     call.metadata = metadata;
     if (usesTools && action["type"] === "list_tools") {
       call.kind = "tool";
+      this.events.begin(call, data);
       return this.#stepped(listTools(tools), call, place);
     }
-    if (this.#episodeId === null && definition.stepBeforeReset === "error") {
+    if (this.progress.episodeId === null && definition.stepBeforeReset === "error") {
       const message = "call reset first: this session has no episode to step in";
       return errorMessage("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE" });
     }
+    this.events.begin(call, data);
     if (usesTools) return this.#stepTool(action, call, place);
     const returned = place.environment.step(action, call);
     return isThenable(returned) ? this.#stepLater(returned, call, place) : this.#stepped(returned, call, place);
@@ -271,7 +284,7 @@ export class Session extends HeldSession {
   #stepped(transition: Transition, call: Call, place: CallPlace): Reply {
     // The client has got a TIMEOUT or has disconnected.
     if (call.aborted !== undefined) throw call.aborted;
-    this.#stepCount++;
+    this.progress.stepCount++;
     const reply = observe(transition, call, place);
     this.runtime.statistics.endStep(call.arrivedAt, call.startedAt);
     return reply;
@@ -279,30 +292,20 @@ export class Session extends HeldSession {
 
   #reset(message: ResetMessage, call: Call, place: CallPlace): Reply {
     const { validator, statistics } = this.runtime;
-    const checked =
-      "input" in message ? ({ ok: true, value: message.input } as const) : validator.reset(message.data ?? {});
+    const { input, data = {} } = message;
+    const checked = input === undefined ? validator.reset(data) : ({ ok: true, value: input } as const);
     if (!checked.ok) return invalidMessage(checked.issues.map((issue) => ({ ...issue, loc: ["data", ...issue.loc] })));
     this.claim();
     const { fields, dropped, seed, split, index, episodeId = crypto.randomUUID() } = checked.value;
     if (dropped.length > 0) call.warnings = reportDropped(this, dropped);
     // The old episode has ended, and the new one starts only when this reset succeeds.
-    this.#episodeId = null;
-    const request = {
-      ...fields,
-      seed,
-      episodeId,
-      split,
-      index,
-      timeoutMs: call.timeoutMs,
-      get signal() {
-        return call.signal;
-      },
-    };
+    this.progress.episodeId = null;
+    this.events.begin(call, { ...data, episode_id: episodeId });
+    this.events.reseed(seed);
+    const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
     return after(place.environment.reset(request), (transition) => {
-      this.#earlierSteps += this.#stepCount;
-      this.#stepCount = 0;
-      this.#episodes++;
-      this.#episodeId = episodeId;
+      const { episodes, earlierSteps, stepCount } = this.progress;
+      this.progress = { episodeId, stepCount: 0, episodes: episodes + 1, earlierSteps: earlierSteps + stepCount };
       const reply = observe(transition, call, place);
       statistics.resets.record(performance.now() - call.arrivedAt);
       return reply;
@@ -314,8 +317,23 @@ export class Session extends HeldSession {
     return after(environment.state?.() ?? {}, (own) => {
       const { value, nonFinite } = this.runtime.validator.state(own);
       if (nonFinite > 0) reportNonFinite(this, "state", nonFinite);
-      return { type: "state", data: { ...value, episode_id: this.#episodeId, step_count: this.#stepCount } };
+      return {
+        type: "state",
+        data: { ...value, episode_id: this.progress.episodeId, step_count: this.progress.stepCount },
+      };
     });
+  }
+
+  #capture(): Eventual<ImageMessage> {
+    return after(takeImage(this), (data) => ({ type: "image", data }));
+  }
+
+  /** Records an event before its answer leaves the session. */
+  #finish(request: Request, call: Call, answer: Answer): Eventual<Answer> {
+    if (call.event === 0 || !this.events.isRecording || this.ended) return answer;
+    const { aborted } = call;
+    const given = aborted === undefined ? answer : rejectRequest(request.type, "TIMEOUT", aborted.message);
+    return this.events.finish(call, given as ServerMessage | ToolOutcome);
   }
 
   #fail({ type }: Request, call: Call, error: unknown): Answer {

@@ -1,9 +1,9 @@
 import { runInNewContext } from "node:vm";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { firstDifference } from "../util/first-difference.js";
 import { isObject } from "../util/is-object.js";
 import type { RecordedCall } from "./collect-episode.js";
-import { firstDifference } from "./first-difference.js";
 import { show } from "./report.js";
 
 /** Each grader returns the problems of an episode, one sentence each. */

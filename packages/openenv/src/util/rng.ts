@@ -10,12 +10,28 @@ export interface Rng {
   shuffle<T>(items: readonly T[]): T[];
 }
 
-/** Creates an sfc32 generator (public domain, PractRand), seeded with splitmix32. The default seed is random. */
-export function rng(seed: number = crypto.getRandomValues(new Uint32Array(1))[0] as number): Rng {
-  const next = sfc32(seed);
+/** Where a generator is in its sequence: four integers of 32 bits. */
+export type RngState = readonly [number, number, number, number];
+
+/** A generator that can be continued elsewhere. */
+export interface SeededRng extends Rng {
+  readonly state: RngState;
+}
+
+export function randomSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] as number;
+}
+
+/** Creates an sfc32 generator (public domain, PractRand), seeded with splitmix32, or continues one from its state. */
+export function rng(from: number | RngState = randomSeed()): SeededRng {
+  const source = sfc32(from);
+  const { next } = source;
   const int = (min: number, max: number): number => min + Math.floor(next() * (max - min + 1));
   return {
     next,
+    get state() {
+      return source.state();
+    },
     int,
     pick: (items) => {
       if (items.length === 0) throw new RangeError("rng.pick requires a list that is not empty");
@@ -32,13 +48,8 @@ export function rng(seed: number = crypto.getRandomValues(new Uint32Array(1))[0]
   };
 }
 
-function sfc32(seed: number): () => number {
-  const mix = splitmix32(seed >>> 0);
-  let a = mix();
-  let b = mix();
-  // Use both halves of a seed beyond 2^32.
-  let c = mix() ^ Math.floor(seed / 0x1_0000_0000);
-  let counter = 1;
+function sfc32(from: number | RngState): { next(): number; state(): RngState } {
+  let [a, b, c, counter] = typeof from === "number" ? startOf(from) : from;
   const next = (): number => {
     const sum = (((a + b) | 0) + counter) | 0;
     counter = (counter + 1) | 0;
@@ -48,8 +59,14 @@ function sfc32(seed: number): () => number {
     c = (c + sum) | 0;
     return (sum >>> 0) / 0x1_0000_0000;
   };
-  for (let i = 0; i < 12; i++) next();
-  return next;
+  if (typeof from === "number") for (let i = 0; i < 12; i++) next();
+  return { next, state: () => [a, b, c, counter] };
+}
+
+function startOf(seed: number): RngState {
+  const mix = splitmix32(seed >>> 0);
+  // Use both halves of a seed beyond 2^32.
+  return [mix(), mix(), mix() ^ Math.floor(seed / 0x1_0000_0000), 1];
 }
 
 function splitmix32(seed: number): () => number {

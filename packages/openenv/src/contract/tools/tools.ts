@@ -2,6 +2,7 @@ import * as z from "zod";
 import { OpenEnvError } from "../../errors.js";
 import { RESERVED_TOOL_NAMES, type ToolErrorBody } from "../../protocol/tools.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
+import type { Rng } from "../../util/rng.js";
 import type { MaybePromise } from "../../util/types.js";
 
 /** The declaration of a tool; its handler is a member of the environment's `tools`. */
@@ -30,7 +31,23 @@ export type NoTools = Readonly<Record<never, never>>;
 export interface ToolContext {
   /** Aborts when the call times out, the client disconnects or the server stops. */
   readonly signal: AbortSignal;
+  /**
+   * The random numbers of the episode, seeded by the seed of the reset, or by a random one. Their state is part of every
+   * snapshot. Read it in each call: another generator continues after a restore.
+   */
+  readonly rng: Rng;
+  /** The time in milliseconds since 1970, never going back within a process. A replay gets the same times. */
+  readonly now: () => number;
+  /**
+   * Calls `effect` and returns its result, plain JSON. A replay gets the recorded result, or error, and does not
+   * call `effect`. Await it before the call ends. The key, made of session, event and name, lets the other side recognise
+   * an effect that is repeated after a crash. Rejects with the effect's error.
+   */
+  readonly record: RecordEffect;
 }
+
+/** Type of {@link ToolContext.record}. */
+export type RecordEffect = <T>(name: string, effect: (idempotencyKey: string) => MaybePromise<T>) => Promise<T>;
 
 /** What a tool's handler receives: the validated arguments with defaults filled in. */
 export type ToolInput<D extends ToolDeclaration> = D extends { input: infer I extends z.ZodObject }

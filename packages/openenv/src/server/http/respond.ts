@@ -68,6 +68,10 @@ export const STATUS: Readonly<Record<WireCode, number>> = {
   SEQUENCE_GAP: 409,
   SEQUENCE_OVERFLOW: 409,
   ANSWER_EXPIRED: 409,
+  NOT_RESTORABLE: 409,
+  SNAPSHOT_FAILED: 500,
+  SNAPSHOT_MISMATCH: 409,
+  RESTORE_FAILED: 500,
 };
 
 /** Answers a failure with its code and message; the Python package answers plain text. */

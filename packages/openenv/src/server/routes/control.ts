@@ -37,7 +37,7 @@ function reset(ctx: RequestContext): Promise<void> {
     if (!id.ok) return invalid(id.issues);
     const checked = runtime.validator.reset(options);
     if (!checked.ok) return invalid(locateInBody(checked.issues));
-    const message = { type: "reset", input: checked.value } as const;
+    const message = { type: "reset", data: options, input: checked.value } as const;
     if (known !== undefined)
       return send(ctx, known, await callOnce(ctx, known, { message, data: options, ...id.value }));
     if (forwardToRoom(ctx, text)) return;

@@ -9,6 +9,8 @@ export const CALL = {
   render: 7,
   actions: 8,
   tasks: 9,
+  capture: 10,
+  restore: 11,
 } as const;
 export type CallNumber = (typeof CALL)[keyof typeof CALL];
 

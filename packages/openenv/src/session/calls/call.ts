@@ -1,6 +1,9 @@
-import type { StepContext } from "../../environment/environment.js";
+import type { CallContext, StepContext } from "../../environment/environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
+import type { Rng } from "../../util/rng.js";
+import { type EffectSource, Effects } from "../restore/effects.js";
+import type { Recorded } from "../restore/session-event.js";
 
 /** How long a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;
@@ -24,9 +27,12 @@ export interface SessionCallOptions {
   onDisconnect?: ((cancel: () => void) => void) | undefined;
 }
 
-export type CallKind = "reset" | "step" | "state" | "tool";
+export type CallKind = "reset" | "step" | "state" | "tool" | "capture";
 
-/** One call of an environment's method. The signal is created on first read, because most steps never need one. */
+/**
+ * One call of an environment's method. The signal and what the environment gets from outside are created on first read,
+ * because most steps never need them.
+ */
 export class Call implements StepContext {
   readonly options: SessionCallOptions;
   readonly timeoutMs: number | undefined;
@@ -34,7 +40,8 @@ export class Call implements StepContext {
   readonly arrivedAt: number;
   /** When the call started, by the same clock. */
   startedAt = 0;
-  /** The kind of call; a step that calls a tool has the kind `tool`. */
+  readonly type: CallKind;
+  /** Like `type`; a step that calls a tool has the kind `tool`. */
   kind: CallKind;
   metadata: Readonly<JsonObject> = NO_METADATA;
   /** Why the call was cancelled. */
@@ -47,11 +54,22 @@ export class Call implements StepContext {
   limitedByTool = false;
   /** A handler that still runs after its call was answered. The next call waits for it for a limited time. */
   abandoned: PromiseLike<unknown> | undefined;
+  /** The number of the event; 0 for a call that is not one, or did not reach the environment. */
+  event = 0;
+  /** A copy of the request of the event, if events are recorded. */
+  data: JsonObject | undefined;
+  /** Set with the event. */
+  source: EffectSource | undefined;
+  /** The event has run and is being recorded: the time limit no longer applies. */
+  executed = false;
+  #effects: Effects | undefined;
+  /** The call that this is a part of. */
+  #whole: Call | undefined;
   #controller: AbortController | undefined;
 
   constructor(options: SessionCallOptions, kind: CallKind) {
     this.options = options;
-    this.kind = kind;
+    this.type = this.kind = kind;
     this.timeoutMs = options.timeoutMs;
     this.requestId = options.requestId;
     this.arrivedAt = options.arrivedAt ?? performance.now();
@@ -65,10 +83,32 @@ export class Call implements StepContext {
     return this.#controller.signal;
   }
 
+  get effects(): Effects {
+    return this.#whole?.effects ?? (this.#effects ??= new Effects(this.source as EffectSource, this.event));
+  }
+
+  get rng(): Rng {
+    return this.effects.rng;
+  }
+
+  get now(): Effects["now"] {
+    return this.effects.now;
+  }
+
+  get record(): Effects["record"] {
+    return this.effects.record;
+  }
+
+  /** What the environment got from outside. */
+  get recorded(): Recorded {
+    return this.#effects?.recorded ?? {};
+  }
+
   /** A part of this call, aborted together with it. The call can outlive the part. */
   child(): Call {
     const part = new Call(this.options, this.kind);
     part.metadata = this.metadata;
+    part.#whole = this;
     this.onAbort = (reason) => part.abort(reason);
     if (this.aborted !== undefined) part.abort(this.aborted);
     return part;
@@ -82,7 +122,7 @@ export class Call implements StepContext {
     if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return answer;
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        if (this.limitedByTool) return;
+        if (this.limitedByTool || this.executed) return;
         const message = `the environment did not answer within ${timeoutMs / 1000} s`;
         this.abort(new Error(message));
         resolve(late(message));
@@ -99,5 +139,37 @@ export class Call implements StepContext {
     this.aborted = reason;
     this.onAbort?.(reason);
     this.#controller?.abort(reason);
+  }
+}
+
+/** What reset receives besides its options. Getters of a class, so that copying the options does not read them. */
+export class ResetContext implements CallContext {
+  readonly timeoutMs: number | undefined;
+  readonly #call: Call;
+
+  constructor(call: Call) {
+    this.timeoutMs = call.timeoutMs;
+    this.#call = call;
+  }
+
+  /** The call of a reset request. */
+  static callOf(request: object): Call {
+    return (request as ResetContext).#call;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+
+  get rng(): Rng {
+    return this.#call.rng;
+  }
+
+  get now(): Effects["now"] {
+    return this.#call.now;
+  }
+
+  get record(): Effects["record"] {
+    return this.#call.record;
   }
 }

@@ -31,6 +31,8 @@ export interface PreparedCall {
   readonly type: "tool";
   readonly tool: Tool;
   readonly input: JsonObject;
+  /** The arguments before validation. */
+  readonly given: JsonObject;
 }
 
 /** Finds the tool and validates its arguments, which needs no session. Returns the failure if it cannot be called. */
@@ -38,7 +40,7 @@ export function prepareCall(tools: ToolSet | undefined, { name, given }: ToolReq
   const tool = tools?.find(name);
   if (tool === undefined) return failedCall("tool_not_found", `There is no tool "${clip(name, MAX_ECHO)}".`);
   const checked = tool.parse(given);
-  if (checked.ok) return { type: "tool", tool, input: checked.value };
+  if (checked.ok) return { type: "tool", tool, input: checked.value, given };
   return failedCall("invalid_args", describeArguments(name, checked.issues));
 }
 

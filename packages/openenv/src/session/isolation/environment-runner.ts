@@ -1,6 +1,7 @@
 import type { ToolCall } from "../../contract/tools/tools.js";
 import type { Environment, EnvironmentDefinition, ResetRequest } from "../../environment/environment.js";
 import { settled } from "../../util/async/settled.js";
+import { rng } from "../../util/rng.js";
 import { Call } from "../calls/call.js";
 import { createChecked } from "../make-environment.js";
 import { type Created, type FromIsolate, type IsolateToolCall, packError, type ToIsolate } from "./messages.js";
@@ -61,6 +62,7 @@ export class EnvironmentRunner {
     if (method === "state") return toCloneable((await environment.state?.()) ?? {});
     if (method === "render" || method === "actions") return toCloneable(await environment[method]?.(input as never));
     const call = new Call(context ?? (input as ResetRequest), method === "afterTool" ? "tool" : method);
+    call.source = { id: String(session), rng: rng(), replayed: undefined };
     this.#calls.set(id, call);
     if (method === "afterTool") return toCloneable(await environment.afterTool?.(input as ToolCall, call));
     if (method === "tool") {

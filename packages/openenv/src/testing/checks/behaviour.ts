@@ -1,7 +1,7 @@
 import type { EnvClient } from "../../client/env-client.js";
 import { RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { firstDifference } from "../first-difference.js";
+import { firstDifference } from "../../util/first-difference.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";
 import { type CheckedEpisode, playEpisode } from "./episode.js";
 

@@ -1,0 +1,137 @@
+import type { Contract } from "../../contract/contract.js";
+import type { Environment } from "../../environment/environment.js";
+import { bookkeepingOf } from "../../environment/managed-environment.js";
+import { stringifyJson } from "../../protocol/codec/json.js";
+import type { WireCode } from "../../protocol/messages.js";
+import { isThenable } from "../../util/async/thenable.js";
+import type { MaybePromise } from "../../util/types.js";
+import { toJsonSafe } from "../../validation/json-safe.js";
+import { describeError, toError } from "../failure.js";
+import type { Mode } from "../runtime.js";
+import type { Session } from "../session.js";
+import { SessionKilledError } from "../session-killed.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
+import type { SessionImage } from "./session-event.js";
+
+/** Limit of a snapshot: bytes, or characters of its JSON. */
+const MAX_SNAPSHOT_SIZE = 64 * 1024 * 1024;
+
+/** What is saved of an environment: the author's snapshot, and the state of rubrics and limits around it. */
+export type Saved = Extract<SessionImage["restore"], { snapshot: unknown }>;
+
+/**
+ * Takes the image of a session between two calls, after those that wait. Sync for an idle session whose environment is
+ * sync.
+ * @throws SessionRejectedError (NOT_RESTORABLE, SNAPSHOT_FAILED, SESSION_ERROR), or rejects with it; the session
+ * continues.
+ */
+export function capture(session: Session): MaybePromise<SessionImage> {
+  const answer = session.call({ type: "capture" }, { orchestrator: true });
+  const read = (message: Awaited<typeof answer>): SessionImage => {
+    if (message.type === "image") return message.data;
+    throw new SessionRejectedError(message.data);
+  };
+  return isThenable(answer) ? answer.then(read) : read(answer);
+}
+
+/** Like {@link capture}, at once: only for a recorder, while no other call can begin. */
+export function takeImage(session: Session): MaybePromise<SessionImage> {
+  const { environment, events, runtime } = session;
+  if (environment === undefined) throw refuse("NOT_RESTORABLE", "the session has no environment yet");
+  const { contract, snapshotVersion } = runtime.definition;
+  const { tier } = events;
+  if (tier.tier === "none") throw refuse("NOT_RESTORABLE", `the session cannot be restored: ${tier.reason}`);
+  const hash = contractHash(contract);
+  const finish = (restore: SessionImage["restore"], known: string): SessionImage => {
+    return { contract: known, snapshotVersion, event: events.last, ...session.progress, rng: events.rngState, restore };
+  };
+  const kept = tier.tier === "replay" ? events.kept : [];
+  if (typeof kept === "string") throw refuse("NOT_RESTORABLE", `the session cannot be restored: ${kept}`);
+  const saved = tier.tier === "replay" ? { events: kept } : saveEnvironment(environment, runtime.mode);
+  if (!isThenable(hash) && !isThenable(saved)) return finish(saved, hash);
+  return Promise.all([saved, hash]).then(([restore, known]) => finish(restore, known));
+}
+
+/** @throws SessionRejectedError (SNAPSHOT_FAILED), or rejects with it. */
+function saveEnvironment(environment: Environment, mode: Mode): MaybePromise<Saved> {
+  const fail = (error: unknown): never => {
+    if (error instanceof SessionRejectedError || error instanceof SessionKilledError) throw error;
+    throw refuse("SNAPSHOT_FAILED", `snapshot() failed: ${describeError(error, mode)}`, error);
+  };
+  try {
+    const saved = saveAll(environment);
+    return isThenable(saved) ? saved.then(copySaved).then(undefined, fail) : copySaved(saved);
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+/** Calls `snapshot()`, and adds what is kept around the author's environment. */
+export function saveAll(environment: Environment): MaybePromise<Saved> {
+  const bookkeeping = bookkeepingOf(environment);
+  const add = (snapshot: unknown): Saved =>
+    bookkeeping === undefined ? { snapshot } : { snapshot, more: bookkeeping.save() };
+  const snapshot = environment.snapshot?.();
+  return isThenable(snapshot) ? Promise.resolve(snapshot).then(add) : add(snapshot);
+}
+
+/** Hands a snapshot to an environment that was just created. */
+export async function restoreAll(environment: Environment, { snapshot, more }: Saved): Promise<void> {
+  await environment.restore?.(snapshot);
+  if (more !== undefined) bookkeepingOf(environment)?.load(more);
+}
+
+/** A copy, since the environment may go on to change what it returned. */
+function copySaved({ snapshot, more }: Saved): Saved {
+  const copy = snapshot instanceof Uint8Array ? new Uint8Array(snapshot) : copyJson(snapshot);
+  const size = copy instanceof Uint8Array ? copy.length : 0;
+  if (size > MAX_SNAPSHOT_SIZE) throw tooLarge(size);
+  return more === undefined ? { snapshot: copy } : { snapshot: copy, more };
+}
+
+function copyJson(value: unknown): unknown {
+  const { value: safe, nonFinite } = toJsonSafe(value, "snapshot");
+  if (nonFinite > 0)
+    throw refuse("SNAPSHOT_FAILED", "snapshot() returned NaN or an infinity, which JSON does not have");
+  const text = stringifyJson(safe);
+  if (text.length > MAX_SNAPSHOT_SIZE) throw tooLarge(text.length);
+  return JSON.parse(text);
+}
+
+function tooLarge(size: number): SessionRejectedError {
+  const message = `snapshot() returned ${size} bytes; the limit is ${MAX_SNAPSHOT_SIZE}: save only what restore() needs`;
+  return refuse("SNAPSHOT_FAILED", message);
+}
+
+/** @throws SessionRejectedError (SNAPSHOT_MISMATCH), or rejects with it, when the image is of another version. */
+export async function checkImage(image: SessionImage, { definition }: Session["runtime"]): Promise<void> {
+  const hash = await contractHash(definition.contract);
+  const { snapshotVersion } = definition;
+  const isReplay = "events" in image.restore;
+  if (image.contract !== hash) {
+    const message = `the session was saved with the contract ${image.contract}, but the server has ${hash}`;
+    throw refuse("SNAPSHOT_MISMATCH", message);
+  }
+  if (!isReplay && image.snapshotVersion !== snapshotVersion) {
+    const message = `the session was saved with snapshotVersion ${image.snapshotVersion}, but the server has ${snapshotVersion}`;
+    throw refuse("SNAPSHOT_MISMATCH", message);
+  }
+}
+
+const hashes = new WeakMap<Contract, string>();
+
+/** Sync from the second time on. */
+function contractHash(contract: Contract): MaybePromise<string> {
+  const known = hashes.get(contract);
+  if (known !== undefined) return known;
+  return contract.fingerprint().then(({ hash }) => {
+    hashes.set(contract, hash);
+    return hash;
+  });
+}
+
+export function refuse(code: WireCode, message: string, cause?: unknown): SessionRejectedError {
+  return new SessionRejectedError({ message, code }, cause === undefined ? undefined : { cause: toError(cause) });
+}
+
+export type ImageMessage = { type: "image"; data: SessionImage };

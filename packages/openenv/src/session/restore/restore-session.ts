@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JsonObject } from "../../protocol/messages.js";
+import { firstDifference } from "../../util/first-difference.js";
+import { snapshot } from "../../util/snapshot.js";
+import { CALL, markCall } from "../calls/call-marks.js";
+import { describeError } from "../failure.js";
+import type { Session } from "../session.js";
+import { checkImage, refuse, restoreAll } from "./image.js";
+import type { SessionEvent, SessionImage } from "./session-event.js";
+
+/** How long the replay of an episode may take, in milliseconds. */
+const REPLAY_LIMIT_MS = 60_000;
+
+/**
+ * Brings a session that has just been opened to the state of the image, which may be used for several sessions.
+ * @throws SessionRejectedError (SNAPSHOT_MISMATCH, NOT_RESTORABLE, RESTORE_FAILED); the session must then be ended.
+ */
+export async function restoreSession(session: Session, image: SessionImage): Promise<void> {
+  const { runtime, events } = session;
+  const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps } = image;
+  await checkImage(image, runtime);
+  events.rngState = rng;
+  if ("events" in restore) await replay(session, restore.events);
+  else await load(session, restore);
+  const place = rng.state === null ? undefined : firstDifference(rng.state, events.rngState.state, "rng");
+  if (place !== undefined) throw refuse("RESTORE_FAILED", `after the replay the random numbers differ in ${place}`);
+  events.last = event;
+  session.progress = { episodeId, episodes, stepCount, earlierSteps };
+}
+
+async function load(session: Session, saved: Extract<SessionImage["restore"], { snapshot: unknown }>): Promise<void> {
+  const { runtime, environment, tag } = session;
+  if (environment?.restore === undefined) throw refuse("NOT_RESTORABLE", "the environment has no restore()");
+  try {
+    const of = { server: runtime.number, session: tag };
+    await markCall(of, CALL.restore, () => restoreAll(environment, snapshot(saved)));
+  } catch (error) {
+    throw refuse("RESTORE_FAILED", `restore() failed: ${describeError(error, runtime.mode)}`, error);
+  }
+}
+
+/** Performs the events of the episode again, which must go as they went. */
+async function replay(session: Session, all: readonly SessionEvent[]): Promise<void> {
+  if (session.runtime.definition.seeded !== true) {
+    throw refuse("NOT_RESTORABLE", "only an environment that declares seeded: true can be replayed");
+  }
+  const ended = new AbortController();
+  const late = sleep(REPLAY_LIMIT_MS, undefined, { signal: ended.signal }).then(
+    () => Promise.reject(refuse("RESTORE_FAILED", `the replay took more than ${REPLAY_LIMIT_MS / 1000} s`)),
+    () => {},
+  );
+  session.events.keep();
+  try {
+    for (const event of all) await Promise.race([replayEvent(session, event), late]);
+  } finally {
+    ended.abort();
+  }
+}
+
+async function replayEvent(session: Session, event: SessionEvent): Promise<void> {
+  const { events } = session;
+  const { type, request } = snapshot(event);
+  events.expect(event);
+  if (type === "tool") {
+    await session.callTool({ name: request["name"] as string, given: request["arguments"] as JsonObject });
+  } else {
+    await session.call({ type, data: request }, { orchestrator: true });
+  }
+  const difference = events.expect(undefined);
+  if (difference === undefined) return;
+  throw refuse("RESTORE_FAILED", `the replay of event ${event.event} differs from what was recorded in ${difference}`);
+}

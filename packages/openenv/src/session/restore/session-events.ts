@@ -1,0 +1,191 @@
+import { stringifyJson } from "../../protocol/codec/json.js";
+import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
+import type { ToolOutcome } from "../../protocol/tools.js";
+import { isThenable } from "../../util/async/thenable.js";
+import { firstDifference } from "../../util/first-difference.js";
+import { type RngState, randomSeed, rng, type SeededRng } from "../../util/rng.js";
+import { snapshot } from "../../util/snapshot.js";
+import type { MaybePromise } from "../../util/types.js";
+import type { Call } from "../calls/call.js";
+import { rejectRequest, toError } from "../failure.js";
+import type { Session } from "../session.js";
+import type { EffectSource } from "./effects.js";
+import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
+
+/** Receives the events of a session, such as a journal. */
+export interface SessionRecorder {
+  /**
+   * Called after each event, before its answer leaves the session and before the next request; `takeImage(session)` is
+   * then the state after the event. The event may share objects with the environment: serialise it before returning a
+   * promise. If it throws or rejects, the answer is an error.
+   */
+  record(event: SessionEvent, session: Session): MaybePromise<void>;
+}
+
+/** Limits of the events that a session keeps of an episode. */
+const MAX_KEPT_EVENTS = 10_000;
+const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
+
+type Answer = ServerMessage | ToolOutcome;
+
+/** The numbered events of one session, and what its environment got from outside. */
+export class SessionEvents implements EffectSource {
+  /** The number of the last event; 0 before the first. */
+  last = 0;
+  recorder: SessionRecorder | undefined;
+  readonly #session: Session;
+  #seed: number | undefined;
+  #isSeedRecorded = false;
+  #rng: SeededRng | undefined;
+  /** The events of the episode as JSON; undefined while none are kept. */
+  #kept: string[] | undefined;
+  #keptCharacters = 0;
+  /** The event that is replayed. */
+  #expected: SessionEvent | undefined;
+  #difference: string | undefined;
+  /** Why the episode cannot be replayed, although its events are kept. */
+  #gap: string | undefined;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  get id(): string {
+    return this.#session.id;
+  }
+
+  /** What the event that is replayed got from outside. */
+  get replayed(): Recorded | undefined {
+    return this.#expected?.recorded;
+  }
+
+  /** The seed of the random numbers: the one of the reset, or a random one. */
+  get seed(): number {
+    return (this.#seed ??= randomSeed());
+  }
+
+  get rng(): SeededRng {
+    return (this.#rng ??= rng(this.seed));
+  }
+
+  /** The place in the random numbers; `state` is null until they are used. */
+  get rngState(): SessionImage["rng"] {
+    return { seed: this.seed, state: this.#rng?.state ?? null };
+  }
+
+  set rngState({ seed, state }: { seed: number; state: RngState | null }) {
+    this.#seed = seed;
+    this.#rng = state === null ? undefined : rng(state);
+  }
+
+  /** Begins the random numbers of an episode. */
+  reseed(seed: number | undefined): void {
+    this.#seed = this.replayed?.seed ?? seed;
+    this.#isSeedRecorded = false;
+    this.#rng = undefined;
+  }
+
+  /** Numbers an event that the call is about to begin, with this request. */
+  begin(call: Call, request: JsonObject): void {
+    call.event = ++this.last;
+    call.source = this;
+    // The environment may change what it receives.
+    call.data = this.isRecording ? snapshot(request) : undefined;
+  }
+
+  /**
+   * Expects the next event to go like this one. Returns the first difference of the event before from what was expected.
+   */
+  expect(event: SessionEvent | undefined): string | undefined {
+    const difference = this.#expected === undefined ? undefined : this.#difference;
+    this.#expected = event;
+    this.#difference = "event: it was refused";
+    if (event !== undefined) this.last = event.event - 1;
+    return difference;
+  }
+
+  /** Keeps the events of each episode from its beginning, so that it can be replayed. */
+  keep(): void {
+    if (this.#kept !== undefined) return;
+    this.#kept = [];
+    if (this.last > 0) this.#gap = "its events are kept only from the next reset on";
+  }
+
+  /** The events of the episode, or why there are not all of them. */
+  get kept(): SessionEvent[] | string {
+    if (this.#kept === undefined) return "its events are not kept";
+    return this.#gap ?? this.#kept.map((text) => JSON.parse(text) as SessionEvent);
+  }
+
+  /** How the session can be restored. */
+  get tier(): RestoreTier {
+    const { environment, runtime } = this.#session;
+    if (environment?.snapshot !== undefined) return { tier: "snapshot" };
+    if (runtime.definition.seeded !== true) {
+      const reason = "the environment declares neither snapshot() and restore() nor seeded: true";
+      return { tier: "none", reason };
+    }
+    return this.#gap === undefined ? { tier: "replay" } : { tier: "none", reason: this.#gap };
+  }
+
+  /** True when {@link finish} must be called after an event. */
+  get isRecording(): boolean {
+    return this.recorder !== undefined || this.#kept !== undefined;
+  }
+
+  /** Records an event that has run; returns its answer when it may leave the session. Never throws or rejects. */
+  finish(call: Call, answer: Answer): Answer | Promise<Answer> {
+    call.executed = true;
+    const { event: number, data: request = {}, recorded } = call;
+    const type = call.type as SessionEvent["type"];
+    const event: SessionEvent = { event: number, type, request, answer: bare(answer), recorded };
+    if (!this.#isSeedRecorded) event.recorded.seed = this.seed;
+    this.#isSeedRecorded = true;
+    const refuse = (error: unknown): Answer => {
+      const { message } = toError(error);
+      this.#session.runtime.log.error({ err: error, session: this.id }, "an event could not be recorded");
+      return rejectRequest(type, "SESSION_ERROR", `the answer could not be recorded: ${message}`);
+    };
+    try {
+      if (this.#expected !== undefined) {
+        this.#difference = firstDifference(this.#expected, JSON.parse(stringifyJson(event)));
+      }
+      if (this.#kept !== undefined) this.#keepEvent(event, call);
+      const recorded = this.recorder?.record(event, this.#session);
+      return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  #keepEvent(event: SessionEvent, { aborted, abandoned }: Call): void {
+    const isBeginning = event.type === "reset" && "type" in event.answer && event.answer.type === "observation";
+    if (isBeginning) this.#forget(undefined);
+    if (aborted !== undefined || abandoned !== undefined) {
+      this.#forget(`event ${event.event} was cancelled while it ran, which cannot be repeated`);
+    }
+    if (this.#gap !== undefined) return;
+    const text = stringifyJson(event);
+    this.#kept?.push(text);
+    this.#keptCharacters += text.length;
+    if ((this.#kept?.length ?? 0) > MAX_KEPT_EVENTS || this.#keptCharacters > MAX_KEPT_CHARACTERS) {
+      this.#forget(`the episode has more than ${MAX_KEPT_EVENTS} events or ${MAX_KEPT_CHARACTERS} characters`);
+    }
+  }
+
+  #forget(gap: string | undefined): void {
+    this.#kept = [];
+    this.#keptCharacters = 0;
+    this.#gap = gap;
+  }
+}
+
+/** The answer without the view and without `metadata.openenv`, which depend on the client. */
+export function bare(answer: Answer): Answer {
+  if (!("type" in answer) || answer.type !== "observation") return answer;
+  const { observation, metadata, ...data } = answer.data;
+  const { openenv: _ours, ...rest } = (metadata ?? {}) as JsonObject;
+  const isEmpty = Object.keys(rest).length === 0;
+  const shown = { ...data, observation: { ...observation, metadata: rest } };
+  return { type: "observation", data: isEmpty ? shown : { ...shown, metadata: rest } };
+}
