@@ -73,12 +73,12 @@ export {
 export { type CheckedEpisode, playEpisode } from "./testing/checks/episode.js";
 export { fetchJson, type JsonResponse } from "./testing/checks/fetch-json.js";
 export { listTools } from "./testing/checks/tools.js";
-export { findDifference } from "./testing/first-difference.js";
 export { type CheckDefinition, CheckSkip, demand, NotApplicable, runChecks, show } from "./testing/report.js";
 export { sampleActions } from "./testing/sample-actions.js";
 export { settled } from "./util/async/settled.js";
 export { MAX_TIMER_MS } from "./util/async/timer.js";
 export { descriptorLimit } from "./util/descriptor-limit.js";
+export { findDifference } from "./util/first-difference.js";
 export { findFreePort, isTaken } from "./util/free-port.js";
 export { isObject } from "./util/is-object.js";
 export { packageVersion } from "./util/package-version.js";

@@ -2,7 +2,7 @@ import type { ErrorCode, ToolErrorType } from "../errors.js";
 import type { ServerMessage, WireCode } from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
-import type { CallKind } from "./calls/call.js";
+import type { CallKind } from "./calls/call-marks.js";
 import { errorMessage } from "./messages/message-codec.js";
 import type { Mode } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";

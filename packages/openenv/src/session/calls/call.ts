@@ -4,6 +4,7 @@ import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
 import { type EffectSource, Effects } from "../restore/effects.js";
 import type { Recorded } from "../restore/session-event.js";
+import type { CallKind } from "./call-marks.js";
 
 /** How long a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;
@@ -26,8 +27,6 @@ export interface SessionCallOptions {
   /** Registers a function that cancels the call when the client disconnects; used only for asynchronous calls. */
   onDisconnect?: ((cancel: () => void) => void) | undefined;
 }
-
-export type CallKind = "reset" | "step" | "state" | "tool" | "capture";
 
 /**
  * One call of an environment's method. The signal and what the environment gets from outside are created on first read,

@@ -10,8 +10,6 @@ import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
-import { restoreSession } from "../restore/restore-session.js";
-import type { SessionImage } from "../restore/session-event.js";
 import { RESUME_DEFAULTS, type ResumeLimits, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
@@ -204,22 +202,6 @@ export class Sessions {
   /** Like {@link open}, for a session that requests name by its id. */
   async openNamed(opener?: SessionOpener): Promise<Session> {
     return this.#name(await this.open(undefined, opener));
-  }
-
-  /**
-   * Like {@link open}, for a session that continues from an image: with the same episode, numbers of steps and events,
-   * and random numbers.
-   * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR, SNAPSHOT_MISMATCH, NOT_RESTORABLE, RESTORE_FAILED).
-   */
-  async openFrom(image: SessionImage, opener?: SessionOpener): Promise<Session> {
-    const session = await this.open(undefined, opener);
-    try {
-      await restoreSession(session, image);
-      return session;
-    } catch (error) {
-      this.end(session, "it could not be restored");
-      throw error;
-    }
   }
 
   /** Like {@link openNamed}; null at capacity. */

@@ -7,35 +7,28 @@ import { isThenable } from "../../util/async/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { toJsonSafe } from "../../validation/json-safe.js";
 import { describeError, toError } from "../failure.js";
-import type { Mode } from "../runtime.js";
-import type { Session } from "../session.js";
+import type { Mode, Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { SessionImage } from "./session-event.js";
+import type { Progress, SessionImage } from "./session-event.js";
+import type { RecordedSession, SessionEvents } from "./session-events.js";
 
 /** Limit of a snapshot: bytes, or characters of its JSON. */
 const MAX_SNAPSHOT_SIZE = 64 * 1024 * 1024;
+
+interface ImagedSession extends RecordedSession {
+  readonly events: SessionEvents;
+  readonly progress: Progress;
+}
 
 /** What is saved of an environment: the author's snapshot, and the state of rubrics and limits around it. */
 export type Saved = Extract<SessionImage["restore"], { snapshot: unknown }>;
 
 /**
- * Takes the image of a session between two calls, after those that wait. Sync for an idle session whose environment is
- * sync.
- * @throws SessionRejectedError (NOT_RESTORABLE, SNAPSHOT_FAILED, SESSION_ERROR), or rejects with it; the session
- * continues.
+ * The image of a session while no call can begin: for a recorder. Others use `capture`.
+ * @throws SessionRejectedError (NOT_RESTORABLE, SNAPSHOT_FAILED), or rejects with it; the session continues.
  */
-export function capture(session: Session): MaybePromise<SessionImage> {
-  const answer = session.call({ type: "capture" }, { orchestrator: true });
-  const read = (message: Awaited<typeof answer>): SessionImage => {
-    if (message.type === "image") return message.data;
-    throw new SessionRejectedError(message.data);
-  };
-  return isThenable(answer) ? answer.then(read) : read(answer);
-}
-
-/** Like {@link capture}, at once: only for a recorder, while no other call can begin. */
-export function takeImage(session: Session): MaybePromise<SessionImage> {
+export function takeImage(session: ImagedSession): MaybePromise<SessionImage> {
   const { environment, events, runtime } = session;
   if (environment === undefined) throw refuse("NOT_RESTORABLE", "the session has no environment yet");
   const { contract, snapshotVersion } = runtime.definition;
@@ -104,7 +97,7 @@ function tooLarge(size: number): SessionRejectedError {
 }
 
 /** @throws SessionRejectedError (SNAPSHOT_MISMATCH), or rejects with it, when the image is of another version. */
-export async function checkImage(image: SessionImage, { definition }: Session["runtime"]): Promise<void> {
+export async function checkImage(image: SessionImage, { definition }: Runtime): Promise<void> {
   const hash = await contractHash(definition.contract);
   const { snapshotVersion } = definition;
   const isReplay = "events" in image.restore;

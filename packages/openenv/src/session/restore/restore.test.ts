@@ -17,7 +17,8 @@ import { Sessions } from "../registry/sessions.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { capture, takeImage } from "./image.js";
+import { takeImage } from "./image.js";
+import { capture, openFrom } from "./open-from.js";
 import type { SessionEvent, SessionImage } from "./session-event.js";
 
 const contract = defineContract({
@@ -105,7 +106,7 @@ describe.each([
     await play(session, "reset", "roll", "reset", "roll", "tool", "roll");
     const image = structuredClone(await capture(session));
     expect(image).toMatchObject({ event: 6, stepCount: 2, episodes: 2, earlierSteps: 1 });
-    const [one, other] = [await sessions.openFrom(image), await sessions.openFrom(image)];
+    const [one, other] = [await openFrom(sessions, image), await openFrom(sessions, image)];
     const [expected] = await play(session, "roll");
     expect(rollsOf(expected)).toHaveLength(4);
     for (const restored of [one, other]) {
@@ -120,16 +121,16 @@ describe.each([
     const { sessions, session } = open(environment);
     session.events.keep();
     await play(session, "reset", "roll");
-    const second = await sessions.openFrom(await capture(session));
+    const second = await openFrom(sessions, await capture(session));
     await play(second, "roll");
-    const third = await sessions.openFrom(await capture(second));
+    const third = await openFrom(sessions, await capture(second));
     expect(await play(session, "roll", "roll")).toContainEqual((await play(third, "roll"))[0]);
   });
 
   test("before its first reset continues with a random seed that was kept", async () => {
     const { sessions, session } = open(environment);
     session.events.keep();
-    const restored = await sessions.openFrom(await capture(session));
+    const restored = await openFrom(sessions, await capture(session));
     const [a, b] = [await play(session, "tool"), await play(restored, "tool")];
     await play(session, "reset");
     await play(restored, "reset");
@@ -148,7 +149,7 @@ describe("a replay", () => {
     await play(session, "ask");
     const image = await capture(session);
     expect(outside.keys).toEqual([3, 4, 5].map((event) => `${session.id}/${event}/oracle`));
-    const restored = await sessions.openFrom(image);
+    const restored = await openFrom(sessions, image);
     expect(outside.calls).toBe(3);
     const again = (await capture(restored)).restore as { events: SessionEvent[] };
     expect(again.events).toEqual((image.restore as { events: SessionEvent[] }).events);
@@ -167,7 +168,7 @@ describe("a replay", () => {
     await play(session, "reset", "roll");
     const image = await capture(session);
     offset = 1;
-    expect(await refusal(() => sessions.openFrom(image))).toEqual({
+    expect(await refusal(() => openFrom(sessions, image))).toEqual({
       code: "RESTORE_FAILED",
       message: "the replay of event 2 differs from what was recorded in answer.data.observation.rolls.0: 7 and 8",
     });
@@ -192,14 +193,14 @@ describe("a replay", () => {
     await play(session, "reset", "roll");
     const image = await capture(session);
     draws = 2;
-    expect((await refusal(() => sessions.openFrom(image))).message).toMatch(/the random numbers differ/);
+    expect((await refusal(() => openFrom(sessions, image))).message).toMatch(/the random numbers are in another place/);
   });
 
   test("repeats failed steps, and is not possible after a step that timed out, until the next reset", async () => {
     const { sessions, session } = open(byReplay);
     session.events.keep();
     await play(session, "reset", "throw", "roll");
-    const restored = await sessions.openFrom(await capture(session));
+    const restored = await openFrom(sessions, await capture(session));
     expect(await play(session, "roll")).toEqual(await play(restored, "roll"));
     const late = await session.call({ type: "step", data: { ms: 60 } }, { timeoutMs: 5 });
     expect(late).toMatchObject({ type: "error", data: { code: "TIMEOUT" } });
@@ -228,12 +229,12 @@ describe("an image", () => {
     await play(session, "reset");
     const image = await capture(session);
     const newer = defineEnvironment(contract, () => makeDice({ saves: true }), { snapshotVersion: 2 });
-    expect(await refusal(() => open(newer).sessions.openFrom(image))).toEqual({
+    expect(await refusal(() => openFrom(open(newer).sessions, image))).toEqual({
       code: "SNAPSHOT_MISMATCH",
       message: "the session was saved with snapshotVersion 1, but the server has 2",
     });
     const changed = { ...image, contract: "0".repeat(64) } satisfies SessionImage;
-    const { code, message } = await refusal(() => open(bySnapshot).sessions.openFrom(changed));
+    const { code, message } = await refusal(() => openFrom(open(bySnapshot).sessions, changed));
     expect(code).toBe("SNAPSHOT_MISMATCH");
     expect(message).toContain(`${changed.contract}, but the server has ${image.contract}`);
   });
@@ -283,7 +284,7 @@ describe("an image", () => {
   test("is refused when restore fails", async () => {
     const fails = () => ({ ...makeDice(), snapshot: () => ({}), restore: () => Promise.reject(new Error("bad save")) });
     const { sessions, session } = open(defineEnvironment(contract, fails));
-    expect(await refusal(async () => sessions.openFrom(await capture(session)))).toEqual({
+    expect(await refusal(async () => openFrom(sessions, await capture(session)))).toEqual({
       code: "RESTORE_FAILED",
       message: "restore() failed: bad save",
     });
@@ -316,7 +317,7 @@ describe("an image", () => {
     );
     const { sessions, session } = open(scored);
     await play(session, "reset", "roll", "roll");
-    const restored = await sessions.openFrom(await capture(session));
+    const restored = await openFrom(sessions, await capture(session));
     const [answer] = await play(restored, "roll");
     expect(answer).toMatchObject({ data: { reward: 3, done: true, observation: { metadata: { truncated: true } } } });
     expect(await play(session, "roll")).toEqual([answer]);
@@ -330,11 +331,11 @@ describe("a recorder", () => {
     const images: SessionImage[] = [];
     let answered: ServerMessage[] = [];
     session.events.recorder = {
-      record: async (event, of) => {
+      record: async (event) => {
         await sleep(5);
         expect(answered).toHaveLength(seen.length);
         seen.push(event);
-        images.push(await takeImage(of));
+        images.push(await takeImage(session));
       },
     };
     const requests = [

@@ -1,3 +1,4 @@
+import type { Environment } from "../../environment/environment.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
@@ -8,7 +9,7 @@ import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
 import type { Call } from "../calls/call.js";
 import { rejectRequest, toError } from "../failure.js";
-import type { Session } from "../session.js";
+import type { Runtime } from "../runtime.js";
 import type { EffectSource } from "./effects.js";
 import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
 
@@ -19,7 +20,14 @@ export interface SessionRecorder {
    * then the state after the event. The event may share objects with the environment: serialise it before returning a
    * promise. If it throws or rejects, the answer is an error.
    */
-  record(event: SessionEvent, session: Session): MaybePromise<void>;
+  record(event: SessionEvent): MaybePromise<void>;
+}
+
+/** The session of the events. */
+export interface RecordedSession {
+  readonly id: string;
+  readonly runtime: Runtime;
+  readonly environment: Environment | undefined;
 }
 
 /** Limits of the events that a session keeps of an episode. */
@@ -33,7 +41,7 @@ export class SessionEvents implements EffectSource {
   /** The number of the last event; 0 before the first. */
   last = 0;
   recorder: SessionRecorder | undefined;
-  readonly #session: Session;
+  readonly #session: RecordedSession;
   #seed: number | undefined;
   #isSeedRecorded = false;
   #rng: SeededRng | undefined;
@@ -46,7 +54,7 @@ export class SessionEvents implements EffectSource {
   /** Why the episode cannot be replayed, although its events are kept. */
   #gap: string | undefined;
 
-  constructor(session: Session) {
+  constructor(session: RecordedSession) {
     this.#session = session;
   }
 
@@ -151,7 +159,7 @@ export class SessionEvents implements EffectSource {
         this.#difference = firstDifference(this.#expected, JSON.parse(stringifyJson(event)));
       }
       if (this.#kept !== undefined) this.#keepEvent(event, call);
-      const recorded = this.recorder?.record(event, this.#session);
+      const recorded = this.recorder?.record(event);
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {
       return refuse(error);

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../protocol/messages.js";
+import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
+import type { MaybePromise } from "../../util/types.js";
 import { CALL, markCall } from "../calls/call-marks.js";
 import { describeError } from "../failure.js";
+import type { SessionOpener } from "../held-session.js";
+import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
 import { checkImage, refuse, restoreAll } from "./image.js";
 import type { SessionEvent, SessionImage } from "./session-event.js";
 
@@ -12,18 +17,46 @@ import type { SessionEvent, SessionImage } from "./session-event.js";
 const REPLAY_LIMIT_MS = 60_000;
 
 /**
- * Brings a session that has just been opened to the state of the image, which may be used for several sessions.
- * @throws SessionRejectedError (SNAPSHOT_MISMATCH, NOT_RESTORABLE, RESTORE_FAILED); the session must then be ended.
+ * Opens a session that continues from an image: with the same episode, numbers of steps and events, and random numbers.
+ * An image may be used several times.
+ * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR, SNAPSHOT_MISMATCH, NOT_RESTORABLE, RESTORE_FAILED).
  */
-export async function restoreSession(session: Session, image: SessionImage): Promise<void> {
+export async function openFrom(sessions: Sessions, image: SessionImage, opener?: SessionOpener): Promise<Session> {
+  const session = await sessions.open(undefined, opener);
+  try {
+    await restoreSession(session, image);
+    return session;
+  } catch (error) {
+    sessions.end(session, "it could not be restored");
+    throw error;
+  }
+}
+
+/**
+ * Takes the image of a session between two calls, after those that wait. Sync for an idle session whose environment is
+ * sync.
+ * @throws SessionRejectedError (NOT_RESTORABLE, SNAPSHOT_FAILED, SESSION_ERROR), or rejects with it; the session
+ * continues.
+ */
+export function capture(session: Session): MaybePromise<SessionImage> {
+  const answer = session.call({ type: "capture" }, { orchestrator: true });
+  const read = (message: Awaited<typeof answer>): SessionImage => {
+    if (message.type === "image") return message.data;
+    throw new SessionRejectedError(message.data);
+  };
+  return isThenable(answer) ? answer.then(read) : read(answer);
+}
+
+async function restoreSession(session: Session, image: SessionImage): Promise<void> {
   const { runtime, events } = session;
   const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps } = image;
   await checkImage(image, runtime);
   events.rngState = rng;
   if ("events" in restore) await replay(session, restore.events);
   else await load(session, restore);
-  const place = rng.state === null ? undefined : firstDifference(rng.state, events.rngState.state, "rng");
-  if (place !== undefined) throw refuse("RESTORE_FAILED", `after the replay the random numbers differ in ${place}`);
+  const place = rng.state === null ? undefined : firstDifference(rng.state, events.rngState.state);
+  if (place !== undefined)
+    throw refuse("RESTORE_FAILED", `after the replay the random numbers are in another place: ${place}`);
   events.last = event;
   session.progress = { episodeId, episodes, stepCount, earlierSteps };
 }
