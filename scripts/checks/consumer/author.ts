@@ -62,5 +62,5 @@ export const saved = sequence.stateDict();
 export const score = sequence.score;
 export const trajectory = new Last().trajectory;
 export const tasks = createTasks({ train: parseJsonl("") });
-export const random = rng(1);
+export const random = rng(1).next;
 export const errors = ERRORS;
