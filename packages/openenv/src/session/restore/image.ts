@@ -60,7 +60,7 @@ function saveEnvironment(environment: Environment, mode: Mode): MaybePromise<Sav
 }
 
 /** Calls `snapshot()`, and adds what is kept around the author's environment. */
-export function saveAll(environment: Environment): MaybePromise<Saved> {
+function saveAll(environment: Environment): MaybePromise<Saved> {
   const bookkeeping = bookkeepingOf(environment);
   const add = (snapshot: unknown): Saved =>
     bookkeeping === undefined ? { snapshot } : { snapshot, more: bookkeeping.save() };

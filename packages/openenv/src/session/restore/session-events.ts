@@ -189,7 +189,7 @@ export class SessionEvents implements EffectSource {
 }
 
 /** The answer without the view and without `metadata.openenv`, which depend on the client. */
-export function bare(answer: Answer): Answer {
+function bare(answer: Answer): Answer {
   if (!("type" in answer) || answer.type !== "observation") return answer;
   const { observation, metadata, ...data } = answer.data;
   const { openenv: _ours, ...rest } = (metadata ?? {}) as JsonObject;
