@@ -64,11 +64,11 @@ async function prepare(
 /** The connect timeout limits the factory. An environment that is created too late is closed. */
 async function openTransport(
   environment: EnvironmentDefinition,
-  { timing, connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS }: ConnectOptions,
+  { timing, digest, connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS }: ConnectOptions,
   signal: AbortSignal | undefined,
 ): Promise<Transport> {
   if (signal?.aborted) throw aborted(signal);
-  const opening = createInProcessTransport(environment, { timing });
+  const opening = createInProcessTransport(environment, { timing, digest });
   try {
     return await withLimits(opening, { timeoutMs, signal }, () => {
       opening.then(

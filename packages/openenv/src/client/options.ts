@@ -46,6 +46,8 @@ export interface ConnectOptions {
   connectTimeoutMs?: number | undefined;
   /** Request timings of each call from the server, in `result.metadata.openenv`. Default false. */
   timing?: boolean | undefined;
+  /** Identify the state after each reset and step, in `result.digest`. Default false; needs a server of openenv-ts. */
+  digest?: boolean | undefined;
   /**
    * Use MessagePack instead of JSON if the server supports it: smaller and faster for numbers, long strings and bytes.
    * Default false.

@@ -51,6 +51,7 @@ export async function prepare(
   const requested: Extension[] = ["warnings"];
   if (options.timing) requested.push("timing");
   if (binary) requested.push("binary");
+  if (options.digest) requested.push("digest");
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const http = createHttpClient(address, { headers, timeoutMs });
   const openOne = (

@@ -14,6 +14,11 @@ export interface StepResult<O = JsonObject> {
   readonly metadata: JsonObject;
   /** Problems with the call that the server accepted. */
   readonly warnings: readonly string[];
+  /**
+   * Equal for equal states of the environment, also of other sessions and servers, with the option `digest`:
+   * `state_key:`, `snapshot:` or `observation:`, what it was taken from, and a SHA-256 (hex).
+   */
+  readonly digest?: string;
   /** True when the connection was lost during the call and the session was resumed. */
   readonly recovered?: boolean;
 }
@@ -34,6 +39,7 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly metadata: JsonObject;
   readonly warnings: readonly string[];
   readonly recovered?: never;
+  readonly digest?: never;
 }
 
 /** The result of one session of a vector environment; `outcome`, `observation` and `reward` are those of the call. */
@@ -67,6 +73,8 @@ export function parseResult(data: JsonObject, extensions: readonly string[]): St
   }
   const { metadata: inner, ...fields } = observation;
   const metadata = isObject(outer) ? outer : isObject(inner) ? inner : {};
+  const digest =
+    extensions.includes("digest") && isObject(metadata["openenv"]) ? metadata["openenv"]["digest"] : undefined;
   return {
     outcome: done ? (metadata["truncated"] === true ? "truncated" : "terminated") : "ok",
     observation: fields,
@@ -74,6 +82,7 @@ export function parseResult(data: JsonObject, extensions: readonly string[]): St
     done,
     metadata,
     warnings: extensions.includes("warnings") ? parseWarnings(metadata["openenv"]) : [],
+    ...(typeof digest === "string" && { digest }),
   };
 }
 

@@ -61,7 +61,7 @@ describe("in a browser, which has no Buffer, bytes", () => {
   test("survive a round trip", async () => {
     vi.resetModules();
     vi.stubGlobal("Buffer", undefined);
-    const { decodeBase64, encodeBase64 } = await import("./base64.js");
+    const { decodeBase64, encodeBase64 } = await import("../util/text/base64.js");
     const data = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
     expect(decodeBase64(encodeBase64(data))).toEqual(data);
     expect(decodeBase64("AB==")).toBeUndefined();

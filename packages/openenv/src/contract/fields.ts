@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { decodeBase64, encodeBase64, isBase64 } from "./base64.js";
+import { decodeBase64, encodeBase64, isBase64 } from "../util/text/base64.js";
 
 /** Binary data that JSON.stringify writes as base64. */
 export class Bytes extends Uint8Array {

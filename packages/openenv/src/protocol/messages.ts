@@ -103,8 +103,8 @@ export const EXTENSIONS_KEY = "openenv";
 /**
  * `warnings`: ignored reset options are reported. `timing`: server timings in `metadata.openenv`.
  * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one. `resume`: the session
- * outlives the socket.
+ * outlives the socket. `digest`: `metadata.openenv.digest` identifies the state.
  */
-export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume"] as const;
+export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume", "digest"] as const;
 /** Adds `view`, which pages request with a separate query key. */
 export type Extension = (typeof EXTENSIONS)[number] | "view";

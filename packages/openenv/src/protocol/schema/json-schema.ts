@@ -1,3 +1,4 @@
+import { canonicalJson } from "../../util/canonical-json.js";
 import { isObject } from "../../util/is-object.js";
 import { sha256 } from "../../util/text/sha256.js";
 import type { SchemaBody } from "../http.js";
@@ -31,15 +32,9 @@ export function canonicalSchema(schema: unknown): string {
   return sortedObject(schema, (key, value) => {
     if (COSMETIC.has(key)) return undefined;
     if (NAMED.has(key) && isObject(value)) return sortedObject(value, (_name, member) => canonicalSchema(member));
-    if (SETS.has(key) && Array.isArray(value)) return `[${value.map(canonicalData).sort().join(",")}]`;
-    return DATA.has(key) || SETS.has(key) ? canonicalData(value) : canonicalSchema(value);
+    if (SETS.has(key) && Array.isArray(value)) return `[${value.map(canonicalJson).sort().join(",")}]`;
+    return DATA.has(key) || SETS.has(key) ? canonicalJson(value) : canonicalSchema(value);
   });
-}
-
-function canonicalData(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalData).join(",")}]`;
-  if (isObject(value)) return sortedObject(value, (_key, member) => canonicalData(member));
-  return JSON.stringify(value) ?? "null";
 }
 
 function sortedObject(object: object, render: (key: string, value: unknown) => string | undefined): string {

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { encodeBase64 } from "../../contract/base64.js";
 import type { Contract, ObjectSchema } from "../../contract/contract.js";
 import { BATCH_METHODS } from "../../protocol/batch.js";
 import { isObject } from "../../util/is-object.js";
+import { encodeBase64 } from "../../util/text/base64.js";
 
 /**
  * Converts the byte arrays of a binary frame: those in a bytes field of the action or the reset stay bytes, all others

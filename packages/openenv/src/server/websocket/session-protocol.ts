@@ -170,7 +170,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
 
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
   const has = (name: Extension): boolean => extensions.includes(name);
-  return { timing: has("timing"), warnings: has("warnings"), view: has("view") };
+  return { timing: has("timing"), warnings: has("warnings"), view: has("view"), digest: has("digest") };
 }
 
 function noSession(): Reply {

@@ -20,6 +20,8 @@ export interface SessionCallOptions {
   orchestrator?: boolean;
   /** Adds server timings as `metadata.openenv`. */
   timing?: boolean;
+  /** Adds a digest of the state as `metadata.openenv.digest`. */
+  digest?: boolean;
   /** Reports ignored reset options and non-finite values in `metadata.openenv.warnings`. */
   warnings?: boolean;
   /** Adds the results of the author's `render` and `actions` for the observation. */

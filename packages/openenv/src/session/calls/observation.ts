@@ -1,8 +1,11 @@
 import type { Environment, Transition } from "../../environment/environment.js";
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
+import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
+import { toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import type { Call } from "./call.js";
+import { digestState } from "./digest.js";
 
 /** Maximum number of reported reset options, and maximum length of each name. */
 const MAX_DROPPED = 20;
@@ -45,7 +48,7 @@ export function observe(
   const { observation, reward, done, nonFinite } = checked;
   if (nonFinite > 0) reportNonFinite(session, call.kind === "reset" ? "reset" : "step", nonFinite);
   let { metadata } = checked;
-  const { timing, warnings, view } = call.options;
+  const { timing, warnings, view, digest } = call.options;
   const hasWarnings = warnings === true && (nonFinite > 0 || call.warnings !== undefined);
   if (transition.truncated === true || timing === true || hasWarnings) {
     metadata = annotate(metadata, call, { transition, nonFinite, session });
@@ -56,7 +59,8 @@ export function observe(
     data.metadata = metadata;
     break;
   }
-  const message: ObservationMessage = { type: "observation", data };
+  let message: ObservationMessage | Promise<ObservationMessage> = { type: "observation", data };
+  if (digest === true) message = addDigest(message, call, { environment, session });
   if (view !== true) return message;
   return addView(message, isDeclared ? transition.observation : undefined, { environment, session });
 }
@@ -81,11 +85,37 @@ export function reportDropped({ runtime, id }: CallSession, names: readonly stri
   return more === 0 ? warnings : [...warnings, `${more} more reset options are not declared and were dropped`];
 }
 
-async function addView(
+/** Adds the digest of the state, or a warning that says why there is none. */
+async function addDigest(
   message: ObservationMessage,
+  { options }: Call,
+  { environment, session: { runtime, id } }: CallPlace,
+): Promise<ObservationMessage> {
+  const { observation } = message.data;
+  const { metadata, ...fields } = observation;
+  const before = metadata as JsonObject;
+  const ours = isObject(before["openenv"]) ? before["openenv"] : {};
+  const add = (more: JsonObject): ObservationMessage => {
+    message.data.metadata = observation["metadata"] = { ...before, openenv: { ...ours, ...more } };
+    return message;
+  };
+  try {
+    return add({ digest: await digestState(environment, fields) });
+  } catch (error) {
+    const { message: reason } = toError(error);
+    runtime.log.warn({ err: error, session: id }, "no digest of the state could be made");
+    if (options.warnings !== true) return message;
+    const warnings = (ours["warnings"] ?? []) as string[];
+    return add({ warnings: [...warnings, `there is no digest of the state: ${reason}`] });
+  }
+}
+
+async function addView(
+  answered: ObservationMessage | Promise<ObservationMessage>,
   observation: JsonObject | undefined,
   place: CallPlace,
 ): Promise<ServerMessage> {
+  const message = await answered;
   if (observation === undefined) return Object.assign(message, { view: { parts: [], actions: [] } });
   // Loaded lazily: only pages request views, and most servers have no page.
   const { makeView } = await import("../view.js");

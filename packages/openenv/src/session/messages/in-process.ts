@@ -12,6 +12,7 @@ import { answerMcp } from "./rpc.js";
 
 export interface InProcessOptions {
   timing?: boolean | undefined;
+  digest?: boolean | undefined;
 }
 
 /**
@@ -27,10 +28,12 @@ export async function createInProcessTransport(
   const session = new Session(runtime);
   session.adopt(await make(runtime));
   const timing = options.timing === true;
+  const digest = options.digest === true;
+  const extensions = ["warnings", ...(timing ? ["timing"] : []), ...(digest ? ["digest"] : [])];
   const answer = (frame: Exclude<ReturnType<typeof parseMessage>, { type: "close" }>) => {
     if (frame.type === "error") return frame;
     if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined });
-    return session.call(frame, { timing, warnings: true });
+    return session.call(frame, { timing, digest, warnings: true });
   };
   return {
     get open() {
@@ -43,7 +46,7 @@ export async function createInProcessTransport(
         throw new ConnectionError("PROTOCOL_ERROR", "use close() to end a session in process");
       const reply = await answer(frame);
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
-      return { ...received, openenv: { extensions: timing ? ["warnings", "timing"] : ["warnings"] } };
+      return { ...received, openenv: { extensions } };
     },
     close: () => session.close("closed by the client"),
   };
