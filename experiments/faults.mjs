@@ -1,8 +1,11 @@
 /**
- * `npm run bench:faults`: workers that are killed under load, and a steady load over a long time, both on real
- * processes. Options: see suite.mjs; --kills 1000, --soak-minutes 15.
+ * `npm run bench:faults`: faults between clients and server, the time to continue after a cut, workers that are killed
+ * under load, and a steady load over a long time, all on real processes. Options: see suite.mjs; --faults 12000, --seed 1,
+ * --kills 1000, --soak-minutes 15.
  */
+import * as faults from "./cases/faults.mjs";
 import * as kills from "./cases/kills.mjs";
+import * as recovery from "./cases/recovery.mjs";
 import * as soak from "./cases/soak.mjs";
 import { runSuite } from "./suite.mjs";
 
@@ -11,15 +14,28 @@ await runSuite({
   command: "npm run bench:faults",
   report: "FAULTS.md",
   csv: "faults.csv",
-  experiments: { kills, soak },
-  options: { kills: { type: "string" }, "soak-minutes": { type: "string" } },
-  createBench: ({ quick, kills, "soak-minutes": minutes }) => ({
+  experiments: { faults, recovery, kills, soak },
+  options: {
+    faults: { type: "string" },
+    seed: { type: "string" },
+    kills: { type: "string" },
+    "soak-minutes": { type: "string" },
+  },
+  createBench: ({ quick, faults, seed, kills, "soak-minutes": minutes }) => ({
     subjects: ["measured"],
+    quick,
+    faults: wholeNumber("--faults", faults ?? (quick ? "500" : "12000")),
+    seed: wholeNumber("--seed", seed ?? "1"),
     kills: wholeNumber("--kills", kills ?? (quick ? "30" : "1000")),
     minutes: wholeNumber("--soak-minutes", minutes ?? (quick ? "1" : "15")),
     close() {},
   }),
-  notes: () => [
+  notes: ({ seed }) => [
+    "Faults: `openenv serve --workers 2`, 64 clients of `connect` (half of them with MessagePack), 8 sockets with 12 sessions " +
+      "each and 16 sessions with own sockets, all with `resume`, through a proxy that disturbs each connection again and " +
+      `again (seed ${seed}). Each environment writes its calls to a file; afterwards every session is played once more ` +
+      "without faults and without `resume`, and each answer is compared.",
+    "Time to continue: from the call after the cut to its answer, 256 sessions through the proxy, one of them cut every 10 ms.",
     "Kills: `openenv serve --workers 3`, 32 sockets that play whole sessions all the time; each kill is SIGKILL to a " +
       "worker that has just responded. Every response is checked; a lost session must belong to a killed worker.",
     "Soak: `openenv serve --workers 2`, sessions that step with pauses and others that come and go; memory is the resident " +

@@ -37,16 +37,18 @@ export async function startFaultProxy({ url, seed = 1, frames = 16, kinds = Obje
   const counts = Object.fromEntries(kinds.map((kind) => [kind, 0]));
   let isCalm = true;
   let opened = 0;
+  const later = kinds.filter((kind) => FAULTS[kind].at !== "open");
 
-  const draw = (random) => {
-    let kind = random.pick(kinds);
-    while (random.next() >= (weights[kind] ?? 1)) kind = random.pick(kinds);
+  /** The next fault of a connection, of one that is open already if `among` says so. */
+  const draw = (random, among = kinds) => {
+    let kind = random.pick(among);
+    while (random.next() >= (weights[kind] ?? 1)) kind = random.pick(among);
     return { kind, left: random.int(1, frames), ...FAULTS[kind] };
   };
 
   const server = createServer((client) => {
     const random = rng(seed * 1_000_003 + opened++);
-    let next = draw(random);
+    let next = draw(random, isCalm ? later : kinds);
     const link = new Link(client, connect(Number(port), "127.0.0.1"), random);
     const meet = (at, frame) => {
       if (isCalm || next.at !== at || (at !== "open" && --next.left > 0)) return false;
@@ -54,7 +56,7 @@ export async function startFaultProxy({ url, seed = 1, frames = 16, kinds = Obje
       // A second session would be opened, and its requests executed: the client cannot know of it.
       if (kind === "connection that arrives twice" && !link.returns) return false;
       counts[kind]++;
-      next = draw(random);
+      next = draw(random, later);
       return act(link, frame) ?? true;
     };
     links.add(link);
