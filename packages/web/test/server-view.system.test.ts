@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { defineContract, defineEnvironment } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
@@ -91,6 +92,24 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await card(page, "Errors", "WORKER_LOST").waitFor();
     await page.close();
   }, 90_000);
+
+  test("shows a session that waits for its client, and since when", async () => {
+    const server = await start(defineCounter().environment);
+    const socket = await openTestSocket(`${server.url}/ws?openenv=resume`);
+    const token_hash = createHash("sha256").update("token").digest("hex");
+    const { data } = (await socket.ask({ type: "resume", data: { token_hash } })) as { data: { session_id: string } };
+    await socket.ask({ type: "reset", seq: 1, ack: 0 });
+    socket.ws.terminate();
+    const page = await open(server, { view: "server" });
+    await page.getByLabel("Find a session").fill("detached");
+    await sessions(page)
+      .getByText(/^Detached for \d+ s$/)
+      .waitFor();
+    expect(await sessions(page).count()).toBe(1);
+    await using next = await openTestSocket(`${server.url}/ws?openenv=resume&session_id=${data.session_id}`);
+    await next.ask({ type: "resume", data: { token: "token" } });
+    await page.getByText("No session matches").waitFor();
+  });
 
   test("does not update or poll while it is paused", async () => {
     const server = await start(defineCounter().environment);

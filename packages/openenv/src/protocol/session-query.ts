@@ -44,11 +44,15 @@ const SLOW_S = 2;
 /** Seconds after its last call during which a session counts as stepping. */
 const ACTIVE_S = 1;
 
-/** What a session is doing at a time (Unix seconds); `slow` means that its call takes longer than a step should. */
+/**
+ * What a session is doing at a time (Unix seconds). `slow`: its call takes longer than a step should. `detached`: it waits
+ * for its client, which lost the connection.
+ */
 export function sessionState(
-  { busy_s, last_activity_at }: ServerViewSession,
+  { busy_s, detached_s, last_activity_at }: ServerViewSession,
   at: number,
-): "slow" | "stepping" | "idle" {
+): "slow" | "stepping" | "detached" | "idle" {
   if (busy_s !== null) return busy_s >= SLOW_S ? "slow" : "stepping";
+  if (detached_s !== null) return "detached";
   return at - last_activity_at < ACTIVE_S ? "stepping" : "idle";
 }

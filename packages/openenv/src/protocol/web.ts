@@ -76,6 +76,8 @@ export interface ServerViewSession extends SessionInfo {
   client: "websocket" | "batch" | "http" | "mcp";
   /** Seconds the call in flight has taken so far; null when none is. */
   busy_s: number | null;
+  /** Seconds since a resumable session lost its connection; null for any other. */
+  detached_s: number | null;
   /** Resets that succeeded. */
   episodes: number;
   /** Steps of all its episodes. */

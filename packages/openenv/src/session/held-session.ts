@@ -28,6 +28,8 @@ interface UnclaimedList {
 export abstract class HeldSession {
   readonly client: SessionOpener["client"];
   readonly ownedByOrchestrator: boolean;
+  /** When a session that is kept for its client lost its connection, by `performance.now()`; undefined while it has one. */
+  detachedAt: number | undefined;
   /** Index in the registry of open sessions. */
   index = -1;
   /** The list that is notified of the next use. */
@@ -64,6 +66,7 @@ export abstract class HeldSession {
   /** Attaches a socket. `onEnded` is called when the session ends. */
   attach(onEnded: (reason: string) => void): void {
     this.#onEnded = onEnded;
+    this.detachedAt = undefined;
   }
 
   /** Detaches the socket. Returns true when the session must end as well. */

@@ -169,11 +169,13 @@ export class Session extends HeldSession {
 
   /** Like {@link info}, with the details for operators. */
   view(worker: number): ServerViewSession {
-    const busyFor = (performance.now() - (this.#call?.startedAt ?? 0)) / 1000;
+    const now = performance.now();
+    const { detachedAt } = this;
     return {
       ...this.info(),
       client: this.client,
-      busy_s: this.busy ? busyFor : null,
+      busy_s: this.busy ? (now - (this.#call?.startedAt ?? 0)) / 1000 : null,
+      detached_s: detachedAt === undefined ? null : (now - detachedAt) / 1000,
       episodes: this.progress.episodes,
       steps: this.progress.earlierSteps + this.progress.stepCount,
       worker,

@@ -85,6 +85,7 @@ describe("GET /web/server", () => {
           attached: true,
           client: "websocket",
           busy_s: null,
+          detached_s: null,
           episodes: 2,
           steps: 5,
           worker: 0,

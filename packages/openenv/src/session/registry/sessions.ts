@@ -273,6 +273,7 @@ export class Sessions {
   /** Keeps a session without a connection for its client, until another client needs its slot. */
   keepDetached(session: Session): void {
     if (session.detach()) return this.end(session, "closed by its holder");
+    session.detachedAt = performance.now();
     this.#unclaimed.addDetached(session);
     this.#options.cluster?.changed();
     if (this.#queue.size > 0) setImmediate(() => this.#admit());

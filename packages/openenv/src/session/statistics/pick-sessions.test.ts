@@ -19,6 +19,7 @@ const session = (id: string, rest: Partial<ServerViewSession> = {}): ServerViewS
   attached: true,
   client: "websocket",
   busy_s: null,
+  detached_s: null,
   episodes: 1,
   steps: 3,
   worker: 0,
@@ -57,6 +58,12 @@ describe("sessions for the operator", () => {
     expect(pick({ find: "websocket Worker  1" })).toEqual(["", 0]);
     expect(pick({ find: "worker 1" })).toEqual(["b", 1]);
     expect(pick({ find: "stepping" })).toEqual(["bd", 2]);
+    const detached = pickSessions(
+      [session("e", { detached_s: 9 })],
+      { ...DEFAULT_SESSION_QUERY, find: "detached" },
+      1000,
+    );
+    expect(detached.found).toBe(1);
     expect(pick({ find: " episode  of a " })[0]).toContain("a");
     expect(pick({ find: "nobody" })).toEqual(["", 0]);
   });

@@ -40,7 +40,7 @@ const KEYS: Record<SessionColumn, (session: ServerViewSession, at: number) => st
 const WORDS = /\bworker\s+\d+|\S+/g;
 
 /** The names of the states on the page. */
-const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", idle: "idle" } as const;
+const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", detached: "detached", idle: "idle" } as const;
 
 function textOf(session: ServerViewSession, at: number): string {
   const { session_id, episode_id, client, worker } = session;

@@ -12,6 +12,7 @@ const SESSION: ServerViewSession = {
   attached: true,
   client: "mcp",
   busy_s: null,
+  detached_s: null,
   episodes: 1,
   steps: 3,
   worker: 1,
@@ -23,6 +24,8 @@ describe("a row of the table of sessions", () => {
     expect(rowOf(SESSION, options)).toMatchObject({ client: "MCP", state: "idle", openFor: 100, idleFor: 10, rate: 4 });
     expect(rowOf({ ...SESSION, busy_s: 9 }, options).state).toBe("slow");
     expect(rowOf({ ...SESSION, busy_s: 0.1 }, options).state).toBe("stepping");
+    expect(rowOf({ ...SESSION, detached_s: 4 }, options).state).toBe("detached");
+    expect(rowOf({ ...SESSION, detached_s: 4, busy_s: 0.1 }, options).state).toBe("stepping");
     expect(rowOf(SESSION, { ...options, own: new Set(["e1"]) }).client).toBe("This page");
     expect(shortId(SESSION.session_id)).toBe("bbbbbbbb");
   });

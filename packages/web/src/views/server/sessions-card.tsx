@@ -139,11 +139,13 @@ function SessionRow({ row }: { row: SessionTableRow }) {
 }
 
 function State({ session, state }: { session: ServerViewSession; state: SessionTableRow["state"] }) {
-  if (state === "slow") {
+  if (state === "slow" || state === "detached") {
     return (
       <span className="status status--wait">
         <span className="dot dot--wait" />
-        In a call for {formatDuration(session.busy_s ?? 0)}
+        {state === "slow"
+          ? `In a call for ${formatDuration(session.busy_s ?? 0)}`
+          : `Detached for ${formatDuration(session.detached_s ?? 0)}`}
       </span>
     );
   }
