@@ -21,19 +21,20 @@ interface Result {
   metadata?: Record<string, unknown>;
 }
 
-/** What is kept of an episode besides the environment of the author, for snapshots. */
-export interface Bookkeeping {
-  save(): JsonObject;
-  load(saved: JsonObject): void;
+/** The state of an environment: the author's snapshot, and the state of the rubric and the limits around it. */
+export interface SavedEnvironment {
+  snapshot: unknown;
+  more?: JsonObject;
 }
 
-/** A symbol that other copies of this package know. */
-const bookkeepingMark: unique symbol = Symbol.for("openenv.bookkeeping") as never;
-
-/** Undefined for an environment without rubric and limits. */
-export function bookkeepingOf(environment: object): Bookkeeping | undefined {
-  return (environment as { [bookkeepingMark]?: Bookkeeping })[bookkeepingMark];
+/** Saves and loads an environment with more state than its author's. */
+export interface Saver {
+  save(): MaybePromise<SavedEnvironment>;
+  load(saved: SavedEnvironment): MaybePromise<void>;
 }
+
+/** The member with the {@link Saver}; a symbol that other copies of this package know. */
+export const saver: unique symbol = Symbol.for("openenv.saver") as never;
 
 /** The context of a call. */
 interface Context extends ScoreContext {
@@ -90,7 +91,7 @@ class ManagedEnvironment implements Managed {
   readonly snapshot?: NonNullable<Managed["snapshot"]>;
   readonly restore?: NonNullable<Managed["restore"]>;
   readonly stateKey?: NonNullable<Managed["stateKey"]>;
-  readonly [bookkeepingMark]: Bookkeeping;
+  readonly [saver]: Saver;
 
   constructor(inner: Managed, { tasks, rubricScores = false, ...limits }: ManageOptions) {
     this.#inner = inner;
@@ -107,11 +108,16 @@ class ManagedEnvironment implements Managed {
     if (inner.snapshot !== undefined) this.snapshot = inner.snapshot.bind(inner);
     if (inner.restore !== undefined) this.restore = inner.restore.bind(inner);
     if (inner.stateKey !== undefined) this.stateKey = inner.stateKey.bind(inner);
-    this[bookkeepingMark] = {
-      save: () => ({ rubric: inner.rubric?.stateDict(), limits: this.#limits?.save() }),
-      load: ({ rubric, limits }) => {
-        inner.rubric?.loadStateDict(rubric as RubricState);
-        this.#limits?.load(limits as Parameters<EpisodeLimits["load"]>[0]);
+    this[saver] = {
+      save: () => {
+        const more = { rubric: inner.rubric?.stateDict(), limits: this.#limits?.save() };
+        const snapshot = inner.snapshot?.();
+        return isThenable(snapshot) ? snapshot.then((late) => ({ snapshot: late, more })) : { snapshot, more };
+      },
+      load: async ({ snapshot, more }) => {
+        await inner.restore?.(snapshot);
+        inner.rubric?.loadStateDict(more?.["rubric"] as RubricState);
+        this.#limits?.load(more?.["limits"] as Parameters<EpisodeLimits["load"]>[0]);
       },
     };
   }

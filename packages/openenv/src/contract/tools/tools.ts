@@ -39,9 +39,9 @@ export interface ToolContext {
   /** The time in milliseconds since 1970, never going back within a process. A replay gets the same times. */
   readonly now: () => number;
   /**
-   * Calls `effect` and returns its result, plain JSON. A replay gets the recorded result, or error, and does not
-   * call `effect`. Await it before the call ends. The key, made of session, event and name, lets the other side recognise
-   * an effect that is repeated after a crash. Rejects with the effect's error.
+   * Calls `effect` and returns its result, plain JSON. A replay gets the recorded result, or error, and does not call
+   * `effect`, which therefore must not use the context. Await it before the call ends. The key, made of session, event
+   * and name, lets the other side recognise an effect that is repeated after a crash. Rejects with the effect's error.
    */
   readonly record: RecordEffect;
 }

@@ -38,10 +38,11 @@ export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
     this.#system = system;
   }
 
-  override async forward(action: A, observation: O, { signal }: ScoreContext): Promise<number> {
+  override async forward(action: A, observation: O, { signal, record }: ScoreContext): Promise<number> {
     const messages: ChatMessage[] = [{ role: "user", content: this.#render(action, observation) }];
     if (this.#system !== undefined) messages.unshift({ role: "system", content: this.#system });
-    const reply = await this.#ask(messages, signal);
+    const ask = () => this.#ask(messages, signal);
+    const reply = await (record === undefined ? ask() : record("judge", ask));
     const score = this.#parse(reply);
     if (score !== undefined && Number.isFinite(score)) return score;
     const advice = "ask for a score from 0 to 1 and nothing else";

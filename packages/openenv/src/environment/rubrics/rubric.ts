@@ -1,3 +1,4 @@
+import type { RecordEffect } from "../../contract/tools/tools.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { failureOf, notFinite, withPath } from "./rubric-failure.js";
@@ -9,6 +10,8 @@ export type { RubricState } from "./rubric-tree.js";
 export interface ScoreContext {
   /** Aborts when the score is no longer needed. */
   readonly signal?: AbortSignal;
+  /** Records the result of a call to the outside, so that a replay does not repeat it: see `ToolContext.record`. */
+  readonly record?: RecordEffect;
 }
 
 // The member `name` makes TypeScript compare hooks bivariantly, as it does methods: a rubric for any observation is

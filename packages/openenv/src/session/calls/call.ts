@@ -2,7 +2,7 @@ import type { CallContext, StepContext } from "../../environment/environment.js"
 import type { JsonObject } from "../../protocol/messages.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
-import { type EffectSource, Effects } from "../restore/effects.js";
+import { ContinuedSource, type EffectSource, Effects, type EffectsState } from "../restore/effects.js";
 import type { Recorded } from "../restore/session-event.js";
 import type { CallKind } from "./call-marks.js";
 
@@ -64,6 +64,7 @@ export class Call implements StepContext {
   /** The event has run and is being recorded: the time limit no longer applies. */
   executed = false;
   #effects: Effects | undefined;
+  #begun: Recorded | undefined;
   /** The call that this is a part of. */
   #whole: Call | undefined;
   #controller: AbortController | undefined;
@@ -85,7 +86,8 @@ export class Call implements StepContext {
   }
 
   get effects(): Effects {
-    return this.#whole?.effects ?? (this.#effects ??= new Effects(this.source as EffectSource, this.event));
+    if (this.#whole !== undefined) return this.#whole.effects;
+    return (this.#effects ??= new Effects(this.source as EffectSource, this.event, this.#begun));
   }
 
   get rng(): Rng {
@@ -98,6 +100,18 @@ export class Call implements StepContext {
 
   get record(): Effects["record"] {
     return this.effects.record;
+  }
+
+  /** Continues the effects of an event, in an isolate. */
+  continue(state: EffectsState): void {
+    this.event = state.event;
+    this.source = new ContinuedSource(state);
+    this.#begun = state.recorded;
+  }
+
+  /** Undefined if the environment has used none. */
+  get usedEffects(): EffectsState | undefined {
+    return this.#effects?.state;
   }
 
   /** What the environment got from outside. */

@@ -1,18 +1,18 @@
 import type { ToolCall } from "../../contract/tools/tools.js";
 import type { Environment, EnvironmentDefinition, ResetRequest } from "../../environment/environment.js";
+import type { SavedEnvironment } from "../../environment/managed-environment.js";
 import { settled } from "../../util/async/settled.js";
-import { rng } from "../../util/rng.js";
-import { Call } from "../calls/call.js";
+import { Call, ResetContext } from "../calls/call.js";
 import { createChecked } from "../make-environment.js";
-import { type Created, type FromIsolate, type IsolateToolCall, packError, type ToIsolate } from "./messages.js";
+import { packError } from "../packed-error.js";
+import { restoreAll, saveAll } from "../restore/image.js";
+import type { Created, FromIsolate, IsolateRequestMessage, IsolateToolCall } from "./messages.js";
 import { toCloneable } from "./to-cloneable.js";
-
-type Request = Extract<ToIsolate, { type: "request" }>;
 
 /** How long an aborted call may run before its environment is closed: half of an isolate's grace period. */
 const ABORTED_CALL_MS = 500;
 
-const OPTIONAL = ["afterTool", "render", "actions"] as const;
+const OPTIONAL = ["afterTool", "render", "actions", "snapshot", "stateKey"] as const;
 
 /** Runs the environments of this thread or process, by the number of their session. */
 export class EnvironmentRunner {
@@ -29,14 +29,15 @@ export class EnvironmentRunner {
     this.#send = send;
   }
 
-  async answer(request: Request): Promise<void> {
+  async answer(request: IsolateRequestMessage): Promise<void> {
     const { id, session, method } = request;
     const running = this.#perform(request);
     if (method !== "close") this.#running.set(session, running);
     try {
-      this.#send({ type: "answer", id, value: await running });
+      const value = await running;
+      this.#send({ type: "answer", id, value, effects: this.#calls.get(id)?.usedEffects });
     } catch (error) {
-      this.#send({ type: "failure", id, error: packError(error) });
+      this.#send({ type: "failure", id, error: packError(error), effects: this.#calls.get(id)?.usedEffects });
     } finally {
       this.#calls.delete(id);
       if (this.#running.get(session) === running) this.#running.delete(session);
@@ -53,7 +54,7 @@ export class EnvironmentRunner {
     await Promise.allSettled(this.#closing);
   }
 
-  async #perform({ id, session, method, input, context }: Request): Promise<unknown> {
+  async #perform({ id, session, method, input, context, effects }: IsolateRequestMessage): Promise<unknown> {
     if (method === "ping") return undefined;
     if (method === "create") return this.#create(session);
     if (method === "close") return this.#close(session);
@@ -61,8 +62,11 @@ export class EnvironmentRunner {
     if (environment === undefined) throw new Error(`session ${session} has no environment in this isolate`);
     if (method === "state") return toCloneable((await environment.state?.()) ?? {});
     if (method === "render" || method === "actions") return toCloneable(await environment[method]?.(input as never));
+    if (method === "snapshot") return toCloneable(await saveAll(environment));
+    if (method === "restore") return restoreAll(environment, input as SavedEnvironment);
+    if (method === "stateKey") return toCloneable(await environment.stateKey?.());
     const call = new Call(context ?? (input as ResetRequest), method === "afterTool" ? "tool" : method);
-    call.source = { id: String(session), rng: rng(), replayed: undefined };
+    if (effects !== undefined) call.continue(effects);
     this.#calls.set(id, call);
     if (method === "afterTool") return toCloneable(await environment.afterTool?.(input as ToolCall, call));
     if (method === "tool") {
@@ -73,12 +77,7 @@ export class EnvironmentRunner {
       if (context !== undefined) call.metadata = context.metadata;
       return toCloneable(await environment.step(input as never, call));
     }
-    const request = {
-      ...(input as ResetRequest),
-      get signal() {
-        return call.signal;
-      },
-    };
+    const request: ResetRequest = Object.assign(new ResetContext(call), input as ResetRequest);
     return toCloneable(await environment.reset(request));
   }
 

@@ -2,10 +2,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { pickEnvironment } from "../../environment/pick-environment.js";
+import { packError } from "../packed-error.js";
 import { watchParent } from "../watchdog.js";
 import { EnvironmentRunner } from "./environment-runner.js";
 import { ISOLATE_MARK } from "./isolate-mark.js";
-import { type FromIsolate, packError, type ToIsolate } from "./messages.js";
+import type { FromIsolate, ToIsolate } from "./messages.js";
 
 export interface IsolateData {
   module: string;

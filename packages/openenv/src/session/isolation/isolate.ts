@@ -1,7 +1,9 @@
 import type { Log } from "../../util/log.js";
+import type { Call } from "../calls/call.js";
+import { unpackError } from "../packed-error.js";
 import { SessionKilledError } from "../session-killed.js";
 import type { IsolateChannel } from "./channel.js";
-import { type FromIsolate, type IsolateContext, type IsolateMethod, type ToIsolate, unpackError } from "./messages.js";
+import type { FromIsolate, IsolateContext, IsolateMethod, IsolateRequestMessage } from "./messages.js";
 
 /** A session whose environment runs in an isolate. */
 export interface IsolateClient {
@@ -15,6 +17,8 @@ export interface IsolateRequest {
   input?: unknown;
   context?: IsolateContext;
   signal?: AbortSignal | undefined;
+  /** The call of an event: the isolate continues its effects. */
+  call?: Call | undefined;
   limitMs?: number | undefined;
 }
 
@@ -26,6 +30,7 @@ export interface IsolateOptions {
 
 interface Pending {
   client: IsolateClient | undefined;
+  call?: Call | undefined;
   timer: NodeJS.Timeout | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -91,15 +96,17 @@ export class Isolate {
   /** Rejects with SessionKilledError or with the error of the environment. */
   request(client: IsolateClient | undefined, request: IsolateRequest): Promise<unknown> {
     if (this.lost !== undefined) return Promise.reject(this.lost);
-    const { method, input, context, signal, limitMs } = request;
+    const { method, input, context, signal, call, limitMs } = request;
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const timer =
         limitMs === undefined ? undefined : afterReading(limitMs, () => this.#timedOut(id, method, limitMs));
-      this.#pending.set(id, { client, timer, resolve, reject });
-      const message: ToIsolate = { type: "request", id, session: client?.number ?? 0, method, input };
+      this.#pending.set(id, { client, call, timer, resolve, reject });
+      const message: IsolateRequestMessage = { type: "request", id, session: client?.number ?? 0, method, input };
+      if (context !== undefined) message.context = context;
+      if (call !== undefined) message.effects = call.effects.state;
       try {
-        this.#channel.send(context === undefined ? message : { ...message, context });
+        this.#channel.send(message);
       } catch (error) {
         // The message contains a value that cannot be cloned.
         this.#take(id)?.reject(error);
@@ -136,8 +143,12 @@ export class Isolate {
     else if (message.type === "unusable") {
       this.#take(0)?.reject(unpackError(message.error));
       this.kill("could not be used");
-    } else if (message.type === "answer") this.#take(message.id)?.resolve(message.value);
-    else this.#take(message.id)?.reject(unpackError(message.error));
+    } else {
+      const pending = this.#take(message.id);
+      if (pending?.call !== undefined && message.effects !== undefined) pending.call.effects.state = message.effects;
+      if (message.type === "answer") pending?.resolve(message.value);
+      else pending?.reject(unpackError(message.error));
+    }
   }
 
   #timedOut(id: number, method: IsolateMethod, limitMs: number): void {

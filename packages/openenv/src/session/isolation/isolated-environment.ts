@@ -1,12 +1,8 @@
 import type { ToolHandlers, ToolTransition } from "../../contract/tools/tools.js";
-import type {
-  ActionChoice,
-  Environment,
-  ResetRequest,
-  StepContext,
-  Transition,
-} from "../../environment/environment.js";
+import type { ActionChoice, Environment, ResetRequest, Transition } from "../../environment/environment.js";
+import { type SavedEnvironment, type Saver, saver } from "../../environment/managed-environment.js";
 import type { ViewPart } from "../../protocol/web.js";
+import { type Call, ResetContext } from "../calls/call.js";
 import { SessionKilledError } from "../session-killed.js";
 import { type Isolate, type IsolateClient, START_LIMIT_MS } from "./isolate.js";
 import type { Created, IsolateToolCall } from "./messages.js";
@@ -51,6 +47,13 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
   afterTool?: NonNullable<Environment["afterTool"]>;
   render?: NonNullable<Environment["render"]>;
   actions?: NonNullable<Environment["actions"]>;
+  snapshot?: NonNullable<Environment["snapshot"]>;
+  restore?: NonNullable<Environment["restore"]>;
+  stateKey?: NonNullable<Environment["stateKey"]>;
+  readonly [saver]: Saver = {
+    save: async () => (await this.#call({ method: "snapshot" })) as SavedEnvironment,
+    load: async (saved) => void (await this.#call({ method: "restore", input: saved })),
+  };
   /** Called once when the environment is lost before it was closed; immediately if it already is. */
   #onKilled: ((error: SessionKilledError) => void) | undefined;
   readonly #isolate: Isolate;
@@ -77,22 +80,25 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
     this.#onKilled?.(error);
   }
 
-  async reset({ signal, ...input }: ResetRequest): Promise<Transition> {
-    return (await this.#call({ method: "reset", input, signal })) as Transition;
+  async reset(request: ResetRequest): Promise<Transition> {
+    const call = ResetContext.callOf(request);
+    return (await this.#call({ method: "reset", input: { ...request }, signal: call.signal, call })) as Transition;
   }
 
-  async step(action: unknown, call: StepContext): Promise<Transition> {
+  async step(action: unknown, call: Call): Promise<Transition> {
     const { metadata, timeoutMs, requestId, signal } = call;
     const context = { metadata, timeoutMs, requestId };
-    return (await this.#call({ method: "step", input: action, context, signal })) as Transition;
+    return (await this.#call({ method: "step", input: action, context, signal, call })) as Transition;
   }
 
   /** Adds the tools and optional methods that the environment has. */
   offer(tools: readonly string[], has: Created["has"]): void {
     if (tools.length > 0) this.tools = Object.fromEntries(tools.map((name) => [name, this.#handler(name)]));
     if (tools.length > 0 && has.includes("afterTool")) {
-      this.afterTool = async (call, { signal }) =>
-        (await this.#call({ method: "afterTool", input: call, signal })) as ToolTransition;
+      this.afterTool = async (input, context) => {
+        const call = context as Call;
+        return (await this.#call({ method: "afterTool", input, signal: call.signal, call })) as ToolTransition;
+      };
     }
     if (has.includes("render")) {
       this.render = async (input) => (await this.#call({ method: "render", input })) as ViewPart[];
@@ -100,6 +106,11 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
     if (has.includes("actions")) {
       this.actions = async (input) => (await this.#call({ method: "actions", input })) as ActionChoice[];
     }
+    if (has.includes("snapshot")) {
+      this.snapshot = async () => (await this[saver].save()).snapshot;
+      this.restore = (snapshot) => this[saver].load({ snapshot });
+    }
+    if (has.includes("stateKey")) this.stateKey = () => this.#call({ method: "stateKey" });
   }
 
   async state(): Promise<Record<string, unknown>> {
@@ -126,8 +137,11 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
   }
 
   #handler(name: string): ToolHandlers[string] {
-    return (input, { signal }) =>
-      this.#call({ method: "tool", input: { name, input } satisfies IsolateToolCall, signal });
+    return (input, context) => {
+      const call = context as Call;
+      const given: IsolateToolCall = { name, input };
+      return this.#call({ method: "tool", input: given, signal: call.signal, call });
+    };
   }
 
   async #call(request: Omit<Parameters<Isolate["request"]>[1], "limitMs">): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { Contract } from "../../contract/contract.js";
 import type { Environment } from "../../environment/environment.js";
-import { bookkeepingOf } from "../../environment/managed-environment.js";
+import { type SavedEnvironment, type Saver, saver } from "../../environment/managed-environment.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
 import type { WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -20,9 +20,6 @@ interface ImagedSession extends RecordedSession {
   readonly events: SessionEvents;
   readonly progress: Progress;
 }
-
-/** What is saved of an environment: the author's snapshot, and the state of rubrics and limits around it. */
-export type Saved = Extract<SessionImage["restore"], { snapshot: unknown }>;
 
 /**
  * The image of a session while no call can begin: for a recorder. Others use `capture`.
@@ -46,36 +43,35 @@ export function takeImage(session: ImagedSession): MaybePromise<SessionImage> {
 }
 
 /** @throws SessionRejectedError (SNAPSHOT_FAILED), or rejects with it. */
-function saveEnvironment(environment: Environment, mode: Mode): MaybePromise<Saved> {
+function saveEnvironment(environment: Environment, mode: Mode): MaybePromise<SavedEnvironment> {
   const fail = (error: unknown): never => {
     if (error instanceof SessionRejectedError || error instanceof SessionKilledError) throw error;
     throw refuse("SNAPSHOT_FAILED", `snapshot() failed: ${describeError(error, mode)}`, error);
   };
   try {
     const saved = saveAll(environment);
-    return isThenable(saved) ? saved.then(copySaved).then(undefined, fail) : copySaved(saved);
+    return isThenable(saved) ? Promise.resolve(saved).then(copySaved).then(undefined, fail) : copySaved(saved);
   } catch (error) {
     return fail(error);
   }
 }
 
 /** Calls `snapshot()`, and adds what is kept around the author's environment. */
-function saveAll(environment: Environment): MaybePromise<Saved> {
-  const bookkeeping = bookkeepingOf(environment);
-  const add = (snapshot: unknown): Saved =>
-    bookkeeping === undefined ? { snapshot } : { snapshot, more: bookkeeping.save() };
+export function saveAll(environment: Savable): MaybePromise<SavedEnvironment> {
+  if (environment[saver] !== undefined) return environment[saver].save();
   const snapshot = environment.snapshot?.();
-  return isThenable(snapshot) ? Promise.resolve(snapshot).then(add) : add(snapshot);
+  return isThenable(snapshot) ? snapshot.then((late) => ({ snapshot: late })) : { snapshot };
 }
 
 /** Hands a snapshot to an environment that was just created. */
-export async function restoreAll(environment: Environment, { snapshot, more }: Saved): Promise<void> {
-  await environment.restore?.(snapshot);
-  if (more !== undefined) bookkeepingOf(environment)?.load(more);
+export async function restoreAll(environment: Savable, saved: SavedEnvironment): Promise<void> {
+  await (environment[saver]?.load(saved) ?? environment.restore?.(saved.snapshot));
 }
 
+type Savable = Environment & { [saver]?: Saver };
+
 /** A copy, since the environment may go on to change what it returned. */
-function copySaved({ snapshot, more }: Saved): Saved {
+function copySaved({ snapshot, more }: SavedEnvironment): SavedEnvironment {
   const copy = snapshot instanceof Uint8Array ? new Uint8Array(snapshot) : copyJson(snapshot);
   const size = copy instanceof Uint8Array ? copy.length : 0;
   if (size > MAX_SNAPSHOT_SIZE) throw tooLarge(size);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { SavedEnvironment } from "../../environment/managed-environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
@@ -61,7 +62,7 @@ async function restoreSession(session: Session, image: SessionImage): Promise<vo
   session.progress = { episodeId, episodes, stepCount, earlierSteps };
 }
 
-async function load(session: Session, saved: Extract<SessionImage["restore"], { snapshot: unknown }>): Promise<void> {
+async function load(session: Session, saved: SavedEnvironment): Promise<void> {
   const { runtime, environment, tag } = session;
   if (environment?.restore === undefined) throw refuse("NOT_RESTORABLE", "the environment has no restore()");
   try {

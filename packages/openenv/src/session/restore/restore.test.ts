@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import { sayText, startChatServer } from "../../../../../test-support/servers/chat-server.js";
 import {
   type Action,
   type Contract,
@@ -8,9 +9,11 @@ import {
   defineEnvironment,
   defineTools,
   type EnvironmentDefinition,
+  LLMJudge,
   type StepContext,
   type ToolContext,
   TrajectoryRubric,
+  WeightedSum,
 } from "../../index.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import { Sessions } from "../registry/sessions.js";
@@ -154,6 +157,26 @@ describe("a replay", () => {
     const again = (await capture(restored)).restore as { events: SessionEvent[] };
     expect(again.events).toEqual((image.restore as { events: SessionEvent[] }).events);
     expect(again.events.at(-1)?.answer).toMatchObject({ data: { observation: { said: "away AWAY" } } });
+  });
+
+  test("does not ask a model again that judged a step, also one that failed", async () => {
+    const replies = ["0.5", "no score", "0.25"];
+    await using server = await startChatServer((response) => sayText(response, replies.shift() ?? "never"));
+    const judged = defineEnvironment(
+      contract,
+      () => {
+        const judge = new LLMJudge({ url: server.url, model: "small", prompt: "{observation}" });
+        return { ...makeDice(), rubric: new WeightedSum([judge], [1]) };
+      },
+      { seeded: true },
+    );
+    const { sessions, session } = open(judged);
+    session.events.keep();
+    const answers = await play(session, "reset", "roll", "roll");
+    expect(answers).toMatchObject([{}, { data: { reward: 0.5 } }, { data: { code: "EXECUTION_ERROR" } }]);
+    const restored = await openFrom(sessions, await capture(session));
+    expect(server.requests).toHaveLength(2);
+    expect(await play(restored, "roll")).toMatchObject([{ data: { reward: 0.25 } }]);
   });
 
   test("stops at the first difference, and names event and field", async () => {

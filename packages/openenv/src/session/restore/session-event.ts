@@ -1,7 +1,8 @@
+import type { SavedEnvironment } from "../../environment/managed-environment.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import type { RngState } from "../../util/rng.js";
-import type { PackedError } from "../isolation/messages.js";
+import type { PackedError } from "../packed-error.js";
 
 /** A reset, step or tool call that reached the environment. Plain data. */
 export interface SessionEvent {
@@ -45,8 +46,7 @@ export interface SessionImage extends Progress {
   event: number;
   /** `state` is null until the environment has used the random numbers. */
   rng: { seed: number; state: RngState | null };
-  /** `more` has the state of rubrics and episode limits. */
-  restore: { snapshot: unknown; more?: JsonObject } | { events: SessionEvent[] };
+  restore: SavedEnvironment | { events: SessionEvent[] };
 }
 
 /** How a session can be restored, or why it cannot. */

@@ -4,14 +4,13 @@ import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
-import { type RngState, randomSeed, rng, type SeededRng } from "../../util/rng.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
 import type { Call } from "../calls/call.js";
 import { rejectRequest, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
-import type { EffectSource } from "./effects.js";
-import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
+import { type EffectSource, EpisodeRandom } from "./effects.js";
+import type { Recorded, RestoreTier, SessionEvent } from "./session-event.js";
 
 /** Receives the events of a session, such as a journal. */
 export interface SessionRecorder {
@@ -37,14 +36,12 @@ const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
 type Answer = ServerMessage | ToolOutcome;
 
 /** The numbered events of one session, and what its environment got from outside. */
-export class SessionEvents implements EffectSource {
+export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** The number of the last event; 0 before the first. */
   last = 0;
   recorder: SessionRecorder | undefined;
   readonly #session: RecordedSession;
-  #seed: number | undefined;
   #isSeedRecorded = false;
-  #rng: SeededRng | undefined;
   /** The events of the episode as JSON; undefined while none are kept. */
   #kept: string[] | undefined;
   #keptCharacters = 0;
@@ -55,6 +52,7 @@ export class SessionEvents implements EffectSource {
   #gap: string | undefined;
 
   constructor(session: RecordedSession) {
+    super();
     this.#session = session;
   }
 
@@ -67,30 +65,10 @@ export class SessionEvents implements EffectSource {
     return this.#expected?.recorded;
   }
 
-  /** The seed of the random numbers: the one of the reset, or a random one. */
-  get seed(): number {
-    return (this.#seed ??= randomSeed());
-  }
-
-  get rng(): SeededRng {
-    return (this.#rng ??= rng(this.seed));
-  }
-
-  /** The place in the random numbers; `state` is null until they are used. */
-  get rngState(): SessionImage["rng"] {
-    return { seed: this.seed, state: this.#rng?.state ?? null };
-  }
-
-  set rngState({ seed, state }: { seed: number; state: RngState | null }) {
-    this.#seed = seed;
-    this.#rng = state === null ? undefined : rng(state);
-  }
-
   /** Begins the random numbers of an episode. */
   reseed(seed: number | undefined): void {
-    this.#seed = this.replayed?.seed ?? seed;
+    this.rngState = { seed: this.replayed?.seed ?? seed, state: null };
     this.#isSeedRecorded = false;
-    this.#rng = undefined;
   }
 
   /** Numbers an event that the call is about to begin, with this request. */

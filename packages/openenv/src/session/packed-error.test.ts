@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { InvalidOutputError } from "../../validation/json-safe.js";
-import { packError, unpackError } from "./messages.js";
+import { InvalidOutputError } from "../validation/json-safe.js";
+import { packError, unpackError } from "./packed-error.js";
 
 function unreadable(): never {
   throw new Error("no");
