@@ -33,6 +33,7 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
     return serveHere(environment, { config, options, cluster });
   }
   const config = readConfig(environment, options, process.env);
+  if (config.journal !== undefined) await (await import("./server/journal.js")).checkJournal(config);
   if (config.workers === 1 && !config.supervise) return serveHere(environment, { config, options });
   const { superviseWorkers } = await import("./cluster/supervise.js");
   const { about: _about, ...server } = await superviseWorkers(config);

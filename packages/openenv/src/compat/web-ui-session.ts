@@ -1,6 +1,6 @@
 import { stringifyJson } from "../protocol/codec/json.js";
 import type { JsonObject, ObservationData } from "../protocol/messages.js";
-import type { SessionObserver } from "../session/registry/sessions.js";
+import type { SessionObserver } from "../session/registry/options.js";
 import type { Session } from "../session/session.js";
 
 /** The limits of the kept steps of an episode: their number, and their characters together. */

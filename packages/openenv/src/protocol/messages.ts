@@ -20,7 +20,10 @@ export type WireCode =
   | "NOT_RESTORABLE"
   | "SNAPSHOT_FAILED"
   | "SNAPSHOT_MISMATCH"
-  | "RESTORE_FAILED";
+  | "RESTORE_FAILED"
+  | "STEP_CRASHED"
+  | "SESSION_ELSEWHERE"
+  | "JOURNAL_UNAVAILABLE";
 
 export type JsonObject = Record<string, unknown>;
 

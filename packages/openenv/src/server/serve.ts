@@ -21,6 +21,7 @@ import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
 import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
+import { startJournal } from "./journal.js";
 import { DRAIN_POLL_MS, drainSessions } from "./lifecycle/drain.js";
 import { LISTEN_BACKLOG, listenProblem } from "./lifecycle/listen-problem.js";
 import { onCrash } from "./lifecycle/on-crash.js";
@@ -83,6 +84,10 @@ export async function serveHere(
     draining: false,
     closing: false,
   };
+  const journal = await startJournal(config, context.sessions, { cluster, log }).catch(async (error: unknown) => {
+    await isolated?.close();
+    return giveUp(error);
+  });
   const stopWatching = watchLoop({
     number: runtime.number,
     environment: environment.contract.name,
@@ -102,6 +107,7 @@ export async function serveHere(
   const port = await listening.catch(async (error: unknown) => {
     sockets.close();
     stopWatching();
+    await journal?.[Symbol.asyncDispose]();
     await isolated?.close();
     return giveUp(error);
   });
@@ -146,6 +152,7 @@ export async function serveHere(
     if (cluster === undefined) await closed;
     clearInterval(reaper);
     await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));
+    await journal?.[Symbol.asyncDispose]();
     await isolated?.close();
     listeningPorts().delete(port);
     context.descriptors.close();

@@ -87,6 +87,19 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    */
   resumeBytes?: number;
   /**
+   * Where resumable sessions are kept so that another process can continue them: the path of a file that all workers of
+   * this machine share, `redis://host:port`, or `memory` for what survives only the end of an isolate. `JOURNAL`, default
+   * none.
+   */
+  journal?: string;
+  /**
+   * What a journal in a file survives: the end of the process, or also of the machine, for which each answer waits for
+   * the disk. `JOURNAL_DURABILITY`, default process.
+   */
+  journalDurability?: "process" | "disk";
+  /** Seconds for which the journal remembers why a session ended. `JOURNAL_RETENTION`, default 3600. */
+  journalRetention?: number;
+  /**
    * Where sessions run: in this process, or each in a separate worker thread or child process, or in a pool of
    * `isolatePoolSize` of them. Requires `module`. `ISOLATION`, default none.
    */

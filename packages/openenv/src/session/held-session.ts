@@ -5,6 +5,8 @@ export interface SessionOpener {
   client: ServerViewSession["client"];
   /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;
+  /** Of a session that is restored: it keeps the id of the process that had it before. */
+  id?: string;
 }
 
 const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };

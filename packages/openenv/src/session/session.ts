@@ -72,6 +72,7 @@ export class Session extends HeldSession {
 
   constructor(runtime: Runtime, opener?: SessionOpener) {
     super(opener);
+    this.#id = opener?.id;
     this.runtime = runtime;
   }
 
@@ -83,7 +84,7 @@ export class Session extends HeldSession {
    * The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access.
    */
   get tag(): number {
-    return (this.#tag ??= Number.parseInt(this.id.slice(this.runtime.idPrefix.length).slice(0, 8), 16) | 0);
+    return (this.#tag ??= Number.parseInt(this.id.replace(/^w\d+-/, "").slice(0, 8), 16) | 0);
   }
 
   get state(): SessionState {

@@ -15,6 +15,8 @@ const MAX_DELAY_MS = 5_000;
 const END_LIMIT_MS = 5_000;
 /** After these the session is not resumed: another connection has it, or the request would close the next one, too. */
 const FINAL_CODES: (number | undefined)[] = [CLOSE_CODES.resumedElsewhere, CLOSE_CODES.tooLarge];
+/** Errors with which a server says that the session can be resumed later, or elsewhere. */
+const LATER: unknown[] = ["SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED"];
 /** Failures after which the next connection may find the session. */
 const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED", "CLIENT_TIMEOUT"];
 
@@ -71,6 +73,8 @@ export async function openResumingTransport(
     if (ended) await connection.close();
     const answer = await request({ token, attempt: ++attempt });
     if (answer.type === "resumed" && answer.data["recovered"] === true) return;
+    if (LATER.includes(answer.data["code"]))
+      throw new ConnectionError("CONNECTION_FAILED", String(answer.data["message"]));
     const reason = answer.data["reason"] ?? answer.data["message"];
     sessionId = undefined;
     throw (ended = lost(`it cannot be resumed, because ${reason}`));

@@ -255,6 +255,28 @@ export const SETTINGS = {
     flag: "<seconds>",
     help: "how long one may wait",
   }),
+  journal: setting({
+    variable: "JOURNAL",
+    kind: text,
+    fallback: undefined,
+    flag: "<place>",
+    help: "file, redis:// address or memory in which resumable sessions survive their process",
+    more: "see [journal](../guide/journal.md). Needs the package `lmdb` or `redis`",
+  }),
+  journalDurability: setting({
+    variable: "JOURNAL_DURABILITY",
+    kind: choice(["process", "disk"]),
+    fallback: "process",
+    flag: "<kind>",
+    help: "what a journal in a file survives: the end of the process, or also of the machine",
+  }),
+  journalRetention: setting({
+    variable: "JOURNAL_RETENTION",
+    kind: seconds(0),
+    fallback: 3600,
+    flag: "<seconds>",
+    help: "how long the journal remembers why a session ended",
+  }),
   isolation: setting({
     variable: "ISOLATION",
     kind: choice(["none", "thread", "process"]),

@@ -8,10 +8,12 @@ import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import { Batch } from "../../session/resume/batch.js";
 import type { ResumeRequest, Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
 import { Session } from "../../session/session.js";
-import type { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
+
+type Resumed = ResumedMessage | ErrorMessage;
 
 const SHUTTING_DOWN = "the server is shutting down";
 
@@ -88,24 +90,48 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     return this.#sessionId === null;
   }
 
-  resume(request: ResumeRequest): ResumedMessage | ErrorMessage {
+  resume(request: ResumeRequest): Resumed | Promise<Resumed> {
     const { resumptions } = this.#sessions;
     if (this.resumption !== undefined) {
       return this.#resumed(this.resumption.target.id, { recovered: !this.opensSession });
     }
     if (this.opensSession) {
       if (resumptions.isFull) return errorMessage("CAPACITY_REACHED", "The memory for stored answers is used up.");
-      this.resumption = resumptions.add(this.batch ?? this.session, request.secret, this);
-      return this.#resumed(this.resumption.target.id, {});
+      const added = resumptions.add(this.batch ?? this.session, request.secret, this);
+      return this.#store(added);
     }
     const id = this.#sessionId as string;
-    const resumed = resumptions.resume(id, request, this);
-    if (typeof resumed === "string") {
-      // Nothing more is read: a peer has one try.
-      this.ended = true;
-      setImmediate(() => this.ws.close(CLOSE_CODES.sessionEnded, resumed));
-      return this.#resumed(id, { reason: resumed });
+    const { journal } = this.#sessions;
+    if (journal === undefined || resumptions.has(id)) return this.#continue(id, request);
+    const opener = { client: this.#protocol.client, orchestrator: this.orchestrator };
+    return journal.takeOver(id, request.secret, opener).then(
+      (reason) => (reason === undefined ? this.#continue(id, request) : this.#lost(id, reason)),
+      (error: unknown) => this.#later(error),
+    );
+  }
+
+  /** Writes the new resumable session to the journal, if there is one. */
+  #store(added: Resumption): Resumed | Promise<Resumed> {
+    const done = (): Resumed => {
+      this.resumption = added;
+      return this.#resumed(added.target.id, {});
+    };
+    const fail = (error: unknown): Resumed => {
+      this.#sessions.resumptions.delete(added.target.id, "it could not be stored");
+      return errorMessage("JOURNAL_UNAVAILABLE", (error as Error).message);
+    };
+    try {
+      const stored = this.#sessions.journal?.add(added);
+      return isThenable(stored) ? Promise.resolve(stored).then(done, fail) : done();
+    } catch (error) {
+      return fail(error);
     }
+  }
+
+  #continue(id: string, request: ResumeRequest): Resumed {
+    const { resumptions } = this.#sessions;
+    const resumed = resumptions.resume(id, request, this);
+    if (typeof resumed === "string") return this.#lost(id, resumed);
     this.resumption = resumed;
     const { target } = resumed;
     if (target instanceof Session) {
@@ -120,10 +146,34 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
   }
 
   fence(): void {
+    this.#leave(CLOSE_CODES.resumedElsewhere, "another connection has resumed the session");
+  }
+
+  moved(): void {
+    this.#leave(CLOSE_CODES.restart, "the session continues in another process: resume it");
+  }
+
+  /** The session is not that of this connection any more. */
+  #leave(code: number, reason: string): void {
     this.forget();
     if (this.ended) return;
     this.ended = true;
-    this.ws.close(CLOSE_CODES.resumedElsewhere, "another connection has resumed the session");
+    this.ws.close(code, reason);
+  }
+
+  /** Nothing more is read: a peer has one try. */
+  #lost(id: string, reason: string): Resumed {
+    this.ended = true;
+    setImmediate(() => this.ws.close(CLOSE_CODES.sessionEnded, reason));
+    return this.#resumed(id, { reason });
+  }
+
+  /** The client may try again on another connection. */
+  #later(error: unknown): Resumed {
+    this.ended = true;
+    setImmediate(() => this.ws.close(CLOSE_CODES.overloaded, "the session cannot be resumed now"));
+    if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
+    return errorMessage("JOURNAL_UNAVAILABLE", (error as Error).message);
   }
 
   /** Called when the socket has closed. */
@@ -138,7 +188,8 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     if (this.ended) return;
     this.ended = true;
     const why = this.#draining ? SHUTTING_DOWN : reason;
-    if (this.resumption !== undefined && !this.#draining) this.#sessions.detachResumable(this.resumption);
+    const isKept = !this.#draining || this.resumption?.journal?.isRestorable === true;
+    if (this.resumption !== undefined && isKept) this.#sessions.detachResumable(this.resumption);
     else if (this.batch !== undefined) this.batch.end(why);
     else if (this.session === undefined) this.#sessions.leave(this);
     else if (this.#owns) this.#sessions.end(this.session, why);

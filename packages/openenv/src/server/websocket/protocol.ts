@@ -25,7 +25,7 @@ export interface ConnectionContext {
    * Makes the session resumable with the hash of a token, or resumes the session of the query with the token. A repeated
    * request gets the same answer.
    */
-  resume(request: ResumeRequest): ResumedMessage | ErrorMessage;
+  resume(request: ResumeRequest): ResumedMessage | ErrorMessage | Promise<ResumedMessage | ErrorMessage>;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

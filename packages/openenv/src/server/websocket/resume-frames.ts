@@ -2,10 +2,12 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
 import { digestRequest } from "../../session/resume/request-digest.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
+import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { missingField } from "../../validation/errors/issues.js";
 import type { EncodedReply } from "./encode-reply.js";
 
+type MaybePromise<T> = T | Promise<T>;
 type Answer = EncodedReply | Promise<EncodedReply>;
 
 /** A frame with its values, as it was received, and how another one is read. */
@@ -20,6 +22,8 @@ interface NewRequest {
   frame: JsonObject;
   /** Undefined for a frame that needs no number. */
   seq: number | undefined;
+  /** Before it is executed; true when it must not be, see `SessionJournal.begin`. */
+  begin(): MaybePromise<boolean>;
   store(answer: Answer): Answer;
 }
 
@@ -50,13 +54,13 @@ export function isResume(frame: unknown): frame is JsonObject {
 
 /** Decides by the sequence number whether a frame is executed, answered from the store or refused. */
 export function admitFrame(
-  { answers }: Resumption,
+  { answers, journal }: Resumption,
   received: ReceivedFrame<unknown>,
 ): NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer } {
   const { frame, raw, read } = received;
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
-    return { frame: frame as JsonObject, seq: undefined, store: (answer) => answer };
+    return { frame: frame as JsonObject, seq: undefined, begin: () => false, store: (answer) => answer };
   }
   const { seq, ack, ...rest } = frame;
   if (!isCount(seq) || seq === 0) return { refused: invalidNumber("seq", frame, "a positive integer") };
@@ -64,13 +68,19 @@ export function admitFrame(
     return { refused: invalidNumber("ack", frame, "0 or the highest seq answered, below seq") };
   }
   answers.acknowledge(ack);
-  const admitted = answers.admit(seq, keep(raw, frame), (stored) => isRepeat(stored, { frame, raw, read }));
+  const request = keep(raw, frame);
+  const admitted = answers.admit(seq, request, (stored) => isRepeat(stored, { frame, raw, read }));
   if (admitted === undefined) {
-    const store = (answer: Answer): Answer => {
-      answers.store(seq, answer);
-      return answer;
+    const write = (answer: EncodedReply): Answer => {
+      const written = journal?.store({ seq, request, answer }, ack);
+      return isThenable(written) ? Promise.resolve(written).then(() => answer) : answer;
     };
-    return { frame: rest, seq, store };
+    const store = (answer: Answer): Answer => {
+      const kept = journal === undefined ? answer : isThenable(answer) ? answer.then(write) : write(answer);
+      answers.store(seq, kept);
+      return kept;
+    };
+    return { frame: rest, seq, begin: () => journal?.begin(seq) ?? false, store };
   }
   if (typeof admitted === "object" && "code" in admitted) {
     return { refused: errorMessage(admitted.code, admitted.message), seq };

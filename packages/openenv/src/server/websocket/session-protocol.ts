@@ -71,7 +71,9 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     const { resumption } = conversation;
     if (resumption === undefined || isResume(received.frame)) {
       const request = readResume(received.frame, conversation.opensSession);
-      return render(conversation, "type" in request ? request : conversation.resume(request), write);
+      const resumed = "type" in request ? request : conversation.resume(request);
+      if (!isThenable(resumed)) return render(conversation, resumed, write);
+      return resumed.then((message) => render(conversation, message, write));
     }
     const admitted = admitFrame(resumption, { ...received, read });
     if ("stored" in admitted) return admitted.stored;
@@ -79,7 +81,11 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     const writeNumbered: EncodeReply = (reply, maxBytes) => write({ ...reply, seq }, maxBytes);
     const numbered = seq === undefined ? write : writeNumbered;
     if ("refused" in admitted) return render(conversation, admitted.refused, numbered);
-    const reply = answer(conversation, admitted.frame, numbered);
+    const run = (isCrashed: boolean): MaybePromise<EncodedReply> | null =>
+      isCrashed ? render(conversation, stepCrashed(), numbered) : answer(conversation, admitted.frame, numbered);
+    const begun = admitted.begin();
+    if (isThenable(begun)) return admitted.store(begun.then(run) as Promise<EncodedReply>);
+    const reply = run(begun);
     return reply === null ? null : admitted.store(reply);
   };
 
@@ -166,6 +172,11 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     },
     queued: (place) => JSON.stringify({ type: "queued", data: { place } }),
   };
+}
+
+function stepCrashed(): Reply {
+  const message = "This request has twice ended the process that executed it, and is not executed again.";
+  return errorMessage("STEP_CRASHED", message);
 }
 
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {

@@ -117,6 +117,18 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
         return rejectLate(socket);
       }
       const { cluster } = context;
+      const { journal, resumptions } = sessions;
+      const id = target.sessionId;
+      if (cluster !== undefined && journal !== undefined && id !== null && target.extensions.includes("resume")) {
+        if (resumptions.has(id)) return open(target, { request, socket, head });
+        // The number in the id may be that of another worker, before a restart.
+        void journal.siblingOf(id).then((sibling) => {
+          const owner = sibling === undefined ? undefined : cluster.ownerOf(sibling);
+          if (owner !== undefined) cluster.handOff({ request, socket, head }, owner);
+          else open(target, { request, socket, head });
+        });
+        return;
+      }
       if (cluster !== undefined) {
         const owner = target.sessionId === null ? undefined : cluster.ownerOf(target.sessionId);
         const elsewhere = owner !== undefined || (target.sessionId === null && cluster.shouldHandOff());

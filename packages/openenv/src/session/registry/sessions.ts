@@ -10,37 +10,18 @@ import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
-import { RESUME_DEFAULTS, type ResumeLimits, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
+import type { JournalledSessions } from "../resume/journalled-sessions.js";
+import { RESUME_DEFAULTS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { rejection, totalCapacity } from "./capacity.js";
-import type { Cluster, WorkerLoad } from "./cluster.js";
+import type { WorkerLoad } from "./cluster.js";
 import { NamedSessions } from "./named-sessions.js";
+import type { SessionObserver, SessionsOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
-
-export interface SessionsOptions {
-  maxConcurrentEnvs: number;
-  /** Milliseconds without a request after which a session without a socket ends; null for no timeout. */
-  sessionTimeoutMs: number | null;
-  /** How many peers may wait for a session at capacity; default 0. */
-  queueSize?: number;
-  /** Milliseconds after which a waiting peer is rejected. */
-  queueTimeoutMs?: number;
-  resume?: ResumeLimits;
-  /** The cluster of this server, whose workers all count for the reported capacity. */
-  cluster?: Cluster | undefined;
-}
-
-/** Tracks clients that watch sessions without using them. */
-export interface SessionObserver {
-  /** A watched session does not end to make room. */
-  isWatching(session: Session): boolean;
-  /** Called when a session has ended. */
-  ended(session: Session, reason: string): void;
-}
 
 const NOT_RESUMED = "was not resumed in time";
 /** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
@@ -51,6 +32,8 @@ export class Sessions {
   readonly named = new NamedSessions();
   readonly resumptions: Resumptions;
   observer: SessionObserver | undefined;
+  /** Restores resumable sessions of other processes; set before the server listens. */
+  journal: JournalledSessions | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
@@ -84,7 +67,7 @@ export class Sessions {
   load(): WorkerLoad {
     const { maxConcurrentEnvs: max, queueSize: places = 0 } = this.#options;
     return {
-      active: this.#live.size,
+      active: this.#live.size + (this.journal?.reserved ?? 0),
       unclaimed: this.#unclaimed.evictable,
       max,
       waiting: this.#queue.size,
@@ -94,7 +77,7 @@ export class Sessions {
 
   /** Number of sessions in use and of waiting peers, without sessions that were abandoned after an HTTP reset. */
   get inUse(): number {
-    return this.#live.size - this.#unclaimed.left + this.#queue.size;
+    return this.#live.size - this.#unclaimed.left + this.#queue.size - this.resumptions.movable;
   }
 
   /** True when no more sessions are opened. */
@@ -163,7 +146,7 @@ export class Sessions {
    */
   open(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
     this.#checkNew();
-    if (this.#makeRoom()) return this.#openNow(waiter, opener);
+    if (this.#makeRoom(opener?.id === undefined ? undefined : 0)) return this.#openNow(waiter, opener);
     const refusal = this.#atCapacity();
     const { statistics } = this.#runtime;
     if (waiter === undefined || this.#queue.isFull) {
@@ -342,6 +325,7 @@ export class Sessions {
   /** Ends all sessions and waits for their environments to close, up to the limit. */
   async endAll(reason: string, limitMs: number): Promise<void> {
     this.#queue.clear(this.#atCapacity());
+    this.journal?.releaseAll();
     for (const session of this.#live) this.end(session, reason);
     await settled(Promise.all(this.#closing), limitMs);
   }
@@ -354,7 +338,7 @@ export class Sessions {
       session.adopt(instance);
       if (instance instanceof IsolatedEnvironment) {
         // After the call in flight has been answered.
-        instance.onKilled = (error) => void setImmediate(() => this.end(session, error.message));
+        instance.onKilled = (error) => void setImmediate(() => this.#lose(session, error.message));
       }
       return session;
     };
@@ -371,15 +355,31 @@ export class Sessions {
     }
   }
 
-  /** Ends an unused session if necessary. Returns false when all slots are in use. */
-  #makeRoom(): boolean {
-    if (this.#live.size < this.#options.maxConcurrentEnvs) return true;
+  /** The environment is lost, but the journal can restore it: its client connects again. */
+  #lose(session: Session, reason: string): void {
+    const resumption = this.resumptions.get(session.id);
+    if (resumption?.journal?.isRestorable === true) this.giveUp(resumption, reason);
+    else this.end(session, reason);
+  }
+
+  /** Ends the instance of a session that continues elsewhere or in another instance. */
+  giveUp({ target, holder, journal }: Resumption, reason: string): void {
+    journal?.release();
+    holder?.moved();
+    if (target instanceof Session) this.end(target, reason);
+    else target.end(reason);
+  }
+
+  /** Ends an unused session if necessary. Returns false when all slots but the `reserved` ones are in use. */
+  #makeRoom(reserved = this.journal?.reserved ?? 0): boolean {
+    const limit = this.#options.maxConcurrentEnvs - reserved;
+    if (this.#live.size < limit) return true;
     const oldest = this.#unclaimed.oldest();
     if (oldest === undefined) return false;
     const reason = this.#unclaimed.reasonFor(oldest);
     this.named.remember(oldest, reason);
     this.end(oldest, reason);
-    return this.#live.size < this.#options.maxConcurrentEnvs;
+    return this.#live.size < limit;
   }
 
   #checkNew(): void {

@@ -28,18 +28,27 @@ interface ImagedSession extends RecordedSession {
 export function takeImage(session: ImagedSession): MaybePromise<SessionImage> {
   const { environment, events, runtime } = session;
   if (environment === undefined) throw refuse("NOT_RESTORABLE", "the session has no environment yet");
-  const { contract, snapshotVersion } = runtime.definition;
   const { tier } = events;
   if (tier.tier === "none") throw refuse("NOT_RESTORABLE", `the session cannot be restored: ${tier.reason}`);
-  const hash = contractHash(contract);
-  const finish = (restore: SessionImage["restore"], known: string): SessionImage => {
-    return { contract: known, snapshotVersion, event: events.last, ...session.progress, rng: events.rngState, restore };
-  };
   const kept = tier.tier === "replay" ? events.kept : [];
   if (typeof kept === "string") throw refuse("NOT_RESTORABLE", `the session cannot be restored: ${kept}`);
   const saved = tier.tier === "replay" ? { events: kept } : saveEnvironment(environment, runtime.mode);
-  if (!isThenable(hash) && !isThenable(saved)) return finish(saved, hash);
-  return Promise.all([saved, hash]).then(([restore, known]) => finish(restore, known));
+  return isThenable(saved)
+    ? saved.then((restore) => describeSession(session, restore))
+    : describeSession(session, saved);
+}
+
+/** An image with what restores the environment, which the caller has. */
+export function describeSession(
+  { events, progress, runtime }: ImagedSession,
+  restore: SessionImage["restore"],
+): MaybePromise<SessionImage> {
+  const { contract, snapshotVersion } = runtime.definition;
+  const hash = contractHash(contract);
+  const finish = (known: string): SessionImage => {
+    return { contract: known, snapshotVersion, event: events.last, ...progress, rng: events.rngState, restore };
+  };
+  return isThenable(hash) ? hash.then(finish) : finish(hash);
 }
 
 /** @throws SessionRejectedError (SNAPSHOT_FAILED), or rejects with it. */

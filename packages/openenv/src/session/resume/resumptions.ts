@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { ByteBudget } from "../../util/byte-budget.js";
 import type { Session } from "../session.js";
+import type { SessionJournal } from "./session-journal.js";
 import { StoredAnswers } from "./stored-answers.js";
 
 /** Limits of the resumable sessions of one server. */
@@ -23,6 +24,8 @@ const MAX_REASONS = 1000;
 export interface ResumptionHolder {
   /** Another connection has resumed the session: nothing that this one has read is executed any more. */
   fence(): void;
+  /** The session continues in another process: closes the connection, and the client connects again. */
+  moved(): void;
 }
 
 /** The first frame of a resumable connection. */
@@ -49,6 +52,8 @@ export interface Resumption {
   /** SHA-256 of the client's token, hexadecimal. */
   readonly tokenHash: string;
   readonly answers: StoredAnswers;
+  /** What another process restores the session from, if the server has a journal. */
+  journal: SessionJournal | undefined;
   /** Undefined while no connection is attached. */
   holder: ResumptionHolder | undefined;
   /** The highest number of a connection. A frame of an earlier one that arrives late takes nothing over. */
@@ -90,13 +95,36 @@ export class Resumptions {
     return count;
   }
 
+  /** Sessions that another process can continue: a server that stops does not wait for them. */
+  get movable(): number {
+    let count = 0;
+    for (const { journal } of this.#byId.values()) if (journal?.isRestorable === true) count++;
+    return count;
+  }
+
   /** Makes a session or a group resumable. */
-  add(target: Session | SessionGroup, tokenHash: string, holder: ResumptionHolder): Resumption {
+  add(target: Session | SessionGroup, tokenHash: string, holder: ResumptionHolder | undefined): Resumption {
     const answers = new StoredAnswers(this.#budget, this.limits.answers);
-    const resumption: Resumption = { target, tokenHash, answers, holder, attempt: 0, detachedAt: 0 };
+    const resumption: Resumption = {
+      target,
+      tokenHash,
+      answers,
+      journal: undefined,
+      holder,
+      attempt: 0,
+      detachedAt: 0,
+    };
     this.#byId.set(target.id, resumption);
     this.#budget.hold(ownBytes(target));
     return resumption;
+  }
+
+  get(id: string): Resumption | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): Iterable<Resumption> {
+    return this.#byId.values();
   }
 
   /** The stored answers of a session that HTTP requests name. */
@@ -127,6 +155,7 @@ export class Resumptions {
     const resumption = this.#byId.get(id);
     if (resumption === undefined) return;
     this.#byId.delete(id);
+    resumption.journal?.end(reason);
     resumption.answers.clear();
     this.#budget.give(ownBytes(resumption.target));
     this.#reasons.set(id, reason);

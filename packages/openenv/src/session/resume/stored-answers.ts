@@ -111,6 +111,13 @@ export class StoredAnswers {
       });
   }
 
+  /** Stores what a process before this one answered. */
+  restore(seq: number, request: Frame, answer: Frame): void {
+    this.#last = Math.max(this.#last, seq);
+    this.#add(seq, request);
+    this.store(seq, answer);
+  }
+
   /** Frees everything. */
   clear(): void {
     for (const [key, entry] of this.#entries) this.#free(key, entry);

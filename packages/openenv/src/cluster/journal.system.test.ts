@@ -1,0 +1,203 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
+import { afterAll, describe, expect, test } from "vitest";
+import { createProject, type Project, startCommand } from "../../../../test-support/commands/command-line.js";
+import { findFreePort } from "../../../../test-support/free-port.js";
+import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
+import { requireRedis } from "../../../../test-support/requirement.js";
+import { startGateway } from "../../../../test-support/servers/gateway.js";
+import { connect } from "../connect.js";
+
+/**
+ * A tally that returns its process, and writes each execution to a file. Amounts: 13 ends the process, 17 answers after
+ * half a second.
+ */
+const TALLY = `
+import { defineContract, defineEnvironment } from "openenv-ts";
+import { appendFileSync } from "node:fs";
+import * as z from "zod";
+const tally = defineContract({
+  name: "tally_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ pid: z.int(), count: z.int() }),
+});
+export default defineEnvironment(tally, () => {
+  let count = 0;
+  const look = () => ({ observation: { pid: process.pid, count } });
+  return {
+    reset: () => ((count = 0), look()),
+    step: async ({ amount }) => {
+      appendFileSync("executions", amount + "\\n");
+      if (amount === 13) process.exit(1);
+      if (amount === 17) await new Promise((resolve) => setTimeout(resolve, 500));
+      count += amount;
+      return look();
+    },
+    snapshot: () => ({ count }),
+    restore: (saved) => void ({ count } = saved),
+  };
+});
+`;
+
+interface Served extends AsyncDisposable {
+  url: string;
+  /** Sends a signal to all processes of the server. Resolves when it has ended, if it ends. */
+  signal(name: NodeJS.Signals): Promise<unknown>;
+}
+
+async function serve(project: Project, port: number, env: Record<string, string>): Promise<Served> {
+  const options = { cwd: project.dir, env: { MAX_CONCURRENT_ENVS: "64", ...env }, detached: true };
+  const command = startCommand(["serve", "environment.mjs", "--port", String(port)], options);
+  const [, url = ""] = await command.printed(/at (http:\S+)/);
+  const send = (name: NodeJS.Signals): void => {
+    try {
+      process.kill(-(command.process.pid ?? 0), name);
+    } catch {}
+  };
+  return {
+    url,
+    signal: (name) => {
+      send(name);
+      return command.exited;
+    },
+    async [Symbol.asyncDispose]() {
+      send("SIGKILL");
+      await command.exited;
+    },
+  };
+}
+
+const executions = async ({ dir }: Project): Promise<string[]> =>
+  (await readFile(`${dir}/executions`, "utf8")).trim().split("\n");
+const open = (url: string) => connect(url, { resume: true });
+const countOf = ({ observation }: { observation: Record<string, unknown> | null }): unknown => observation?.["count"];
+
+describe("with a journal in a file", () => {
+  test("clients continue when a worker is killed", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    await using server = await serve(project, await findFreePort(), { WORKERS: "2", JOURNAL: "sessions.lmdb" });
+    const envs = await Promise.all(Array.from({ length: 8 }, () => open(server.url)));
+    const pids = await Promise.all(envs.map(async (env) => (await env.reset()).observation["pid"] as number));
+    expect(new Set(pids).size).toBe(2);
+    await Promise.all(envs.map((env) => env.step({ amount: 1 })));
+    process.kill(pids[0] as number, "SIGKILL");
+    const results = await Promise.all(envs.map((env) => env.step({ amount: 2 })));
+    expect(results.map(countOf)).toEqual(envs.map(() => 3));
+    expect(results.map(({ recovered }) => recovered === true)).toEqual(pids.map((pid) => pid === pids[0]));
+    expect(await executions(project)).toHaveLength(16);
+    await Promise.all(envs.map((env) => env.close()));
+  });
+
+  test.each(["SIGKILL", "SIGTERM"] as const)(
+    "clients continue after %s of the whole server",
+    async (signal) => {
+      await using project = await createProject({ "environment.mjs": TALLY });
+      const port = await findFreePort();
+      const settings = { WORKERS: "2", JOURNAL: "sessions.lmdb", SHUTDOWN_DRAIN: "600" };
+      await using first = await serve(project, port, settings);
+      const envs = await Promise.all(Array.from({ length: 8 }, () => open(first.url)));
+      await Promise.all(envs.map((env) => env.reset()));
+      await Promise.all(envs.map((env) => env.step({ amount: 1 })));
+      const pending = envs.map((env) => env.step({ amount: 17 }));
+      await expect.poll(async () => (await executions(project)).length).toBe(16);
+      await first.signal(signal);
+      await using _second = await serve(project, port, settings);
+      expect((await Promise.all(pending)).map(countOf)).toEqual(envs.map(() => 18));
+      expect((await Promise.all(envs.map((env) => env.step({ amount: 2 })))).map(countOf)).toEqual(envs.map(() => 20));
+      // A step in flight runs again after a kill, and only then.
+      expect(await executions(project)).toHaveLength(signal === "SIGKILL" ? 32 : 24);
+      await Promise.all(envs.map((env) => env.close()));
+    },
+    120_000,
+  );
+
+  test("a step that ends its process is not executed a third time", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    await using server = await serve(project, await findFreePort(), { JOURNAL: "sessions.lmdb" });
+    await using env = await open(server.url);
+    await env.reset();
+    await env.step({ amount: 4 });
+    const poison = await env.tryStep({ amount: 13 });
+    expect(poison).toMatchObject({ outcome: "env_error", error: { code: "STEP_CRASHED" } });
+    expect(countOf(await env.step({ amount: 1 }))).toBe(5);
+    expect(await executions(project)).toEqual(["4", "13", "13", "1"]);
+  });
+});
+
+test("a full disk is an error, and what was stored before is still there", { timeout: 60_000 }, async () => {
+  await using project = await createProject();
+  const built = pathToFileURL(`${import.meta.dirname}/../../dist/session/journals/lmdb.js`).href;
+  const program = `
+    import { openLmdbJournal } from ${JSON.stringify(built)};
+    const journal = await openLmdbJournal({ path: process.argv[1] + ".lmdb", durability: process.argv[1], owner: "o" });
+    await journal.create("s", "hash");
+    let stored = 0;
+    let code;
+    const put = async (i, size) => journal.commit("s", 1, { put: [["cell" + i, Buffer.alloc(size)]], remove: [] });
+    while (stored < 1000 && code === undefined) {
+      await put(stored, 20_000).then(() => stored++, (error) => (code = error.code));
+    }
+    await put("small", 10);
+    const cells = (await journal.takeOver("s")).cells.size;
+    console.log(JSON.stringify({ code, isComplete: cells === stored + 1 }));
+  `;
+  for (const durability of ["process", "disk"]) {
+    const child = spawn(
+      "bash",
+      ["-c", 'ulimit -f 1000; exec "$0" --input-type=module -e "$1" "$2"', process.execPath, program, durability],
+      {
+        cwd: project.dir,
+      },
+    );
+    const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
+    expect(JSON.parse(printed)).toEqual({ code: "JOURNAL_UNAVAILABLE", isComplete: true });
+  }
+});
+
+const component = await requireRedis();
+let redis: TestRedis | undefined;
+if (component.available) redis = await startRedis(component.path);
+afterAll(() => redis?.[Symbol.asyncDispose]());
+
+describe.skipIf(!component.available)("with a journal in Redis", () => {
+  test("a session continues on another server when its own is killed or frozen", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { JOURNAL: redis?.url ?? "" };
+    const [first, second] = [await findFreePort(), await findFreePort()];
+    for (const signal of ["SIGKILL", "SIGSTOP"] as const) {
+      await using one = await serve(project, first, settings);
+      await using two = await serve(project, second, settings);
+      await using gateway = await startGateway(one, "passes");
+      await using env = await open(gateway.url);
+      await env.reset();
+      expect(countOf(await env.step({ amount: 1 }))).toBe(1);
+      void one.signal(signal);
+      gateway.turn("passes", two);
+      gateway.cut();
+      expect(countOf(await env.step({ amount: 2 }))).toBe(3);
+      if (signal === "SIGSTOP") void one.signal("SIGCONT");
+      expect(countOf(await env.step({ amount: 3 }))).toBe(6);
+      await env.close();
+    }
+  });
+
+  test("an answer is held while Redis is away, and new sessions are refused", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    await using server = await serve(project, await findFreePort(), { JOURNAL: redis?.url ?? "" });
+    await using env = await open(server.url);
+    await env.reset();
+    await redis?.stop();
+    const held = env.step({ amount: 1 });
+    await expect.poll(async () => executions(project).catch(() => [])).toHaveLength(1);
+    await expect(open(server.url).then((other) => other.reset())).rejects.toMatchObject({
+      code: "JOURNAL_UNAVAILABLE",
+    });
+    await redis?.start();
+    expect(countOf(await held)).toBe(1);
+    expect(countOf(await env.step({ amount: 1 }))).toBe(2);
+    expect(await executions(project)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,64 @@
+import { ConfigError } from "../errors.js";
+import { loadBinary } from "../protocol/codec/binary.js";
+import type { Journal } from "../session/journals/journal.js";
+import { ownerName } from "../session/journals/owner.js";
+import type { Cluster } from "../session/registry/cluster.js";
+import type { Sessions } from "../session/registry/sessions.js";
+import { JournalledSessions } from "../session/resume/journalled-sessions.js";
+import type { Config } from "./config/config.js";
+import type { Logger } from "./logging/logger.js";
+
+type JournalSettings = Pick<Config, "journal" | "journalDurability" | "journalRetention">;
+
+/** How often sessions without a process are looked for, milliseconds. */
+const TIDY_MS = 5_000;
+
+/** The journal that the settings name. @throws ConfigError when it cannot be used, or its package is not installed. */
+async function openJournal({ journal, journalDurability }: JournalSettings, owner: string): Promise<Journal> {
+  const place = journal ?? "memory";
+  if (place === "memory") return (await import("../session/journals/memory.js")).openMemoryJournal(owner);
+  if (/^rediss?:/.test(place)) {
+    return (await import("../session/journals/redis.js")).openRedisJournal({ url: place, owner });
+  }
+  if (/^\w+:\/\//.test(place)) throw new ConfigError(`JOURNAL must be a file, redis:// or memory, not "${place}".`);
+  const { openLmdbJournal } = await import("../session/journals/lmdb.js");
+  return openLmdbJournal({ path: place, durability: journalDurability, owner });
+}
+
+/**
+ * Called once for a server, before its workers start: drops a file that the machine's restart may have damaged, and fails
+ * when the journal cannot be used. @throws ConfigError.
+ */
+export async function checkJournal(settings: JournalSettings): Promise<void> {
+  const { journal } = settings;
+  if (journal === undefined || journal === "memory") return;
+  if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/lmdb.js")).dropTornFile(journal);
+  await (await openJournal(settings, ownerName(""))).close();
+}
+
+/** Opens the journal of a server or worker. Returns undefined without one. @throws ConfigError. */
+export async function startJournal(
+  config: Config,
+  sessions: Sessions,
+  { cluster, log }: { cluster: Cluster | undefined; log: Logger },
+): Promise<AsyncDisposable | undefined> {
+  if (config.journal === undefined) return undefined;
+  const owner = ownerName(cluster?.idPrefix ?? "");
+  const journal = await openJournal(config, owner);
+  const retentionMs = config.journalRetention * 1000;
+  const codec = await loadBinary();
+  const own = new JournalledSessions(sessions, { journal, codec, owner, workers: config.workers, retentionMs });
+  const tidy = (): Promise<void> =>
+    own.tidy(config.sessionTimeoutMs ?? Number.POSITIVE_INFINITY).catch((error: unknown) => {
+      log.warn({ err: error as Error }, "the journal could not be read");
+    });
+  await tidy();
+  const timer = setInterval(() => void tidy(), TIDY_MS).unref();
+  sessions.journal = own;
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await own.close();
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { startOwner } from "../../../../../test-support/journals/contract.js";
+import { useServers } from "../../../../../test-support/servers/servers.js";
+import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
+import { connect } from "../../connect.js";
+import {
+  defineContract,
+  defineEnvironment,
+  type EnvironmentDefinition,
+  type ResetRequest,
+  type StepContext,
+} from "../../index.js";
+import type { RunningServer, ServeOptions } from "../../server/types.js";
+import { openLmdbJournal } from "../journals/lmdb.js";
+import { ownerName } from "../journals/owner.js";
+
+const servers = useServers();
+const folder = await mkdtemp(join(tmpdir(), "openenv-journalled-"));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+let journal = "";
+let files = 0;
+beforeEach(() => {
+  journal = join(folder, `${++files}.lmdb`);
+});
+
+const contract = defineContract({
+  name: "tally_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ count: z.int(), luck: z.number() }),
+});
+let steps = 0;
+
+/** A tally with random numbers, which each tier restores in its own way. */
+function tally(tier: "snapshot" | "replay" | "none"): { environment: EnvironmentDefinition<typeof contract> } {
+  const create = () => {
+    let count = 0;
+    return {
+      reset: ({ rng }: ResetRequest) => ({ observation: { count: (count = 0), luck: rng.next() } }),
+      step: ({ amount }: { amount: number }, { rng }: StepContext) => {
+        steps++;
+        if (amount === 13) throw new Error("unlucky");
+        return { observation: { count: (count += amount), luck: rng.next() } };
+      },
+      ...(tier === "snapshot" && {
+        snapshot: () => ({ count }),
+        restore: (saved: unknown) => void ({ count } = saved as { count: number }),
+      }),
+    };
+  };
+  return { environment: defineEnvironment(contract, create, { seeded: tier === "replay" }) };
+}
+
+const TOKEN = "a-token-of-the-client";
+const begin = { type: "resume", data: { token_hash: createHash("sha256").update(TOKEN).digest("hex") } };
+const step = (amount: number, seq: number, ack = seq - 1) => ({ type: "step", data: { amount }, seq, ack });
+
+/** A session that has been reset: seq 1 is answered. */
+async function openSession(server: RunningServer): Promise<{ socket: TestSocket; id: string }> {
+  const socket = await servers.open(server, "/ws?openenv=resume");
+  const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
+  await socket.ask({ type: "reset", data: { seed: 7 }, seq: 1, ack: 0 });
+  return { socket, id: data.session_id };
+}
+
+async function resume(server: RunningServer, id: string, token = TOKEN) {
+  const socket = await servers.open(server, `/ws?openenv=resume&session_id=${id}`);
+  return { socket, answer: await socket.ask({ type: "resume", data: { token } }) };
+}
+
+/** Stops a server and starts the next one at its port. */
+async function restart(server: RunningServer, tier: Parameters<typeof tally>[0], options: ServeOptions = {}) {
+  await server.close();
+  return servers.start({ journal, port: server.port, ...options }, tally(tier));
+}
+
+describe.each(["snapshot", "replay"] as const)("a session that is restored by %s", (tier) => {
+  test("continues after its server was stopped, as if nothing had happened", async () => {
+    const play = async (disturb: (server: RunningServer) => Promise<RunningServer>) => {
+      let server = await servers.start({ journal }, tally(tier));
+      await using env = await connect(server.url, contract, { resume: true });
+      const seen = [(await env.reset({ seed: 7 })).observation];
+      for (const amount of [1, 2, 13, 3]) {
+        const result = await env.tryStep({ amount });
+        if ("error" in result) expect(result.error.code).toBe("EXECUTION_ERROR");
+        else seen.push(result.observation);
+        server = await disturb(server);
+      }
+      seen.push((await env.reset({ seed: 8 })).observation, (await env.step({ amount: 5 })).observation);
+      server = await disturb(server);
+      seen.push((await env.step({ amount: 5 })).observation);
+      return seen;
+    };
+    const undisturbed = await play(async (server) => server);
+    expect(undisturbed.map(({ count }) => count)).toEqual([0, 1, 3, 6, 0, 5, 10]);
+    expect(await play((server) => restart(server, tier))).toEqual(undisturbed);
+  });
+
+  test("answers a repeated request from the journal, and keeps its id and token", async () => {
+    const server = await servers.start({ journal }, tally(tier));
+    const { socket, id } = await openSession(server);
+    const first = await socket.ask(step(4, 2));
+    steps = 0;
+    const next = await restart(server, tier);
+    const stranger = await resume(next, id, "another token");
+    expect(stranger.answer["data"]).toMatchObject({ recovered: false, reason: "the token is not that of the session" });
+    const own = await resume(next, id);
+    expect(own.answer["data"]).toMatchObject({ session_id: id, recovered: true, last_seq: 2 });
+    expect(await own.socket.ask(step(4, 2))).toEqual(first);
+    expect(steps).toBe(tier === "replay" ? 1 : 0);
+    expect(await own.socket.ask(step(1, 3))).toMatchObject({ data: { observation: { count: 5 } } });
+    expect(await own.socket.ask(step(4, 2))).toMatchObject({ data: { code: "ANSWER_EXPIRED" } });
+  });
+
+  test("holds its slot before newcomers", async () => {
+    const server = await servers.start({ journal, maxConcurrentEnvs: 1 }, tally(tier));
+    await using env = await connect(server.url, contract, { resume: true });
+    await env.reset();
+    const next = await restart(server, tier, { maxConcurrentEnvs: 1 });
+    await expect(connect(next.url, contract).then((other) => other.reset())).rejects.toMatchObject({
+      code: "CAPACITY_REACHED",
+    });
+    expect((await env.step({ amount: 2 })).observation.count).toBe(2);
+  });
+});
+
+test("a session without a way to restore it says so", async () => {
+  const server = await servers.start({ journal }, tally("none"));
+  const { id } = await openSession(server);
+  const next = await restart(server, "none");
+  const { answer } = await resume(next, id);
+  expect(answer["data"]).toMatchObject({
+    recovered: false,
+    reason: "the server is shutting down",
+  });
+});
+
+test("a session that has had no request is opened again", async () => {
+  const server = await servers.start({ journal }, tally("none"));
+  const socket = await servers.open(server, "/ws?openenv=resume");
+  const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
+  const next = await restart(server, "none");
+  const { answer } = await resume(next, data.session_id);
+  expect(answer["data"]).toMatchObject({ recovered: true, last_seq: 0 });
+});
+
+test("an ended session says why after a restart", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { socket, id } = await openSession(server);
+  socket.send({ type: "close" });
+  await socket.closed;
+  const next = await restart(server, "snapshot");
+  expect((await resume(next, id)).answer["data"]).toMatchObject({ recovered: false, reason: "closed by the client" });
+  expect((await resume(next, "unknown")).answer["data"]).toMatchObject({
+    recovered: false,
+    reason: "the server does not know the session",
+  });
+});
+
+test("an instance whose session was taken over sends nothing and is closed", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { socket, id } = await openSession(server);
+  await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
+  expect(await other.takeOver(id)).toMatchObject({ epoch: 2 });
+  socket.send(step(1, 2));
+  expect((await socket.closed).code).toBe(1012);
+  await expect.poll(() => server.capacity().active_sessions).toBe(0);
+  const { answer, socket: next } = await resume(server, id);
+  expect(answer["data"]).toMatchObject({ recovered: true, last_seq: 1 });
+  expect(await next.ask(step(1, 2))).toMatchObject({ data: { observation: { count: 1 } } });
+});
+
+test("a session of another server that lives is elsewhere", async () => {
+  await using owner = startOwner();
+  await using other = await openLmdbJournal({ path: journal, durability: "process", owner: owner.name });
+  await other.create("elsewhere", begin.data.token_hash);
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { answer, socket } = await resume(server, "elsewhere");
+  expect(answer).toMatchObject({ type: "error", data: { code: "SESSION_ELSEWHERE" } });
+  expect((await socket.closed).code).toBe(1013);
+  await owner.kill();
+  expect((await resume(server, "elsewhere")).answer["data"]).toMatchObject({ recovered: true });
+});
+
+test.each([
+  ["an address of another kind", { journal: "http://127.0.0.1" }],
+  ["a durability that does not exist", { journal: "x.lmdb", journalDurability: "tape" as "disk" }],
+])("a journal with %s is refused at the start", async (_what, options) => {
+  await expect(servers.start(options, tally("none"))).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+});

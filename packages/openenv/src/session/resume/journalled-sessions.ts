@@ -1,0 +1,180 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import { isThenable } from "../../util/async/thenable.js";
+import type { SessionOpener } from "../held-session.js";
+import {
+  type Journal,
+  type JournalEntry,
+  JournalError,
+  type JournalRecord,
+  type MaybePromise,
+} from "../journals/journal.js";
+import { areSiblings } from "../journals/owner.js";
+import type { Sessions } from "../registry/sessions.js";
+import { openFrom } from "../restore/open-from.js";
+import { Session } from "../session.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
+import type { Resumption } from "./resumptions.js";
+import { readAnswers, readImage, SessionJournal } from "./session-journal.js";
+
+/** Failures after which the same or another server may have the session later. */
+export type RetryCode = "CAPACITY_REACHED" | "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE";
+
+export interface JournalledOptions {
+  journal: Journal;
+  codec: BinaryCodec;
+  /** The name of this process in the journal. */
+  owner: string;
+  /** How many workers share the sessions that have no process. */
+  workers: number;
+  /** How long the end of a session is remembered, milliseconds. */
+  retentionMs: number;
+}
+
+/** The resumable sessions of one server that are kept in a journal. */
+export class JournalledSessions {
+  readonly #sessions: Sessions;
+  readonly #options: JournalledOptions;
+  readonly #restoring = new Map<string, Promise<string | undefined>>();
+  /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
+  #orphans = new Map<string, number>();
+
+  constructor(sessions: Sessions, options: JournalledOptions) {
+    this.#sessions = sessions;
+    this.#options = options;
+  }
+
+  /** The slots that are kept for sessions of the journal whose clients may come back. */
+  get reserved(): number {
+    const since = performance.now() - this.#sessions.resumptions.limits.guaranteeMs;
+    let count = 0;
+    for (const seen of this.#orphans.values()) if (seen > since) count++;
+    return Math.ceil(count / this.#options.workers);
+  }
+
+  /** Stores a new resumable session. @throws JournalError (JOURNAL_UNAVAILABLE), or rejects with it. */
+  add(resumption: Resumption): MaybePromise<void> {
+    const { target, tokenHash } = resumption;
+    const created = this.#options.journal.create(target.id, tokenHash);
+    const begin = (): MaybePromise<void> => {
+      const own = this.#attach(resumption, (parts) => new SessionJournal(target.id, 1, parts));
+      return target instanceof Session ? undefined : own.refuse("a batch socket cannot be restored from the journal");
+    };
+    return isThenable(created) ? created.then(begin) : begin();
+  }
+
+  /** The other worker of this server that has the session, as an owner; undefined when this one may take it over. */
+  async siblingOf(id: string): Promise<string | undefined> {
+    const { journal, owner } = this.#options;
+    const entry = await Promise.resolve(journal.find(id)).catch(() => undefined);
+    if (entry?.owner == null || entry.owner === owner || !areSiblings(entry.owner, owner)) return undefined;
+    return (await journal.isHeld(entry)) ? entry.owner : undefined;
+  }
+
+  /**
+   * Restores a session that this process does not have. Resolves with the reason if it cannot be restored.
+   * @throws SessionRejectedError with a {@link RetryCode}.
+   */
+  async takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined> {
+    const entry = await this.#ask(() => this.#options.journal.find(id));
+    if (entry === undefined) return "the server does not know the session";
+    if (!isTokenOf(entry, token)) return "the token is not that of the session";
+    if (entry.ended !== null) return entry.ended.reason;
+    // Connections of one client may come at once.
+    const running = this.#restoring.get(id) ?? this.#restore(id, opener).finally(() => this.#restoring.delete(id));
+    this.#restoring.set(id, running);
+    return running;
+  }
+
+  /** Leaves all sessions to the next process. */
+  releaseAll(): void {
+    for (const resumption of this.#sessions.resumptions.all()) {
+      if (resumption.journal?.isRestorable === true) resumption.journal.release();
+    }
+  }
+
+  /** Reserves slots for sessions without a process, ends those that were not resumed in time, and forgets ended ones. */
+  async tidy(windowMs: number): Promise<void> {
+    const { journal, retentionMs } = this.#options;
+    const held = new Map<string, MaybePromise<boolean>>();
+    const orphans = new Map<string, number>();
+    for (const entry of await journal.list()) {
+      if (entry.ended !== null) continue;
+      const owner = entry.owner ?? "";
+      if (!held.has(owner)) held.set(owner, journal.isHeld(entry));
+      if (!(await held.get(owner))) orphans.set(entry.id, this.#orphans.get(entry.id) ?? performance.now());
+    }
+    for (const [id, seen] of orphans) {
+      if (performance.now() - seen < windowMs) continue;
+      orphans.delete(id);
+      const record = await Promise.resolve(journal.takeOver(id)).catch(() => undefined);
+      if (record !== undefined) await journal.end(id, record.epoch, "was not resumed in time");
+    }
+    this.#orphans = orphans;
+    await journal.removeEnded(Date.now() - retentionMs);
+  }
+
+  async close(): Promise<void> {
+    await this.#options.journal.close();
+  }
+
+  async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
+    const { journal, codec } = this.#options;
+    const record = await this.#ask(() => journal.takeOver(id));
+    if (record === undefined) return "the session has ended";
+    const image = readImage(record, codec);
+    if (typeof image === "string") {
+      await journal.end(id, record.epoch, image);
+      return image;
+    }
+    const named = { ...opener, id };
+    try {
+      const session = await (image ? openFrom(this.#sessions, image, named) : this.#sessions.open(undefined, named));
+      this.#continue(session, record);
+      this.#orphans.delete(id);
+      return undefined;
+    } catch (error) {
+      // A server with another version or more room may restore it.
+      await journal.release(id, record.epoch);
+      if (!(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED") throw error;
+      return error.message;
+    }
+  }
+
+  #continue(session: Session, record: JournalRecord): void {
+    const { resumptions } = this.#sessions;
+    const resumption = resumptions.add(session, record.tokenHash, undefined);
+    for (const { seq, request, answer } of readAnswers(record, this.#options.codec)) {
+      resumption.answers.restore(seq, request, answer);
+    }
+    this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
+    this.#sessions.detachResumable(resumption);
+  }
+
+  #attach(resumption: Resumption, make: (parts: ConstructorParameters<typeof SessionJournal>[2]) => SessionJournal) {
+    const { journal, codec } = this.#options;
+    const { target } = resumption;
+    const onLost = (): void => this.#sessions.giveUp(resumption, "another process has taken over the session");
+    const own = make({ journal, codec, onLost });
+    resumption.journal = own;
+    if (target instanceof Session) {
+      target.events.keep();
+      target.events.recorder = { record: (event) => own.record(event, target) };
+    }
+    return own;
+  }
+
+  /** Failures of the journal become what a client can wait for. */
+  async #ask<T>(action: () => MaybePromise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof JournalError)) throw error;
+      throw new SessionRejectedError({ message: error.message, code: error.code as RetryCode }, { cause: error });
+    }
+  }
+}
+
+function isTokenOf({ tokenHash }: JournalEntry, token: string): boolean {
+  return timingSafeEqual(createHash("sha256").update(token).digest(), Buffer.from(tokenHash, "hex"));
+}

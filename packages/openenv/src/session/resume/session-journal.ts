@@ -1,0 +1,259 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import { stringifyJson } from "../../protocol/codec/json.js";
+import { isThenable } from "../../util/async/thenable.js";
+import { describeError } from "../failure.js";
+import { type Journal, JournalError, type JournalRecord, type MaybePromise } from "../journals/journal.js";
+import { describeSession, takeImage } from "../restore/image.js";
+import type { SessionEvent, SessionImage } from "../restore/session-event.js";
+import type { Session } from "../session.js";
+
+/** A text frame or a binary one. */
+type Frame = string | Uint8Array;
+
+/** What a repeated request gets after a restore. */
+export interface JournalledAnswer {
+  seq: number;
+  request: Frame;
+  answer: Frame;
+}
+
+/** The parts of a journal that are the same for all sessions. */
+export interface JournalParts {
+  journal: Journal;
+  codec: BinaryCodec;
+  /** Called when another process has taken the session over: its instance here must be closed. */
+  onLost(): void;
+}
+
+/** How long to wait before an append is repeated: the first time, and at most. */
+const RETRY_MS = 50;
+const MAX_RETRY_MS = 2_000;
+/** The cells of a session. Events and answers have their number after the letter. */
+const IMAGE = "image";
+/** Why the session cannot be restored. */
+const LOST = "lost";
+/** The number of the request that runs first after a restore. */
+const RUNNING = "running";
+const EVENT = "e";
+const ANSWER = "a";
+
+/**
+ * The journal of one resumable session: one commit for each request, with its answer and the state after it. The answer
+ * is not sent before. While the journal cannot be written, the answer is held and the commit repeated.
+ */
+export class SessionJournal {
+  /** Changes with every process that restores the session. */
+  readonly epoch: number;
+  readonly #id: string;
+  readonly #parts: JournalParts;
+  #put = new Map<string, Uint8Array>();
+  #remove = new Set<string>();
+  /** The events of the episode and the answers without `ack` that are stored. */
+  #events: string[] = [];
+  readonly #answers: number[] = [];
+  /** True while a request of the client runs: its events are committed with its answer. */
+  #inRequest = false;
+  #isFirst = false;
+  /** The request in which the process ended that had restored the session before. */
+  #crashed: number | undefined;
+  /** The commit that is being repeated: the next one must not overtake it. */
+  #writing: Promise<void> | undefined;
+  #closed = false;
+  #lost: string | undefined;
+
+  constructor(id: string, epoch: number, parts: JournalParts) {
+    this.#id = id;
+    this.epoch = epoch;
+    this.#parts = parts;
+  }
+
+  /** Continues with what a process before this one has stored. */
+  static restored(record: JournalRecord, parts: JournalParts): SessionJournal {
+    const own = new SessionJournal(record.id, record.epoch, parts);
+    own.#isFirst = true;
+    own.#crashed = readRunning(record);
+    own.#events = [...record.cells.keys()].filter((name) => name.startsWith(EVENT));
+    own.#answers.push(...readAnswers(record, parts.codec).map(({ seq }) => seq));
+    return own;
+  }
+
+  get isRestorable(): boolean {
+    return this.#lost === undefined && !this.#closed;
+  }
+
+  /** Says why another process cannot restore the session. */
+  refuse(reason: string): MaybePromise<void> {
+    this.#lose(reason);
+    return this.#commit();
+  }
+
+  /** Called after each event, before its answer leaves the session and before the next request. */
+  record(event: SessionEvent, session: Session): MaybePromise<void> {
+    const noted = this.#note(event, session);
+    const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
+    return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
+  }
+
+  /**
+   * Called before a request is executed. True when it must not be executed again, because two processes have ended while
+   * they executed it.
+   */
+  begin(seq: number): MaybePromise<boolean> {
+    this.#inRequest = true;
+    if (this.#crashed === seq) return true;
+    if (!this.#isFirst) return false;
+    this.#isFirst = false;
+    this.#put.set(RUNNING, Buffer.from(String(seq)));
+    const committed = this.#commit();
+    return isThenable(committed) ? Promise.resolve(committed).then(() => false) : false;
+  }
+
+  /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
+  store({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
+    this.#inRequest = false;
+    // Nothing of it would be read again.
+    if (this.#lost !== undefined && this.#put.size === 0) return undefined;
+    while ((this.#answers[0] ?? Number.POSITIVE_INFINITY) <= ack) this.#remove.add(ANSWER + this.#answers.shift());
+    this.#put.set(ANSWER + seq, this.#parts.codec.encode([request, answer]));
+    this.#answers.push(seq);
+    this.#remove.add(RUNNING);
+    return this.#commit();
+  }
+
+  /** Ends the session in the journal. */
+  end(reason: string): void {
+    this.#finish((journal) => journal.end(this.#id, this.epoch, reason));
+  }
+
+  /** Leaves the session to another process. */
+  release(): void {
+    this.#finish((journal) => journal.release(this.#id, this.epoch));
+  }
+
+  /** Adds to the next commit how the session is restored after this event. */
+  #note(event: SessionEvent, session: Session): MaybePromise<void> {
+    const { tier } = session.events;
+    const { codec } = this.#parts;
+    if (tier.tier === "none") return this.#lose(tier.reason);
+    const keep = (image: SessionImage): void => {
+      this.#put.set(IMAGE, codec.encode(image));
+      this.#put.delete(LOST);
+      if (this.#lost !== undefined) this.#remove.add(LOST);
+      this.#lost = undefined;
+    };
+    const fail = (error: unknown): void => this.#lose(describeError(error, session.runtime.mode));
+    try {
+      if (tier.tier === "replay") {
+        const { type, answer } = event;
+        if (type === "reset" && "type" in answer && answer.type === "observation") this.#dropEvents();
+        const name = EVENT + event.event;
+        this.#put.set(name, Buffer.from(stringifyJson(event)));
+        this.#events.push(name);
+        const described = describeSession(session, { events: [] });
+        return isThenable(described) ? Promise.resolve(described).then(keep, fail) : keep(described);
+      }
+      const image = takeImage(session);
+      return isThenable(image) ? Promise.resolve(image).then(keep, fail) : keep(image);
+    } catch (error) {
+      return fail(error);
+    }
+  }
+
+  #dropEvents(): void {
+    for (const name of this.#events) {
+      this.#put.delete(name);
+      this.#remove.add(name);
+    }
+    this.#events = [];
+  }
+
+  #lose(reason: string): void {
+    if (this.#lost === reason) return;
+    this.#lost = reason;
+    this.#dropEvents();
+    this.#put.delete(IMAGE);
+    this.#remove.add(IMAGE);
+    this.#remove.delete(LOST);
+    this.#put.set(LOST, Buffer.from(reason));
+  }
+
+  #commit(): MaybePromise<void> {
+    if (this.#put.size === 0 && this.#remove.size === 0) return undefined;
+    const changes = { put: [...this.#put], remove: [...this.#remove] };
+    this.#put = new Map();
+    this.#remove = new Set();
+    const write = (): MaybePromise<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
+    try {
+      const written = this.#writing === undefined ? write() : this.#writing.then(write);
+      if (!isThenable(written)) return undefined;
+      return this.#wait(Promise.resolve(written).catch((error: unknown) => this.#repeat(write, error)));
+    } catch (error) {
+      return this.#wait(this.#repeat(write, error));
+    }
+  }
+
+  #wait(written: Promise<void>): Promise<void> {
+    const done = written.then(() => {
+      if (this.#writing === done) this.#writing = undefined;
+    });
+    this.#writing = done;
+    return done;
+  }
+
+  /** Resolves when it is written; never for a session that has ended or belongs to another process. */
+  async #repeat(write: () => MaybePromise<void>, first: unknown): Promise<void> {
+    let error = first;
+    for (let tries = 0; ; tries++) {
+      if (!(error instanceof JournalError)) throw error;
+      if (error.code === "EPOCH_LOST" && !this.#closed) {
+        this.#closed = true;
+        this.#parts.onLost();
+      }
+      if (this.#closed) return new Promise(() => {});
+      await sleep(Math.min(RETRY_MS * 2 ** tries, MAX_RETRY_MS), undefined, { ref: false });
+      try {
+        return await write();
+      } catch (next) {
+        error = next;
+      }
+    }
+  }
+
+  #finish(write: (journal: Journal) => MaybePromise<void>): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    // A journal that is away now may take the session for one that can be resumed: its window ends it.
+    void (async () => write(this.#parts.journal))().catch(() => {});
+  }
+}
+
+/** The stored answers of a session that was taken over, in the order of their numbers. */
+export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): JournalledAnswer[] {
+  const answers = [...cells].filter(([name]) => name.startsWith(ANSWER));
+  return answers
+    .map(([name, value]) => {
+      const [request, answer] = codec.decode(value).value as [Frame, Frame];
+      return { seq: Number(name.slice(ANSWER.length)), request, answer };
+    })
+    .sort((one, other) => one.seq - other.seq);
+}
+
+/** What the session continues from; undefined for one that has had no event; or why it cannot be restored. */
+export function readImage({ cells }: JournalRecord, codec: BinaryCodec): SessionImage | string | undefined {
+  const reason = cells.get(LOST);
+  if (reason !== undefined) return Buffer.from(reason).toString();
+  const value = cells.get(IMAGE);
+  if (value === undefined) return undefined;
+  const image = codec.decode(value).value as SessionImage;
+  if (!("events" in image.restore)) return image;
+  const events = [...cells].filter(([name]) => name.startsWith(EVENT));
+  const parsed = events.map(([, text]) => JSON.parse(Buffer.from(text).toString()) as SessionEvent);
+  return { ...image, restore: { events: parsed.sort((one, other) => one.event - other.event) } };
+}
+
+/** The request that ran when the process ended, if it was the first after a restore. */
+function readRunning({ cells }: JournalRecord): number | undefined {
+  const value = cells.get(RUNNING);
+  return value && Number(Buffer.from(value).toString());
+}
