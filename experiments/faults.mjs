@@ -6,6 +6,7 @@
 import * as faults from "./cases/faults.mjs";
 import * as kills from "./cases/kills.mjs";
 import * as recovery from "./cases/recovery.mjs";
+import * as restart from "./cases/restart.mjs";
 import * as soak from "./cases/soak.mjs";
 import { runSuite } from "./suite.mjs";
 
@@ -14,7 +15,7 @@ await runSuite({
   command: "npm run bench:faults",
   report: "FAULTS.md",
   csv: "faults.csv",
-  experiments: { faults, recovery, kills, soak },
+  experiments: { faults, recovery, restart, kills, soak },
   options: {
     faults: { type: "string" },
     seed: { type: "string" },
@@ -36,6 +37,8 @@ await runSuite({
       `again (seed ${seed}). Each environment writes its calls to a file; afterwards every session is played once more ` +
       "without faults and without `resume`, and each answer is compared.",
     "Time to continue: from the call after the cut to its answer, 256 sessions through the proxy, one of them cut every 10 ms.",
+    "Restart: `openenv serve --workers 2 --journal` with 2,000 sessions; all processes get SIGKILL, a server is started at the " +
+      "same port, and every session makes its next step.",
     "Kills: `openenv serve --workers 3`, 32 sockets that play whole sessions all the time; each kill is SIGKILL to a " +
       "worker that has just responded. Every response is checked; a lost session must belong to a killed worker.",
     "Soak: `openenv serve --workers 2`, sessions that step with pauses and others that come and go; memory is the resident " +

@@ -1,4 +1,5 @@
-import type { ResumeLimits } from "../resume/resumptions.js";
+import type { SessionOpener } from "../held-session.js";
+import type { ResumeLimits, Resumption } from "../resume/resumptions.js";
 import type { Session } from "../session.js";
 import type { Cluster } from "./cluster.js";
 
@@ -21,4 +22,21 @@ export interface SessionObserver {
   isWatching(session: Session): boolean;
   /** Called when a session has ended. */
   ended(session: Session, reason: string): void;
+}
+
+/** Keeps resumable sessions for other processes, and restores theirs. */
+export interface SessionsJournal {
+  /** The slots that are kept for sessions of the journal whose clients may come back. */
+  readonly reserved: number;
+  /** Stores a new resumable session. @throws JournalError (JOURNAL_UNAVAILABLE), or rejects with it. */
+  add(resumption: Resumption): void | Promise<void>;
+  /** The other worker of this server that has the session, as an owner; undefined when this one may take it over. */
+  siblingOf(id: string): Promise<string | undefined>;
+  /**
+   * Restores a session that this process does not have. Resolves with the reason if it cannot be restored.
+   * @throws SessionRejectedError (CAPACITY_REACHED, JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE): it may be possible later.
+   */
+  takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined>;
+  /** Leaves all sessions that can be restored to the next process. */
+  releaseAll(): void;
 }

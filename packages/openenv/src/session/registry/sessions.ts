@@ -10,7 +10,6 @@ import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { makeEnvironment } from "../make-environment.js";
-import type { JournalledSessions } from "../resume/journalled-sessions.js";
 import { RESUME_DEFAULTS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
@@ -18,7 +17,7 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import { rejection, totalCapacity } from "./capacity.js";
 import type { WorkerLoad } from "./cluster.js";
 import { NamedSessions } from "./named-sessions.js";
-import type { SessionObserver, SessionsOptions } from "./options.js";
+import type { SessionObserver, SessionsJournal, SessionsOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
@@ -33,7 +32,7 @@ export class Sessions {
   readonly resumptions: Resumptions;
   observer: SessionObserver | undefined;
   /** Restores resumable sessions of other processes; set before the server listens. */
-  journal: JournalledSessions | undefined;
+  journal: SessionsJournal | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();

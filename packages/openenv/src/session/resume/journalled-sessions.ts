@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import type { WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { SessionOpener } from "../held-session.js";
 import {
@@ -10,6 +11,7 @@ import {
   type MaybePromise,
 } from "../journals/journal.js";
 import { areSiblings } from "../journals/owner.js";
+import type { SessionsJournal } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
 import { openFrom } from "../restore/open-from.js";
 import { Session } from "../session.js";
@@ -17,10 +19,7 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import type { Resumption } from "./resumptions.js";
 import { readAnswers, readImage, SessionJournal } from "./session-journal.js";
 
-/** Failures after which the same or another server may have the session later. */
-export type RetryCode = "CAPACITY_REACHED" | "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE";
-
-export interface JournalledOptions {
+interface JournalledOptions {
   journal: Journal;
   codec: BinaryCodec;
   /** The name of this process in the journal. */
@@ -32,7 +31,7 @@ export interface JournalledOptions {
 }
 
 /** The resumable sessions of one server that are kept in a journal. */
-export class JournalledSessions {
+export class JournalledSessions implements SessionsJournal {
   readonly #sessions: Sessions;
   readonly #options: JournalledOptions;
   readonly #restoring = new Map<string, Promise<string | undefined>>();
@@ -44,7 +43,6 @@ export class JournalledSessions {
     this.#options = options;
   }
 
-  /** The slots that are kept for sessions of the journal whose clients may come back. */
   get reserved(): number {
     const since = performance.now() - this.#sessions.resumptions.limits.guaranteeMs;
     let count = 0;
@@ -52,7 +50,6 @@ export class JournalledSessions {
     return Math.ceil(count / this.#options.workers);
   }
 
-  /** Stores a new resumable session. @throws JournalError (JOURNAL_UNAVAILABLE), or rejects with it. */
   add(resumption: Resumption): MaybePromise<void> {
     const { target, tokenHash } = resumption;
     const created = this.#options.journal.create(target.id, tokenHash);
@@ -63,7 +60,6 @@ export class JournalledSessions {
     return isThenable(created) ? created.then(begin) : begin();
   }
 
-  /** The other worker of this server that has the session, as an owner; undefined when this one may take it over. */
   async siblingOf(id: string): Promise<string | undefined> {
     const { journal, owner } = this.#options;
     const entry = await Promise.resolve(journal.find(id)).catch(() => undefined);
@@ -71,10 +67,6 @@ export class JournalledSessions {
     return (await journal.isHeld(entry)) ? entry.owner : undefined;
   }
 
-  /**
-   * Restores a session that this process does not have. Resolves with the reason if it cannot be restored.
-   * @throws SessionRejectedError with a {@link RetryCode}.
-   */
   async takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined> {
     const entry = await this.#ask(() => this.#options.journal.find(id));
     if (entry === undefined) return "the server does not know the session";
@@ -86,7 +78,6 @@ export class JournalledSessions {
     return running;
   }
 
-  /** Leaves all sessions to the next process. */
   releaseAll(): void {
     for (const resumption of this.#sessions.resumptions.all()) {
       if (resumption.journal?.isRestorable === true) resumption.journal.release();
@@ -170,7 +161,7 @@ export class JournalledSessions {
       return await action();
     } catch (error) {
       if (!(error instanceof JournalError)) throw error;
-      throw new SessionRejectedError({ message: error.message, code: error.code as RetryCode }, { cause: error });
+      throw new SessionRejectedError({ message: error.message, code: error.code as WireCode }, { cause: error });
     }
   }
 }
