@@ -184,6 +184,26 @@ describe.skipIf(!component.available)("with a journal in Redis", () => {
     }
   });
 
+  test("a session moves to the server that its client comes to", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { JOURNAL: redis?.url ?? "" };
+    await using one = await serve(project, await findFreePort(), settings);
+    await using two = await serve(project, await findFreePort(), settings);
+    await using gateway = await startGateway(one, "passes");
+    await using env = await open(gateway.url);
+    const first = (await env.reset()).observation["pid"];
+    const pids = new Set([first]);
+    for (let round = 1; round <= 6; round++) {
+      gateway.turn("passes", round % 2 === 1 ? two : one);
+      gateway.cut();
+      const { observation } = await env.step({ amount: 1 });
+      expect(observation["count"]).toBe(round);
+      pids.add(observation["pid"]);
+    }
+    expect(pids.size).toBe(2);
+    expect(await executions(project)).toHaveLength(6);
+  });
+
   test("an answer is held while Redis is away, and new sessions are refused", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
     await using server = await serve(project, await findFreePort(), { JOURNAL: redis?.url ?? "" });

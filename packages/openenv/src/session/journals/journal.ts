@@ -50,6 +50,11 @@ export interface Journal extends AsyncDisposable {
   release(id: string, epoch: number): MaybePromise<void>;
   /** Ends the session and drops its cells; the reason is kept until {@link removeEnded}. Does nothing with an old epoch. */
   end(id: string, epoch: number, reason: string): MaybePromise<void>;
+  /**
+   * Called when another server wants a session of this one, whose client has come to it. Journals of one machine have no
+   * such message.
+   */
+  onWanted?: ((id: string) => void) | undefined;
   /** All sessions, also those that have ended. */
   list(): MaybePromise<JournalEntry[]>;
   /** Forgets the sessions that ended before this time, in milliseconds since 1970. */

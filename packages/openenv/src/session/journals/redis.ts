@@ -65,6 +65,9 @@ class RedisJournal implements Journal {
   readonly #client: Client;
   readonly #url: string;
   readonly #owner: string;
+  onWanted: ((id: string) => void) | undefined;
+  /** Receives what {@link takeOver} of other servers asks for. */
+  #subscriber: Client | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(client: Client, url: string, owner: string) {
@@ -77,6 +80,11 @@ class RedisJournal implements Journal {
     const renew = (): Promise<unknown> =>
       this.#ask(() => this.#client.set(leaseKey(this.#owner), "1", { PX: LEASE_MS }));
     await renew();
+    const subscriber = this.#client.duplicate();
+    subscriber.on("error", () => {});
+    await this.#ask(() => subscriber.connect());
+    await this.#ask(() => subscriber.subscribe(leaseKey(this.#owner), (id) => this.onWanted?.(String(id))));
+    this.#subscriber = subscriber;
     this.#timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
     return this;
   }
@@ -102,7 +110,11 @@ class RedisJournal implements Journal {
     const gone = before?.owner && hasEnded(before.owner) === true ? before.owner : "";
     const answer = await this.#run("takeOver", [keyOf(id)], [this.#owner, gone, leaseKey("")]);
     if (answer === null) return undefined;
-    if (!Array.isArray(answer)) throw isElsewhere(id);
+    if (!Array.isArray(answer)) {
+      // The client tries again, and may find the session released.
+      if (before?.owner) await this.#ask(() => this.#client.publish(leaseKey(String(before.owner)), id));
+      throw isElsewhere(id);
+    }
     const fields = new Map<string, Buffer>();
     for (let i = 0; i < answer.length; i += 2) fields.set(String(answer[i]), answer[i + 1] as Buffer);
     const entry = toEntry(id, fields);
@@ -137,6 +149,7 @@ class RedisJournal implements Journal {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#client.del(leaseKey(this.#owner)).catch(() => {});
+    this.#subscriber?.destroy();
     this.#client.destroy();
   }
 

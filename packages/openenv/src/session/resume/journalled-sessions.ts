@@ -16,7 +16,7 @@ import type { Sessions } from "../registry/sessions.js";
 import { openFrom } from "../restore/open-from.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { Resumption } from "./resumptions.js";
+import { type Resumption, sessionsOf } from "./resumptions.js";
 import { readAnswers, readImage, SessionJournal } from "./session-journal.js";
 
 interface JournalledOptions {
@@ -41,6 +41,7 @@ export class JournalledSessions implements SessionsJournal {
   constructor(sessions: Sessions, options: JournalledOptions) {
     this.#sessions = sessions;
     this.#options = options;
+    options.journal.onWanted = (id) => this.#handOver(id);
   }
 
   get reserved(): number {
@@ -107,6 +108,14 @@ export class JournalledSessions implements SessionsJournal {
 
   async close(): Promise<void> {
     await this.#options.journal.close();
+  }
+
+  /** Leaves a session to the server that its client has come to: now, or when it asks again after the running step. */
+  #handOver(id: string): void {
+    const resumption = this.#sessions.resumptions.get(id);
+    if (resumption?.journal?.isRestorable !== true || sessionsOf(resumption.target).some(({ busy }) => busy)) return;
+    resumption.holder?.fence();
+    this.#sessions.giveUp(resumption, "continues on another server");
   }
 
   async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
