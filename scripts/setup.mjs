@@ -2,8 +2,9 @@
  * Prepares a checkout: installs packages and builds, each only when missing or stale.
  * It runs before node_modules exists, so it only imports node: modules.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
@@ -13,25 +14,43 @@ import { ROOT } from "./root.mjs";
 /** What compiles, each after what it uses. */
 const LIBRARIES = ["openenv", "deploy", "providers", "bench", "cli"].map((name) => `packages/${name}`);
 const WEB = "packages/web";
+/** What is installed to serve. The other libraries are dependencies of the command line. */
+const SERVING = ["packages/cli", WEB];
 /** The page is made of these; it uses the sources of the library and not its build. */
 const WEB_SOURCES = [WEB, ...["client", "contract", "protocol", "util"].map((room) => `packages/openenv/src/${room}`)];
 
 if (process.argv[1] === import.meta.filename) await setup();
 
-/**
- * Installs and builds what is stale; ends the process with the exit code of a step that fails. With `environment` only what
- * serving that folder of `envs` needs.
- */
-export async function setup(environment) {
-  const wanted = environment ? [...LIBRARIES, environment] : projects();
-  const workspaces = environment ? [...wanted, WEB] : [];
-  if (isInstalled(workspaces) && wanted.every(isBuilt) && isBuilt(WEB)) return;
-  await withLock(join(ROOT, ".cache/setup.lock"), () => {
-    const only = workspaces.flatMap((folder) => ["--workspace", folder]);
-    if (!isInstalled(workspaces)) step("install packages", "npm", ["ci", "--include=dev", "--no-progress", ...only]);
-    for (const project of wanted) if (!isBuilt(project)) build(project);
-    if (!isBuilt(WEB)) buildWeb();
+/** Installs and builds what is stale; ends the process with the exit code of a step that fails. */
+export async function setup() {
+  const wanted = projects();
+  if (isInstalled() && wanted.every(isBuilt) && isBuilt(WEB)) return;
+  await withLock(join(ROOT, ".cache/setup.lock"), async () => {
+    if (!isInstalled()) await install();
+    for (const project of wanted) if (!isBuilt(project)) await build(project);
+    if (!isBuilt(WEB)) await buildWeb();
   });
+}
+
+/**
+ * Like {@link setup}, but only what the command line needs to serve an environment, which it compiles itself. What is not
+ * built is transpiled in a second, without types and their check, until `setup` builds it.
+ */
+export async function setupServing() {
+  const isReady = (project) => isBuilt(project) || isTranspiled(project);
+  if (isInstalled(SERVING) && LIBRARIES.every(isReady) && isBuilt(WEB)) return;
+  await withLock(join(ROOT, ".cache/setup.lock"), async () => {
+    // Without peers, which are optional here: clients of Kubernetes and of databases, drawing of figures.
+    const only = ["--legacy-peer-deps", ...SERVING.flatMap((folder) => ["--workspace", folder])];
+    if (!isInstalled(SERVING)) await install(...only);
+    const page = isBuilt(WEB) ? undefined : buildWeb();
+    await transpile(LIBRARIES.filter((project) => !isReady(project)));
+    await page;
+  });
+}
+
+async function install(...options) {
+  await step("install packages", "npm", ["ci", "--include=dev", "--no-progress", ...options]);
 }
 
 /** The folders that compile to a `dist`: the packages first, then the environments that use them. */
@@ -46,7 +65,7 @@ function projects() {
  * npm keeps a copy of the lock file it installed from; what it lacks or has in another version is stale. Where only some
  * workspaces are needed, what is there must be right, and they must be linked.
  */
-function isInstalled(workspaces) {
+function isInstalled(workspaces = []) {
   const installed = readJson("node_modules/.package-lock.json")?.packages;
   if (!installed) return false;
   const isPart = workspaces.length > 0;
@@ -60,13 +79,42 @@ function isInstalled(workspaces) {
 }
 
 function isBuilt(project) {
+  return readStamp(project) === fingerprint(project);
+}
+
+function isTranspiled(project) {
+  return readStamp(project) === transpiled(fingerprint(project));
+}
+
+/** Says that a build has neither declarations nor checked types. */
+function transpiled(stamp) {
+  return `transpiled ${stamp}`;
+}
+
+function readStamp(project) {
   const stamp = stampOf(project);
-  if (!existsSync(join(ROOT, project, "dist")) || !existsSync(stamp)) return false;
-  return readFileSync(stamp, "utf8") === fingerprint(project);
+  return existsSync(join(ROOT, project, "dist")) && existsSync(stamp) ? readFileSync(stamp, "utf8") : undefined;
+}
+
+/** Compiles each file of the libraries by itself. */
+async function transpile(libraries) {
+  if (libraries.length === 0) return;
+  const start = performance.now();
+  const { build: bundle } = await import("esbuild");
+  for (const project of libraries) {
+    const stamp = fingerprint(project);
+    const files = sources(`${project}/src`).filter((file) => file.endsWith(".ts"));
+    const fresh = join(ROOT, ".cache/build/transpiled");
+    rmSync(fresh, { recursive: true, force: true });
+    const entryPoints = files.map((file) => join(ROOT, file));
+    await bundle({ entryPoints, outbase: join(ROOT, project, "src"), outdir: fresh, format: "esm", target: "node20" });
+    swap(fresh, project, transpiled(stamp));
+  }
+  report("transpile the packages", start);
 }
 
 /** Compiles into a new folder and swaps it with the old build, so that no process loads an incomplete build. */
-function build(project) {
+async function build(project) {
   const stamp = fingerprint(project);
   const fresh = join(ROOT, ".cache/build/fresh");
   rmSync(join(ROOT, ".cache/build"), { recursive: true, force: true });
@@ -78,7 +126,7 @@ function build(project) {
     fresh,
     ...(LIBRARIES.includes(project) ? ["--tsBuildInfoFile", `${fresh}.tsbuildinfo`] : []),
   ];
-  step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, ...out]);
+  await step(`build ${project}`, process.execPath, ["node_modules/typescript/bin/tsc", "-p", config, ...out]);
   const data = join(ROOT, project, "data");
   // Also part of the build script of an environment.
   if (existsSync(data)) cpSync(data, join(fresh, "data"), { recursive: true });
@@ -86,12 +134,12 @@ function build(project) {
 }
 
 /** Builds the page with its compressed copies, and swaps it in like every build. */
-function buildWeb() {
+async function buildWeb() {
   const stamp = fingerprint(WEB);
   const fresh = join(ROOT, ".cache/build/web");
   rmSync(stampOf(WEB), { force: true });
   rmSync(fresh, { recursive: true, force: true });
-  step(`build ${WEB}`, process.execPath, ["node_modules/vite/bin/vite.js", "build", WEB, "--outDir", fresh]);
+  await step(`build ${WEB}`, process.execPath, ["node_modules/vite/bin/vite.js", "build", WEB, "--outDir", fresh]);
   for (const file of readdirSync(fresh, { recursive: true })) compress(join(fresh, file));
   swap(fresh, WEB, stamp);
 }
@@ -146,15 +194,20 @@ function sources(dir) {
     });
 }
 
-function step(name, command, args) {
+async function step(name, command, args) {
   const start = performance.now();
-  const { status, signal, error, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8" });
+  const child = spawn(command, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
+  const [status, reason] = await once(child, "close").catch((error) => [null, error]);
   if (status !== 0) {
-    process.stderr.write(
-      `${stdout ?? ""}${stderr ?? ""}setup failed: ${name} (${error ?? signal ?? `exit ${status}`})\n`,
-    );
+    process.stderr.write(`${output}setup failed: ${name} (${reason ?? `exit ${status}`})\n`);
     process.exit(status ?? 1);
   }
+  report(name, start);
+}
+
+function report(name, start) {
   process.stderr.write(`setup: ${name}, ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
 }
 

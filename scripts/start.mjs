@@ -5,9 +5,9 @@
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "./root.mjs";
-import { setup } from "./setup.mjs";
+import { setupServing } from "./setup.mjs";
 
-await setup("envs/echo");
+await setupServing();
 const bin = join(ROOT, "packages/cli/bin/openenv.js");
 const environment = relative(process.cwd(), join(ROOT, "envs/echo"));
 process.argv = [process.execPath, bin, "serve", environment, ...process.argv.slice(2)];
