@@ -3,8 +3,8 @@ import { WebSocket } from "ws";
 
 /**
  * Sockets that each send one frame repeatedly, each time after the last response. `hello` are text frames that are sent
- * first, to confirm the extensions and open sessions. `check` returns the problem of the first response to `frame`;
- * every later response must be identical.
+ * first, to confirm the extensions and open sessions. `frame` may be a function of the number of the request, from 1.
+ * `check` returns the problem of the first response to `frame`; every later response must be identical but for the number.
  */
 export async function createFrameLoad({ url, extensions, connections, hello, frame, check }) {
   const peers = await Promise.all(
@@ -15,11 +15,11 @@ export async function createFrameLoad({ url, extensions, connections, hello, fra
         ws.send(text);
         await once(ws, "message");
       }
-      ws.send(frame);
+      ws.send(frameOf(frame, 1));
       const [accepted] = await once(ws, "message");
       const problem = check(accepted);
       if (problem) throw new Error(problem);
-      return { ws, accepted };
+      return { ws, accepted: withoutNumber(accepted), sent: 1 };
     }),
   );
   return {
@@ -41,18 +41,30 @@ function ask(peers, frame, seconds) {
     const until = performance.now() + seconds * 1000;
     let done = 0;
     let busy = peers.length;
-    for (const { ws, accepted } of peers) {
+    for (const peer of peers) {
+      const { ws, accepted } = peer;
+      const send = () => ws.send(frameOf(frame, ++peer.sent));
       const onMessage = (answer) => {
-        if (!accepted.equals(answer))
+        if (!accepted.equals(withoutNumber(answer)))
           return reject(new Error(`another response: ${answer.toString("latin1", 0, 200)}`));
         done++;
-        if (performance.now() < until) return ws.send(frame);
+        if (performance.now() < until) return send();
         ws.off("message", onMessage);
         if (--busy === 0) resolve({ done });
       };
       ws.on("message", onMessage);
       ws.once("close", () => reject(new Error("the server closed a socket")));
-      ws.send(frame);
+      send();
     }
   });
+}
+
+function frameOf(frame, nth) {
+  return typeof frame === "function" ? frame(nth) : frame;
+}
+
+/** An answer without the number of its request, which is last in it. */
+function withoutNumber(answer) {
+  const at = answer.lastIndexOf(',"seq":');
+  return at < 0 ? answer : answer.subarray(0, at);
 }

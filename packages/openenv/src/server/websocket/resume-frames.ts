@@ -29,6 +29,8 @@ interface NewRequest {
 
 const TOKEN_HASH = /^[0-9a-f]{64}$/;
 const MAX_TOKEN_LENGTH = 256;
+/** The members of a request that is valid. */
+const NUMBERED = ["type", "data", "seq", "ack"];
 /** Characters or bytes of a request that is kept whole. */
 const KEPT_WHOLE = 4096;
 /** Begins what is kept of others; no JSON object begins so. */
@@ -57,19 +59,19 @@ export function admitFrame(
   { answers, journal }: Resumption,
   received: ReceivedFrame<unknown>,
 ): NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer } {
-  const { frame, raw, read } = received;
+  const { frame, raw } = received;
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
     return { frame: frame as JsonObject, seq: undefined, begin: () => false, store: (answer) => answer };
   }
-  const { seq, ack, ...rest } = frame;
+  const { seq, ack } = frame;
   if (!isCount(seq) || seq === 0) return { refused: invalidNumber("seq", frame, "a positive integer") };
   if (!isCount(ack) || ack >= seq) {
     return { refused: invalidNumber("ack", frame, "0 or the highest seq answered, below seq") };
   }
   answers.acknowledge(ack);
   const request = keep(raw, frame);
-  const admitted = answers.admit(seq, request, (stored) => isRepeat(stored, { frame, raw, read }));
+  const admitted = answers.admit(seq, request, (stored) => isRepeat(stored, received as ReceivedFrame));
   if (admitted === undefined) {
     const write = (answer: EncodedReply): Answer => {
       const written = journal?.store({ seq, request, answer }, ack);
@@ -80,12 +82,23 @@ export function admitFrame(
       answers.store(seq, kept);
       return kept;
     };
-    return { frame: rest, seq, begin: () => journal?.begin(seq) ?? false, store };
+    return { frame: withoutNumbers(frame), seq, begin: () => journal?.begin(seq) ?? false, store };
   }
   if (typeof admitted === "object" && "code" in admitted) {
     return { refused: errorMessage(admitted.code, admitted.message), seq };
   }
   return { stored: admitted };
+}
+
+/** Rest syntax alone would do the same, and cost as much as the rest of this file. */
+function withoutNumbers(frame: JsonObject): JsonObject {
+  for (const key in frame) {
+    if (NUMBERED.includes(key)) continue;
+    const { seq, ack, ...request } = frame;
+    return request;
+  }
+  const { type, data } = frame;
+  return data === undefined ? { type } : { type, data };
 }
 
 function isCount(value: unknown): value is number {

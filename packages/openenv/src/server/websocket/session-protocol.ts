@@ -25,7 +25,8 @@ type MaybePromise<T> = T | Promise<T>;
 
 /** The protocol of `/ws`. */
 export function createSessionProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
-  const plain: SessionCallOptions = { orchestrator: false, arrivedAt: 0 };
+  /** Of a frame, by the extensions of its socket. */
+  const optionsBy = new Map<string, SessionCallOptions>();
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
 
@@ -36,10 +37,12 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     write: EncodeReply,
   ): MaybePromise<EncodedReply> | null => {
     const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
-    // It is read before this returns, so one object is enough for all frames without extensions.
-    plain.orchestrator = orchestrator;
-    plain.arrivedAt = arrivedAt;
-    const options = extensions.length === 0 ? plain : { ...plain, ...optionsOf(extensions) };
+    const key = extensions.length === 0 ? "" : extensions.join();
+    let options = optionsBy.get(key);
+    if (options === undefined) optionsBy.set(key, (options = optionsOf(extensions)));
+    // These are read before this returns, so one object is enough for all frames with the same extensions.
+    options.orchestrator = orchestrator;
+    options.arrivedAt = arrivedAt;
     try {
       let reply: MaybePromise<Reply>;
       if (batch === undefined) {
@@ -65,7 +68,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   /** The answer to a frame of a resumable session: executed once, then from the store. */
   const answerOnce = (
     conversation: ConnectionContext,
-    received: Omit<ReceivedFrame<unknown>, "read">,
+    received: ReceivedFrame<unknown>,
     write: EncodeReply,
   ): MaybePromise<EncodedReply> | null => {
     const { resumption } = conversation;
@@ -75,10 +78,10 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       if (!isThenable(resumed)) return render(conversation, resumed, write);
       return resumed.then((message) => render(conversation, message, write));
     }
-    const admitted = admitFrame(resumption, { ...received, read });
+    const admitted = admitFrame(resumption, received);
     if ("stored" in admitted) return admitted.stored;
     const { seq } = admitted;
-    const writeNumbered: EncodeReply = (reply, maxBytes) => write({ ...reply, seq }, maxBytes);
+    const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
     const numbered = seq === undefined ? write : writeNumbered;
     if ("refused" in admitted) return render(conversation, admitted.refused, numbered);
     const run = (isCrashed: boolean): MaybePromise<EncodedReply> | null =>
@@ -135,7 +138,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       return render(conversation, explainUnreadable(error, "MessagePack"), write);
     }
     return conversation.extensions.includes("resume")
-      ? answerOnce(conversation, { frame, raw: data }, write)
+      ? answerOnce(conversation, { frame, raw: data, read }, write)
       : answer(conversation, frame, write);
   };
 
@@ -149,7 +152,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         return render(conversation, explainUnreadable(error, "JSON"), writeText);
       }
       return conversation.extensions.includes("resume")
-        ? answerOnce(conversation, { frame, raw: text }, writeText)
+        ? answerOnce(conversation, { frame, raw: text, read }, writeText)
         : answer(conversation, frame, writeText);
     },
     binary(conversation, data) {
@@ -179,9 +182,17 @@ function stepCrashed(): Reply {
   return errorMessage("STEP_CRASHED", message);
 }
 
+/** The same as `{ ...reply, seq }`, which costs several times as much: most replies have these two members. */
+function withNumber(reply: object, seq: number | undefined): object {
+  if (Object.keys(reply).length !== 2) return { ...reply, seq };
+  const { type, data } = reply as { type: unknown; data: unknown };
+  return { type, data, seq };
+}
+
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
   const has = (name: Extension): boolean => extensions.includes(name);
-  return { timing: has("timing"), warnings: has("warnings"), view: has("view"), digest: has("digest") };
+  const own = { timing: has("timing"), warnings: has("warnings"), view: has("view"), digest: has("digest") };
+  return { orchestrator: false, arrivedAt: 0, ...own };
 }
 
 function noSession(): Reply {
