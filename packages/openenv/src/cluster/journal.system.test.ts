@@ -127,6 +127,32 @@ describe("with a journal in a file", () => {
   });
 });
 
+describe("with a journal in memory", () => {
+  test.each(["thread", "process"])(
+    "a session continues when its isolated %s ends",
+    { timeout: 120_000 },
+    async (kind) => {
+      await using project = await createProject({ "environment.mjs": TALLY });
+      const settings = { JOURNAL: "memory", ISOLATION: kind, STEP_TIMEOUT: "5" };
+      await using server = await serve(project, await findFreePort(), settings);
+      await using env = await open(server.url);
+      await env.reset();
+      const { observation } = await env.step({ amount: 4 });
+      expect(await env.tryStep({ amount: 13 })).toMatchObject({
+        outcome: "env_error",
+        error: { code: "STEP_CRASHED" },
+      });
+      if (kind === "process") {
+        const again = await env.step({ amount: 1 });
+        expect(again.observation["pid"]).not.toBe(observation["pid"]);
+        process.kill(again.observation["pid"] as number, "SIGKILL");
+      } else await env.step({ amount: 1 });
+      expect(countOf(await env.step({ amount: 1 }))).toBe(6);
+      expect(await executions(project)).toEqual(["4", "13", "13", "1", "1"]);
+    },
+  );
+});
+
 test("a full disk is an error, and what was stored before is still there", { timeout: 60_000 }, async () => {
   await using project = await createProject();
   const built = pathToFileURL(`${import.meta.dirname}/../../dist/session/journals/lmdb.js`).href;

@@ -75,6 +75,10 @@ export class IsolatedEnvironment implements Environment, IsolateClient {
     if (this.#killed !== undefined) listener(this.#killed);
   }
 
+  get isKilled(): boolean {
+    return this.#killed !== undefined;
+  }
+
   killed(error: SessionKilledError): void {
     this.#killed = error;
     this.#onKilled?.(error);

@@ -3,10 +3,12 @@ import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { describeError } from "../failure.js";
+import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { type Journal, JournalError, type JournalRecord, type MaybePromise } from "../journals/journal.js";
 import { describeSession, takeImage } from "../restore/image.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
+import { SessionKilledError } from "../session-killed.js";
 
 /** A text frame or a binary one. */
 type Frame = string | Uint8Array;
@@ -54,6 +56,8 @@ export class SessionJournal {
   readonly #answers: number[] = [];
   /** True while a request of the client runs: its events are committed with its answer. */
   #inRequest = false;
+  /** The thread or process of the environment has ended: the session is restored from what was committed before. */
+  #isKilled = false;
   #isFirst = false;
   /** The request in which the process ended that had restored the session before. */
   #crashed: number | undefined;
@@ -90,6 +94,9 @@ export class SessionJournal {
 
   /** Called after each event, before its answer leaves the session and before the next request. */
   record(event: SessionEvent, session: Session): MaybePromise<void> {
+    const { environment } = session;
+    this.#isKilled ||= environment instanceof IsolatedEnvironment && environment.isKilled;
+    if (this.#isKilled) return undefined;
     const noted = this.#note(event, session);
     const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
@@ -112,6 +119,8 @@ export class SessionJournal {
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
   store({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
     this.#inRequest = false;
+    // The client repeats the request on its next connection.
+    if (this.#isKilled) return new Promise(() => {});
     // Nothing of it would be read again.
     if (this.#lost !== undefined && this.#put.size === 0) return undefined;
     while ((this.#answers[0] ?? Number.POSITIVE_INFINITY) <= ack) this.#remove.add(ANSWER + this.#answers.shift());
@@ -142,7 +151,10 @@ export class SessionJournal {
       if (this.#lost !== undefined) this.#remove.add(LOST);
       this.#lost = undefined;
     };
-    const fail = (error: unknown): void => this.#lose(describeError(error, session.runtime.mode));
+    const fail = (error: unknown): void => {
+      if (error instanceof SessionKilledError) this.#isKilled = true;
+      else this.#lose(describeError(error, session.runtime.mode));
+    };
     try {
       if (tier.tier === "replay") {
         const { type, answer } = event;
