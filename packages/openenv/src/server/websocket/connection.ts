@@ -105,7 +105,11 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     if (journal === undefined || resumptions.has(id)) return this.#continue(id, request);
     const opener = { client: this.#protocol.client, orchestrator: this.orchestrator };
     return journal.takeOver(id, request.secret, opener).then(
-      (reason) => (reason === undefined ? this.#continue(id, request) : this.#lost(id, reason)),
+      (reason) => {
+        if (reason !== undefined) return this.#lost(id, reason);
+        // The client has disconnected meanwhile: the session waits for its next connection.
+        return this.ended ? this.#resumed(id, {}) : this.#continue(id, request);
+      },
       (error: unknown) => this.#later(error),
     );
   }
@@ -113,6 +117,8 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
   /** Writes the new resumable session to the journal, if there is one. */
   #store(added: Resumption): Resumed | Promise<Resumed> {
     const done = (): Resumed => {
+      // The client has disconnected meanwhile, and its session has ended.
+      if (this.ended) added.journal?.end("disconnected");
       this.resumption = added;
       return this.#resumed(added.target.id, {});
     };

@@ -135,8 +135,27 @@ test("a session without a way to restore it says so", async () => {
   const { answer } = await resume(next, id);
   expect(answer["data"]).toMatchObject({
     recovered: false,
-    reason: "the server is shutting down",
+    reason: "the environment declares neither snapshot() and restore() nor seeded: true",
   });
+});
+
+test("a session that cannot be restored holds no slot after a restart", async () => {
+  const server = await servers.start({ journal }, tally("none"));
+  const { id } = await openSession(server);
+  await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
+  expect(other.list()).toMatchObject([{ id, ended: { reason: expect.stringContaining("neither snapshot()") } }]);
+});
+
+test("a session whose client leaves while it is restored waits for the next connection", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { id } = await openSession(server);
+  const next = await restart(server, "snapshot");
+  const gone = await servers.open(next, `/ws?openenv=resume&session_id=${id}`);
+  gone.send({ type: "resume", data: { token: TOKEN } });
+  gone.ws.close();
+  await expect.poll(() => next.sessions()).toMatchObject([{ session_id: id, attached: false }]);
+  const { answer } = await resume(next, id);
+  expect(answer["data"]).toMatchObject({ recovered: true, last_seq: 1 });
 });
 
 test("a session that has had no request is opened again", async () => {

@@ -54,9 +54,9 @@ export class JournalledSessions implements SessionsJournal {
   add(resumption: Resumption): MaybePromise<void> {
     const { target, tokenHash } = resumption;
     const created = this.#options.journal.create(target.id, tokenHash);
-    const begin = (): MaybePromise<void> => {
+    const begin = (): void => {
       const own = this.#attach(resumption, (parts) => new SessionJournal(target.id, 1, parts));
-      return target instanceof Session ? undefined : own.refuse("a batch socket cannot be restored from the journal");
+      if (!(target instanceof Session)) own.end("a batch socket cannot be restored from the journal");
     };
     return isThenable(created) ? created.then(begin) : begin();
   }

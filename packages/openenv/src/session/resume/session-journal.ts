@@ -86,17 +86,11 @@ export class SessionJournal {
     return this.#lost === undefined && !this.#closed;
   }
 
-  /** Says why another process cannot restore the session. */
-  refuse(reason: string): MaybePromise<void> {
-    this.#lose(reason);
-    return this.#commit();
-  }
-
   /** Called after each event, before its answer leaves the session and before the next request. */
   record(event: SessionEvent, session: Session): MaybePromise<void> {
     const { environment } = session;
     this.#isKilled ||= environment instanceof IsolatedEnvironment && environment.isKilled;
-    if (this.#isKilled) return undefined;
+    if (this.#isKilled || this.#closed) return undefined;
     const noted = this.#note(event, session);
     const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
@@ -107,6 +101,7 @@ export class SessionJournal {
    * they executed it.
    */
   begin(seq: number): MaybePromise<boolean> {
+    if (this.#closed) return false;
     this.#inRequest = true;
     if (this.#crashed === seq) return true;
     if (!this.#isFirst) return false;
@@ -122,6 +117,7 @@ export class SessionJournal {
     // The client repeats the request on its next connection.
     if (this.#isKilled) return new Promise(() => {});
     // Nothing of it would be read again.
+    if (this.#closed) return undefined;
     if (this.#lost !== undefined && this.#put.size === 0) return undefined;
     while ((this.#answers[0] ?? Number.POSITIVE_INFINITY) <= ack) this.#remove.add(ANSWER + this.#answers.shift());
     this.#put.set(ANSWER + seq, this.#parts.codec.encode([request, answer]));
@@ -144,7 +140,8 @@ export class SessionJournal {
   #note(event: SessionEvent, session: Session): MaybePromise<void> {
     const { tier } = session.events;
     const { codec } = this.#parts;
-    if (tier.tier === "none") return this.#lose(tier.reason);
+    // It holds no slot after a restart, and its client gets the reason.
+    if (tier.tier === "none") return this.end(tier.reason);
     const keep = (image: SessionImage): void => {
       this.#put.set(IMAGE, codec.encode(image));
       this.#put.delete(LOST);
