@@ -11,6 +11,8 @@ import {
 import { BALANCERS, startBalancer } from "../../../test-support/deploy/balancers.js";
 import { useMcp } from "../../../test-support/environments/mcp.js";
 import { findFreePort } from "../../../test-support/free-port.js";
+import { startGateway } from "../../../test-support/servers/gateway.js";
+import { connectVector } from "../../openenv/src/client/index.js";
 import { connect } from "../../openenv/src/connect.js";
 import { connectTools } from "../../openenv/src/connect-tools.js";
 import type { RunningServer } from "../../openenv/src/server/types.js";
@@ -89,6 +91,32 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
         for (const tally of [1, 2, 3]) expect((await client.callTool("tally")).data).toBe(tally);
       }
       await Promise.all(clients.map((client) => client.close()));
+      await expect.poll(() => cluster.one.active() + cluster.two.active()).toBe(0);
+    });
+
+    test("resumable sessions and batch sockets reach their owner on the next connection", async () => {
+      await using cluster = await startPair();
+      await using gateway = await startGateway(cluster, "passes");
+      const clients = await openOnBoth(cluster, async () => {
+        const client = await connect(gateway.url, { resume: true });
+        await client.reset();
+        return client;
+      });
+      await using envs = await connectVector(gateway.url, { size: 8, resume: true });
+      await envs.reset();
+      for (const tally of [1, 2, 3]) {
+        for (const client of clients) {
+          const result = await client.step(TALLY);
+          expect(result.observation).toMatchObject(tallied(tally));
+          expect(result.recovered).toBe(tally > 1 ? true : undefined);
+        }
+        const results = await envs.step(Array(8).fill(TALLY));
+        for (const result of results) expect(result?.observation).toMatchObject(tallied(tally));
+        gateway.cut();
+      }
+      expect(envs.recoveries()).toEqual({ connections: 2, sessions: 16 });
+      await Promise.all(clients.map((client) => client.close()));
+      await envs.close();
       await expect.poll(() => cluster.one.active() + cluster.two.active()).toBe(0);
     });
 

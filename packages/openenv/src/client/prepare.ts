@@ -57,12 +57,12 @@ export async function prepare(
   const openOne = (
     signal: AbortSignal | undefined,
     more: readonly Extension[],
-    sessionId: string | undefined,
+    { sessionId, header = http.session }: { sessionId?: string | undefined; header?: string | undefined },
   ): Promise<Transport> => {
     const extensions = { [EXTENSIONS_KEY]: [...requested, ...more].join() };
     const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
     // With this header a balancer routes the socket to the server that holds the session.
-    const hints = sessionId === undefined || http.session === undefined ? {} : { [SESSION_HEADER]: http.session };
+    const hints = sessionId === undefined || header === undefined ? {} : { [SESSION_HEADER]: header };
     return openConnection(socketUrl, { ...opening, hints, signal, binary, pingIntervalMs });
   };
   return {
@@ -71,10 +71,14 @@ export async function prepare(
     http,
     timeoutMs,
     open: (signal, { extensions: more = [], sessionId, onRecovered } = {}) => {
-      const open = (names: readonly Extension[], id: string | undefined) =>
-        openOne(id === undefined ? signal : undefined, names, id);
-      if (!options.resume || sessionId !== undefined) return open(more, sessionId);
-      return openResumingTransport((id) => open([...more, "resume"], id), opening.timeoutMs, {
+      if (!options.resume || sessionId !== undefined) return openOne(signal, more, { sessionId });
+      let header: string | undefined;
+      const open = async (id: string | undefined): Promise<Transport> => {
+        const transport = await openOne(id ? undefined : signal, [...more, "resume"], { sessionId: id, header });
+        if (id === undefined) header = transport.sessionHeader;
+        return transport;
+      };
+      return openResumingTransport(open, opening.timeoutMs, {
         onRecovered(recovery) {
           onRecovered?.();
           resume.onRecovered?.(recovery);

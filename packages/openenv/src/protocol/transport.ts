@@ -20,6 +20,8 @@ export interface Transport {
   readonly open: boolean;
   /** The code with which the server has closed the socket. */
   readonly closeCode?: number | undefined;
+  /** The header by which the handshake named the session, as the balancer sent it. */
+  readonly sessionHeader?: string | undefined;
   /** It resumes its session after a loss. */
   readonly resumes?: boolean;
   request(message: JsonObject): Promise<ReceivedMessage>;

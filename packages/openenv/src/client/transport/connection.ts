@@ -46,6 +46,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   let codec: BinaryCodec | undefined;
   let loading: Promise<void> | undefined;
   let closeCode: number | undefined;
+  let sessionHeader: string | undefined;
   /** Whether the socket has begun with `resume`. */
   let resumes = false;
   /** Whether anything has arrived since the last ping. */
@@ -140,7 +141,10 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   const pong = (): void => {
     heard = true;
   };
-  socket = await openSocket(url, { message: receive, close: closed, pong }, options);
+  const named = (header: string): void => {
+    sessionHeader = header;
+  };
+  socket = await openSocket(url, { message: receive, close: closed, pong, named }, options);
   if (ended !== undefined) socket.drop();
   return {
     get open() {
@@ -149,6 +153,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
     get closeCode() {
       return closeCode;
     },
+    sessionHeader,
     request: (message) => (loading ? loading.then(() => ask(message)) : ask(message)),
     close,
   };

@@ -1,4 +1,5 @@
 import { ConnectionError } from "../../errors.js";
+import { SESSION_HEADER } from "../../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import { connectFailed } from "./connect-failed.js";
 
@@ -19,6 +20,8 @@ export interface SocketHandlers {
   close(code: number, reason: string): void;
   /** The peer has answered a ping. */
   pong?(): void;
+  /** Called with the session header of the handshake, on platforms that can read it. */
+  named?(session: string): void;
 }
 
 /** Options of `openSocket`. */
@@ -51,6 +54,10 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
   const raw = await createRawSocket(url, options);
   const place = withoutQuery(url);
   if (handlers.pong) raw.on?.("pong", handlers.pong);
+  raw.on?.("upgrade", (response) => {
+    const named = response?.headers[SESSION_HEADER];
+    if (named !== undefined) handlers.named?.(named);
+  });
   await new Promise<void>((resolve, reject) => {
     const fail = (error: ConnectionError): void => {
       detach(raw);
@@ -102,7 +109,7 @@ interface RawSocket {
   close(code?: number): void;
   terminate?(): void;
   ping?(): void;
-  on?(event: "pong", listener: () => void): void;
+  on?(event: "pong" | "upgrade", listener: (response?: { headers: Record<string, string> }) => void): void;
 }
 
 async function createRawSocket(url: string, options: OpenSocketOptions): Promise<RawSocket> {

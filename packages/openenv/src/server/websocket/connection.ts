@@ -55,8 +55,11 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     this.orchestrator = parts.orchestrator;
   }
 
-  /** Opens the session or attaches to the named one, then handles the frames that arrived in the meantime. */
-  start(sessionId: string | null): void {
+  /**
+   * Opens the session or attaches to the named one, then handles the frames that arrived in the meantime. The
+   * handshake has named a new resumable session `newId`.
+   */
+  start(sessionId: string | null, newId?: string): void {
     const { ws } = this;
     const sessions = this.#sessions;
     this.#sessionId = sessionId;
@@ -66,7 +69,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     if (sessionId !== null && this.extensions.includes("resume")) return this.#awaitToken();
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
-        this.batch = new Batch(sessions);
+        this.batch = new Batch(sessions, newId);
         this.heavyBytes = 0;
         return this.unblock();
       }
@@ -76,7 +79,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
       const { client } = this.#protocol;
       const opened =
         sessionId === null
-          ? sessions.open(this, { client, orchestrator: this.orchestrator })
+          ? sessions.open(this, { client, orchestrator: this.orchestrator, id: newId })
           : sessions.findUnattached(sessionId);
       if (!isThenable(opened)) return this.#adopt(opened);
       const refuse = (error: SessionRejectedError): void => this.#reject(error);

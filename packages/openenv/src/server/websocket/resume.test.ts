@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
@@ -55,6 +58,27 @@ describe("a socket with the extension resume", () => {
       },
       openenv: { extensions: ["resume"] },
     });
+  });
+
+  test("is named by a header of its handshake, for balancers; no other socket is", async () => {
+    const server = await servers.start();
+    const handshake = async (path: string): Promise<[WebSocket, unknown]> => {
+      const ws = new WebSocket(server.url.replace("http", "ws") + path);
+      const [[response]] = await Promise.all([once(ws, "upgrade") as Promise<[IncomingMessage]>, once(ws, "open")]);
+      return [ws, response.headers[SESSION_HEADER]];
+    };
+    for (const extensions of ["resume", "batch,resume"]) {
+      const [ws, name] = await handshake(`/ws?openenv=${extensions}`);
+      ws.send(JSON.stringify(begin));
+      const [data] = (await once(ws, "message")) as [Buffer];
+      expect(JSON.parse(String(data))).toMatchObject({ data: { session_id: name } });
+      ws.terminate();
+    }
+    for (const path of ["/ws", "/ws?openenv=batch", "/ws?openenv=resume&session_id=none"]) {
+      const [ws, name] = await handshake(path);
+      expect(name).toBeUndefined();
+      ws.terminate();
+    }
   });
 
   test.each([

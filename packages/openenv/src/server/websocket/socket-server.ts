@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocketServer } from "ws";
+import { SESSION_HEADER } from "../../protocol/http.js";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
 import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
@@ -75,6 +76,13 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     handleProtocols: selectSubprotocol,
   });
 
+  /** The ids of new resumable sessions: a balancer learns from the handshake which server has the session. */
+  const names = new WeakMap<IncomingMessage, string>();
+  server.on("headers", (headers, request) => {
+    const name = names.get(request);
+    if (name !== undefined) headers.push(`${SESSION_HEADER}: ${name}`);
+  });
+
   const find = (request: IncomingMessage): Target | undefined => {
     const { url = "/" } = request;
     const target = parseTarget(url, protocols);
@@ -89,6 +97,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     }
     const { handler } = target;
     if ("upgrade" in handler) return handler.upgrade(request, socket, head);
+    if (target.sessionId === null && target.extensions.includes("resume")) names.set(request, sessions.makeId());
     server.handleUpgrade(request, socket, head, (ws) =>
       accept(ws, socket as Socket, { request, target, protocol: handler }),
     );
@@ -101,7 +110,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
     ws.listen();
-    connection.start(target.sessionId);
+    connection.start(target.sessionId, names.get(request));
   };
 
   return {

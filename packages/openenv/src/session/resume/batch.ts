@@ -20,8 +20,9 @@ export class Batch {
   #next = 0;
   #ended = false;
 
-  constructor(sessions: Sessions) {
+  constructor(sessions: Sessions, id?: string) {
     this.#sessions = sessions;
+    this.#id = id;
   }
 
   /** By which a client resumes all of them. */
