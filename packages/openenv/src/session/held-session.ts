@@ -3,7 +3,7 @@ import type { ServerViewSession } from "../protocol/web.js";
 /** The peer that opened a session. */
 export interface SessionOpener {
   client: ServerViewSession["client"];
-  /** The id of the session, where the peer has been told it before the session is open. */
+  /** The id of the session, where the peer gets it before the session is open. */
   id?: string | undefined;
   /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;

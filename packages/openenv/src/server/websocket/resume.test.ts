@@ -1,47 +1,28 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
+import {
+  BEGIN as begin,
+  codeOf as code,
+  countOf as count,
+  openResumable,
+  returnTo,
+  stepFrame as step,
+  TOKEN,
+} from "../../../../../test-support/servers/resumable.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
-import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
-import { StoredAnswers } from "../../session/resume/stored-answers.js";
-import { ByteBudget } from "../../util/byte-budget.js";
 import type { RunningServer } from "../types.js";
 
 const servers = useServers();
 const MAX_UNACKNOWLEDGED = RESUME_DEFAULTS.answers;
-const TOKEN = "a-token-of-the-client";
-const begin = { type: "resume", data: { token_hash: createHash("sha256").update(TOKEN).digest("hex") } };
-const step = (amount: number, seq: number, ack = 0) => ({ type: "step", data: { amount }, seq, ack });
-
-/** A session that has been reset: seq 1 is answered. */
-async function openSession(server: RunningServer): Promise<{ socket: TestSocket; id: string }> {
-  const socket = await servers.open(server, "/ws?openenv=resume");
-  const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
-  await socket.ask({ type: "reset", data: {}, seq: 1, ack: 0 });
-  return { socket, id: data.session_id };
-}
-
-async function resume(
-  server: RunningServer,
-  id: string,
-  token = TOKEN,
-): Promise<[TestSocket, Record<string, unknown>]> {
-  const socket = await servers.open(server, `/ws?openenv=resume&session_id=${id}`);
-  return [socket, (await socket.ask({ type: "resume", data: { token } }))["data"] as Record<string, unknown>];
-}
-
-const detached = (server: RunningServer) => expect.poll(async () => (await server.sessions())[0]?.attached).toBe(false);
-
-const code = (answer: Record<string, unknown>) => (answer["data"] as { code: string }).code;
-const count = (answer: Record<string, unknown>) =>
-  (answer["data"] as { observation: { count: number } }).observation.count;
+const openSession = (server: RunningServer) => openResumable(servers.open, server);
+const resume = (server: RunningServer, id: string, token?: string) => returnTo(servers.open, server, [id, token]);
 
 describe("a socket with the extension resume", () => {
   test("begins with the hash of a token, and says how long the session is kept", async () => {
@@ -262,55 +243,6 @@ describe("a session whose connection is lost", () => {
   });
 });
 
-describe("a session without a connection", () => {
-  afterEach(() => void vi.restoreAllMocks());
-
-  test("ends after the session timeout, and the first answer names it", async () => {
-    const counter = defineCounter();
-    const server = await servers.start({ sessionTimeout: 0.2 }, counter);
-    const { socket, id } = await openSession(server);
-    socket.ws.terminate();
-    await waitFor(() => counter.log.closed === 1);
-    const [, resumed] = await resume(server, id);
-    expect(resumed).toMatchObject({ recovered: false, reason: "was not resumed in time", window_s: 0.2 });
-  });
-
-  test("has no time limit without a session timeout", async () => {
-    const server = await servers.start({ sessionTimeout: null });
-    const socket = await servers.open(server, "/ws?openenv=resume");
-    expect(await socket.ask(begin)).toMatchObject({ data: { window_s: null } });
-  });
-
-  test("keeps its slot for the guaranteed time while another client needs one, and not longer", async () => {
-    const server = await servers.start({ maxConcurrentEnvs: 1, resumeGuarantee: 30 });
-    const { socket, id } = await openSession(server);
-    socket.ws.terminate();
-    await detached(server);
-    const real = performance.now.bind(performance);
-    const clock = vi.spyOn(performance, "now").mockImplementation(() => real() + 20_000);
-    expect(code(await (await servers.open(server)).receive())).toBe("CAPACITY_REACHED");
-    const [next, resumed] = await resume(server, id);
-    expect(resumed).toMatchObject({ recovered: true });
-    next.ws.terminate();
-    await detached(server);
-    clock.mockImplementation(() => real() + 51_000);
-    expect((await (await servers.open(server)).ask({ type: "reset", data: {} }))["type"]).toBe("observation");
-    const [, ended] = await resume(server, id);
-    const reason = "was not resumed, and was closed to make room for another client";
-    expect(ended).toMatchObject({ recovered: false, reason });
-  });
-});
-
-test("the limits of answers are settings", async () => {
-  const server = await servers.start({ resumeAnswers: 2, resumeBytes: 1024 });
-  const { socket } = await openSession(server);
-  await socket.ask(step(1, 2));
-  expect(code(await socket.ask(step(1, 3)))).toBe("SEQUENCE_OVERFLOW");
-  await socket.ask({ type: "step", data: { amount: 1, metadata: { note: "x".repeat(2_000) } }, seq: 3, ack: 2 });
-  const other = await servers.open(server, "/ws?openenv=resume");
-  expect(code(await other.ask(begin))).toBe("CAPACITY_REACHED");
-});
-
 describe("a batch socket whose connection is lost", () => {
   test("is resumed as a whole, and its frames are executed once", async () => {
     const counter = defineCounter();
@@ -396,20 +328,4 @@ test("a binary request is the same as its repeat with another ack, order of keys
   expect((await socket.ask(JSON.stringify(step(2, 2, 1)))).frame).toEqual(first);
   expect(code(await socket.askPacked(step(3, 2, 1)))).toBe("SEQUENCE_CONFLICT");
   expect(count(await socket.askPacked(step(1, 3, 2)))).toBe(3);
-});
-
-test("stored answers have one limit: beyond it a session keeps only its last answer", () => {
-  const budget = new ByteBudget(10);
-  const [first, second] = [new StoredAnswers(budget, 64), new StoredAnswers(budget, 64)];
-  const isSame = () => true;
-  expect(first.admit(1, "12345678", isSame)).toBeUndefined();
-  first.store(1, "answer");
-  expect(first.admit(2, "1", isSame)).toMatchObject({ code: "SEQUENCE_OVERFLOW" });
-  expect(second.admit(1, "1", isSame)).toBeUndefined();
-  expect(first.admit(1, "12345678", isSame)).toBe("answer");
-  first.acknowledge(1);
-  expect(first.admit(2, "1", isSame)).toBeUndefined();
-  first.clear();
-  second.clear();
-  expect(budget.used).toBe(0);
 });
