@@ -3,12 +3,10 @@ import type { ServerViewSession } from "../protocol/web.js";
 /** The peer that opened a session. */
 export interface SessionOpener {
   client: ServerViewSession["client"];
-  /** The id of the session, where the peer gets it before the session is open. */
-  id?: string | undefined;
   /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;
-  /** Of a session that is restored: it keeps the id of the process that had it before. */
-  id?: string;
+  /** Of a session that has an id before it opens: it is restored, or the handshake has named it. */
+  id?: string | undefined;
 }
 
 const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
