@@ -127,6 +127,29 @@ describe("a client with resume", () => {
     await expect(env.reset()).rejects.toThrow("The server cannot resume sessions");
   });
 
+  it("ends its session on the server after an answer that violates the protocol", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    await using relay = await startScriptedServer(async (peer) => {
+      const onward = await servers.open(server, String(peer.request.url));
+      peer.socket.on("close", () => onward.ws.close());
+      for (;;) {
+        const frame = await peer.receive();
+        onward.send(frame);
+        if (frame["type"] === "close") continue;
+        const answer = await onward.receive();
+        peer.send(frame["type"] === "step" ? { type: "dance", data: {} } : answer);
+      }
+    });
+    const env = await connect(relay.url, { resume: true, check: false });
+    await env.reset();
+    await expect(env.step({ amount: 1 })).rejects.toMatchObject({ code: "PROTOCOL_ERROR" });
+    expect(env.sessionLost).toBe(true);
+    await env.close();
+    await waitFor(() => counter.log.closed === 1);
+    expect(server.capacity().active_sessions).toBe(0);
+  });
+
   it("goes on after a step that cannot be written", async () => {
     const server = await servers.start();
     await using env = await connect(server.url, { resume: true, check: false });

@@ -48,6 +48,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
   checkSchemas(definition);
   const settings = readSettings(options, variables);
   const { mode, allowedHosts, spaceHosts, sessionTimeout, queueTimeout, webInterface, readmePath } = settings;
+  const isolated = isolation(settings);
   return {
     ...settings,
     ...readTokens(options, variables),
@@ -59,8 +60,9 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       guaranteeMs: settings.resumeGuarantee * 1000,
       answers: settings.resumeAnswers,
       bytes: settings.resumeBytes,
+      stepTimeoutMs: isolated?.stepTimeoutMs,
     },
-    isolation: isolation(settings),
+    isolation: isolated,
     // For people who play, not where an environment works behind an agent.
     webInterface: webInterface === "auto" ? mode === "simulation" : webInterface,
     readme: (readmePath === undefined ? definition.readme : readReadme(readmePath)) ?? null,

@@ -238,6 +238,8 @@ describe("a session whose connection is lost", () => {
     await socket.closed;
     const [, resumed] = await resume(server, id);
     expect(resumed).toMatchObject({ recovered: false, reason: "closed by the client" });
+    const [, stranger] = await resume(server, id, "another token");
+    expect(stranger).toMatchObject({ recovered: false, reason: "the server does not know the session" });
     const [, unknown] = await resume(server, "no-such-session");
     expect(unknown).toMatchObject({ recovered: false, reason: "the server does not know the session" });
   });

@@ -12,6 +12,8 @@ export interface ResumeLimits {
   answers: number;
   /** Bytes that the stored requests and answers of all sessions may hold; a character counts as one. */
   bytes: number;
+  /** The time limit of a call, milliseconds, where there is one. */
+  stepTimeoutMs?: number | undefined;
 }
 
 export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
@@ -70,7 +72,7 @@ export class Resumptions {
   /** The answers to HTTP requests that have a `request_id`, by session. */
   readonly #ofHttp = new Map<string, StoredAnswers>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
-  readonly #reasons = new Map<string, string>();
+  readonly #ended = new Map<string, { reason: string; tokenHash: string }>();
   /** How many connections have resumed something. */
   resumed = 0;
 
@@ -137,7 +139,10 @@ export class Resumptions {
   /** What the token opens, taken over from the connection before; or why it cannot be resumed. */
   resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string {
     const resumption = this.#byId.get(id);
-    if (resumption === undefined) return this.#reasons.get(id) ?? "the server does not know the session";
+    if (resumption === undefined) {
+      const ended = this.#ended.get(id);
+      return ended !== undefined && isTokenOf(ended, secret) ? ended.reason : "the server does not know the session";
+    }
     if (!isTokenOf(resumption, secret)) return "the token is not that of the session";
     if (attempt !== undefined && attempt <= resumption.attempt) return "a later connection has resumed the session";
     resumption.attempt = attempt ?? resumption.attempt;
@@ -158,19 +163,26 @@ export class Resumptions {
     resumption.journal?.end(reason);
     resumption.answers.clear();
     this.#budget.give(ownBytes(resumption.target));
-    this.#reasons.set(id, reason);
-    const [first] = this.#reasons.keys();
-    if (this.#reasons.size > MAX_REASONS && first !== undefined) this.#reasons.delete(first);
+    this.#ended.set(id, { reason, tokenHash: resumption.tokenHash });
+    const [first] = this.#ended.keys();
+    if (this.#ended.size > MAX_REASONS && first !== undefined) this.#ended.delete(first);
   }
 
-  /** Those whose connection was lost, or whose last call ended, this long ago. Calls in flight are never among them. */
+  /**
+   * Those whose connection was lost, or whose last call ended, this long ago. A call in flight has its time
+   * limit more, and at least as long again: one that never ends must not hold its session for ever.
+   */
   overdue(now: number, windowMs: number): Resumption[] {
+    const stepMs = Math.max(windowMs, this.limits.stepTimeoutMs ?? 0);
     return [...this.#byId.values()].filter(({ target, holder, detachedAt }) => {
       const sessions = sessionsOf(target);
       // A group without sessions has no slot, and nothing else would limit how many there are.
       const limitMs = sessions.length === 0 ? Math.min(windowMs, this.limits.guaranteeMs) : windowMs;
-      if (holder !== undefined || now - detachedAt < limitMs) return false;
-      return sessions.every((session) => !session.busy && now - session.lastActivityAt >= windowMs);
+      const goneMs = now - detachedAt;
+      if (holder !== undefined || goneMs < limitMs) return false;
+      return sessions.every(({ busy, lastActivityAt }) =>
+        busy ? goneMs >= windowMs + stepMs : now - lastActivityAt >= windowMs,
+      );
     });
   }
 }
@@ -183,7 +195,7 @@ function ownBytes(target: Session | SessionGroup): number {
   return "sessions" in target ? GROUP_BYTES : 0;
 }
 
-function isTokenOf({ tokenHash }: Resumption, token: string): boolean {
+function isTokenOf({ tokenHash }: Pick<Resumption, "tokenHash">, token: string): boolean {
   const hash = createHash("sha256").update(token).digest();
   return timingSafeEqual(hash, Buffer.from(tokenHash, "hex"));
 }

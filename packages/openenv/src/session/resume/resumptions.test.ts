@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { defineCounter } from "../../../../../test-support/environments/counter.js";
+import { Sessions } from "../registry/sessions.js";
+import { createRuntime } from "../runtime.js";
+import { RESUME_DEFAULTS } from "./resumptions.js";
+
+const MINUTE = 60_000;
+const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
+const holder = { fence() {}, moved() {} };
+
+/** A session whose connection is lost during a step, by default one that never ends. */
+async function detachInStep({ amount = 60, stepTimeoutMs }: { amount?: number; stepTimeoutMs?: number | undefined }) {
+  const { environment } = defineCounter();
+  const resume = { ...RESUME_DEFAULTS, stepTimeoutMs };
+  const sessions = new Sessions(createRuntime(environment), {
+    maxConcurrentEnvs: 1,
+    sessionTimeoutMs: 15 * MINUTE,
+    resume,
+  });
+  const session = await sessions.open();
+  await session.call({ type: "reset" });
+  const resumption = sessions.resumptions.add(session, TOKEN_HASH, holder);
+  const step = session.call({ type: "step", data: { amount } });
+  sessions.detachResumable(resumption);
+  return { sessions, session, step, resumption };
+}
+
+test.each([
+  ["twice the window, without a time limit of steps", undefined, 30],
+  ["the window and the time limit of a step", 60 * MINUTE, 75],
+])("a step that never ends holds its session for %s", async (_what, stepTimeoutMs, minutes) => {
+  const { sessions, session, step } = await detachInStep({ stepTimeoutMs });
+  sessions.endOverdue(performance.now() + (minutes - 1) * MINUTE);
+  expect(session.ended).toBe(false);
+  sessions.endOverdue(performance.now() + minutes * MINUTE);
+  expect(session.ended).toBe(true);
+  await step;
+  expect(sessions.capacity().active_sessions).toBe(0);
+});
+
+test("a step that ended late leaves its client the whole window", async () => {
+  const { sessions, session, step, resumption } = await detachInStep({ amount: 50 });
+  await step;
+  resumption.detachedAt -= 40 * MINUTE;
+  sessions.endOverdue(performance.now() + 14 * MINUTE);
+  expect(session.ended).toBe(false);
+  sessions.endOverdue(performance.now() + 15 * MINUTE);
+  expect(session.ended).toBe(true);
+});
