@@ -61,6 +61,6 @@ await runSuite({
     "Replaced: each of two servers gets SIGTERM, with fifteen seconds to drain, when its replacement answers; players step a " +
       "session every 100 ms for two seconds and open the next.",
     "Predicted: what 1,000 sessions took, times eight, for 8,000 sessions over two servers; of a step, what it took with " +
-      "1,000; docs/design/scale.md goes on from there.",
+      "1,000; docs/design/scale.md continues from there.",
   ],
 });

@@ -1,4 +1,4 @@
-/** `npm run bench:extensions`: what the extensions of `/ws` give, each beside the plain protocol, on one server. */
+/** `npm run bench:extensions`: what the extensions of `/ws` gain, each compared with the plain protocol, on one server. */
 import { interleave } from "@openenv-ts/bench";
 import { Bench } from "./bench.mjs";
 import * as batch from "./cases/batch.mjs";

@@ -20,7 +20,7 @@ await runSuite({
   createBench: (options) => new ToolBench(options),
   notes: () => [
     "One run, the subjects in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios. 32 connections, " +
-      "each with a separate session; the tool echoes a text.",
+      "each with a separate session; the tool echoes a string.",
     "On `/ws`, ours is a `call_tool` step, plain a step that echoes the same text.",
     "On `POST /mcp`, ours is MCP over Streamable HTTP with responses as server-sent events, plain is our JSON-RPC in the " +
       "format of the reference, and python is the reference, which supports nothing else.",

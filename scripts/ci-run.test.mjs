@@ -24,7 +24,7 @@ test("a component with a script in OPENENV_INFRA is required, and one without an
 });
 
 test("an OPENENV_INFRA that does not exist is an error", async () => {
-  await expect(list("/nonexistent")).rejects.toThrow("OPENENV_INFRA is not a folder: /nonexistent");
+  await expect(list(RUN)).rejects.toThrow(`OPENENV_INFRA is not a folder: ${RUN}`);
 });
 
 async function list(folder) {

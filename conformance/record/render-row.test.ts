@@ -29,7 +29,7 @@ test("what was sent in a dialogue stays, and headers and parts of a schema that 
   expect(renderRow(schema, { ...answer, response: { action: {}, state: { type: "object" } } })).toBe(schema);
 });
 
-test("a text takes the place of JSON, and an unexpected close is added", () => {
+test("a string replaces the JSON, and an unexpected close is added", () => {
   const line = '{"status": 200, "response": {}}';
   expect(renderRow(line, { status: 500, response_text: "no" })).toBe('{"status": 500, "response_text": "no"}');
   expect(renderRow('{"recv": []}', { recv: [], closed_by_server: { code: 1011 } })).toBe(

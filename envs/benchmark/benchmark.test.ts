@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import environment from "./server/environment.js";
 
 describe("the benchmark environment", () => {
-  test("says where it ran and how long it was told to wait", async () => {
+  test("returns where it ran and how long it waited", async () => {
     await using env = await connect(environment);
     const start = await env.reset();
     const { observation, reward, done, metadata } = await env.step({ wait_seconds: 0.01 });
@@ -19,7 +19,7 @@ describe("the benchmark environment", () => {
     expect([reward, done, metadata]).toEqual([1 / 1.01, false, { waited: 0.01 }]);
   });
 
-  test("waits for nothing by default, and gives each session a hash of its own", async () => {
+  test("does not wait by default, and gives each session its own hash", async () => {
     await using one = await connect(environment);
     await using two = await connect(environment);
     const [a, b] = [await one.step({}), await two.step({})];

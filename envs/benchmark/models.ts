@@ -3,7 +3,7 @@ import * as z from "zod";
 
 export const benchmark = defineContract({
   name: "benchmark_env",
-  description: "Waits as long as it is told, and says where it ran: for measuring servers.",
+  description: "Waits for a given time and returns where it ran, to measure servers.",
   action: z.object({
     wait_seconds: z.number().min(0).default(0).describe("How long the step takes, in seconds"),
   }),
@@ -11,7 +11,7 @@ export const benchmark = defineContract({
     host_url: z.string().default("").describe("The machine the session lives on"),
     pid: z.int().default(0).describe("The process the session lives in"),
     session_hash: z.string().default("").describe("16 characters that name the session's environment"),
-    waited_seconds: z.number().default(0).describe("How long the step was told to wait"),
+    waited_seconds: z.number().default(0).describe("The wait that the action requested, in seconds"),
     timestamp: z.number().default(0).describe("Unix time of the answer, in seconds"),
   }),
 });

@@ -20,9 +20,9 @@ describe.skipIf(!bubblewrap.available)("a program that wants out", { timeout: 12
   afterAll(() => rm(host, { recursive: true, force: true }));
 
   test("the file of passwords is not there", async () => {
-    const told = await attack("print(open('/etc/shadow').read())");
-    expect(told).toMatchObject({ stdout: "", exit_code: 1 });
-    expect(told.stderr).toContain("No such file");
+    const result = await attack("print(open('/etc/shadow').read())");
+    expect(result).toMatchObject({ stdout: "", exit_code: 1 });
+    expect(result.stderr).toContain("No such file");
   });
 
   test("neither the server's files nor its variables are there", async () => {
@@ -33,25 +33,25 @@ print(dict(os.environ))
 for path in [${JSON.stringify(file)}, ${JSON.stringify(import.meta.filename)}, "/root", "/home", "/var", "/etc/passwd"]:
   print(path, os.path.exists(path) and bool(os.path.isfile(path) or [n for n in os.listdir(path) if n != ".pyenv"]))
 print([path for path in os.listdir("/") if path not in "bin dev etc lib lib32 lib64 proc tmp usr sandbox".split()])`;
-    const told = await attack(code);
-    expect(told.stdout).not.toContain("secret");
-    expect(told.stdout).not.toContain("True");
-    expect(told.exit_code).toBe(0);
+    const result = await attack(code);
+    expect(result.stdout).not.toContain("secret");
+    expect(result.stdout).not.toContain("True");
+    expect(result.exit_code).toBe(0);
   });
 
   test("it has another uid and no capability", async () => {
-    const told = await attack(
+    const result = await attack(
       "import os\nprint(os.getuid() != 0, os.geteuid() != 0, open('/proc/self/status').read())",
     );
-    expect(told.stdout).toMatch(/^True True/);
-    expect(told.stdout).toMatch(/CapEff:\t0+\n/);
-    expect(told.stdout).toMatch(/CapPrm:\t0+\n/);
-    expect(told.stdout).toMatch(/NoNewPrivs:\t1/);
+    expect(result.stdout).toMatch(/^True True/);
+    expect(result.stdout).toMatch(/CapEff:\t0+\n/);
+    expect(result.stdout).toMatch(/CapPrm:\t0+\n/);
+    expect(result.stdout).toMatch(/NoNewPrivs:\t1/);
     const regain = "import os\nos.setuid(0)";
     expect((await attack(regain)).exit_code).toBe(1);
   });
 
-  test("nothing outside of its own directory can be written", async () => {
+  test("nothing outside its directory can be written", async () => {
     const code = `for path in ["/x", "/usr/x", "/usr/bin/python3", "/etc/x", "/dev/x", "/proc/sys/kernel/hostname", "/lib/x"]:
   try: open(path, "w").write("x"); print("wrote", path)
   except OSError: pass
@@ -73,9 +73,9 @@ try: socket.getaddrinfo("example.org", 80); print("resolved")
 except OSError: print("refused")
 try: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print("raw")
 except OSError: print("refused")`;
-    const told = await attack(code);
+    const result = await attack(code);
     server.close();
-    expect(told.stdout).toBe("refused\n".repeat(5));
+    expect(result.stdout).toBe("refused\n".repeat(5));
   });
 
   test("it cannot kill its parent, its group or processes of the machine", async () => {
@@ -88,7 +88,7 @@ print("alive")`;
     expect(await attack(code)).toMatchObject({ stdout: "alive\n", exit_code: 0 });
   });
 
-  test("ptrace finds nobody to trace", async () => {
+  test("ptrace finds no process to trace", async () => {
     const code = `import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 traced = [pid for pid in [1, 2, ${process.pid}, ${process.ppid}, *range(3, 3000)] if libc.ptrace(16, pid, 0, 0) == 0]

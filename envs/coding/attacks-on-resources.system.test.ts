@@ -22,22 +22,22 @@ describe.skipIf(!bubblewrap.available)("a program that does not end", { timeout:
 
   test("a fork bomb is stopped at its time limit, and all of it is gone", async () => {
     const bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass";
-    const told = await attack(bomb);
-    expect(told).toMatchObject({ outcome: "timeout", exit_code: 124, state_lost: true, reward: 0 });
+    const result = await attack(bomb);
+    expect(result).toMatchObject({ outcome: "timeout", exit_code: 124, state_lost: true, reward: 0 });
     expect((await run(COUNT_OTHERS)).stdout).toBe("0\n");
   });
 
   test("a fork bomb that fails leaves nothing behind for the next step", async () => {
-    const told = await attack("import os\nwhile True: os.fork()");
-    expect(told.outcome).toMatch(/error|timeout/);
+    const result = await attack("import os\nwhile True: os.fork()");
+    expect(result.outcome).toMatch(/error|timeout/);
     expect((await run(COUNT_OTHERS)).stdout).toBe("0\n");
   });
 
   test("an endless loop is stopped, and the answer says what is lost", async () => {
-    const told = await attack("print('began')\nwhile True: pass");
-    expect(told).toMatchObject({ stdout: "began\n", exit_code: 124, outcome: "timeout", state_lost: true });
-    expect(told.stderr).toContain(`longer than ${SHORT} s`);
-    expect(told.stderr).toContain("variables and imports are lost");
+    const result = await attack("print('began')\nwhile True: pass");
+    expect(result).toMatchObject({ stdout: "began\n", exit_code: 124, outcome: "timeout", state_lost: true });
+    expect(result.stderr).toContain(`longer than ${SHORT} s`);
+    expect(result.stderr).toContain("variables and imports are lost");
     expect((await run("kept")).stderr).toContain("NameError");
   });
 
@@ -58,16 +58,16 @@ describe.skipIf(!bubblewrap.available)("a program that wants too much", { timeou
   const { attack, run } = useAttacker();
 
   test("threads have a limit", async () => {
-    const told = await attack(
+    const result = await attack(
       "import threading, time\nfor _ in range(1000): threading.Thread(target=time.sleep, args=(1,), daemon=True).start()",
     );
-    expect(told.stderr).toContain("can't start new thread");
+    expect(result.stderr).toContain("can't start new thread");
   });
 
   test("an allocation of 1 GB fails, and the session keeps its variables", async () => {
-    const told = await attack("block = bytearray(1 << 30)");
-    expect(told).toMatchObject({ exit_code: 1, outcome: "error", state_lost: false });
-    expect(told.stderr).toContain("MemoryError");
+    const result = await attack("block = bytearray(1 << 30)");
+    expect(result).toMatchObject({ exit_code: 1, outcome: "error", state_lost: false });
+    expect(result.stderr).toContain("MemoryError");
     expect((await run("print(kept)")).stdout).toBe("kept\n");
   });
 
@@ -81,8 +81,8 @@ for _ in range(20):
 for _ in range(20):
   try: os.wait()
   except ChildProcessError: break`;
-    const told = await attack(code);
-    expect(["ok", "error", "died", "timeout"]).toContain(told.outcome);
+    const result = await attack(code);
+    expect(["ok", "error", "died", "timeout"]).toContain(result.outcome);
   });
 
   test("files have a number, and a million empty ones take none of the kernel's memory", async () => {
@@ -92,8 +92,8 @@ for folder in ("/tmp", "/dev/shm"):
   try:
     for made in range(1_000_000): os.close(os.open(f"{folder}/{made}", os.O_CREAT))
   except OSError as error: print(made, error.strerror)`;
-    const told = await attack(code);
-    const rows = told.stdout
+    const result = await attack(code);
+    const rows = result.stdout
       .trim()
       .split("\n")
       .map((row) => row.split(/ (.*)/).slice(0, 2));
@@ -162,8 +162,8 @@ describe.skipIf(!bubblewrap.available)("all sandboxes", { timeout: 60_000 }, () 
     await bystander.run("kept = 1");
     const sessions = await Promise.all([openSession(environment), openSession(environment)]);
     // The limit of each alone would let it have all.
-    const told = await Promise.all(sessions.map(({ run }) => run(HOLD)));
-    const held = told.map(({ outcome, stdout }) => (outcome === "ok" ? Number(stdout) : 0));
+    const result = await Promise.all(sessions.map(({ run }) => run(HOLD)));
+    const held = result.map(({ outcome, stdout }) => (outcome === "ok" ? Number(stdout) : 0));
     expect((held[0] ?? 0) + (held[1] ?? 0)).toBeLessThan(4);
     expect((await bystander.run("print(kept)")).stdout).toBe("1\n");
     await Promise.all(sessions.map(({ env }) => env.close()));
@@ -205,8 +205,8 @@ describe.skipIf(!bubblewrap.available)("all sandboxes", { timeout: 60_000 }, () 
     const { environment } = await prepareCoding({ SANDBOX_TOTAL_PROCESSES: "40" });
     const sessions = await Promise.all([openSession(environment), openSession(environment)]);
     await Promise.all(sessions.map(({ run }) => run("1")));
-    const told = await Promise.all(sessions.map(({ run }) => run(COUNT_FORKS)));
-    const counts = told.map(({ stdout }) => Number(stdout));
+    const result = await Promise.all(sessions.map(({ run }) => run(COUNT_FORKS)));
+    const counts = result.map(({ stdout }) => Number(stdout));
     expect(counts.every((count) => count >= 0 && count < 40)).toBe(true);
     expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBeLessThanOrEqual(40);
     await Promise.all(sessions.map(({ env }) => env.close()));
@@ -222,11 +222,11 @@ describe.skipIf(!bubblewrap.available)("1 GB of output", { timeout: 120_000 }, (
     const before = process.memoryUsage().rss;
     const timer = setInterval(() => (most = Math.max(most, process.memoryUsage().rss)), 20);
     const code = "import os\nfor _ in range(1 << 14): os.write(1, b'x' * 65536)\nprint('the end')";
-    const told = await session.run(code);
+    const result = await session.run(code);
     clearInterval(timer);
-    expect(told).toMatchObject({ truncated: true, outcome: "ok", exit_code: 0 });
-    expect(told.stdout.length).toBeLessThan(10_200);
-    expect(told.stdout).toMatch(/^x+\n\[\.\.\. more than 10\d+ bytes left out \.\.\.\]\nx+the end\n$/);
+    expect(result).toMatchObject({ truncated: true, outcome: "ok", exit_code: 0 });
+    expect(result.stdout.length).toBeLessThan(10_200);
+    expect(result.stdout).toMatch(/^x+\n\[\.\.\. more than 10\d+ bytes left out \.\.\.\]\nx+the end\n$/);
     expect(most - before).toBeLessThan(256 * 1024 * 1024);
     expect((await session.run("print(1)")).stdout).toBe("1\n");
   });

@@ -55,7 +55,7 @@ describe.skipIf(!bubblewrap.available)("the coding environment", TIME_LIMIT, () 
     expect(await session.render?.({ stdout: "", stderr: "", exit_code: 0 })).toEqual([{ kind: "text", runs: [] }]);
   });
 
-  test("refuses a language it does not have, and the session goes on", async () => {
+  test("rejects an unknown language, and the session continues", async () => {
     await using env = await connect(environment);
     await env.reset();
     const wrong = { code: "puts 1", language: "ruby" as "python" };
@@ -68,7 +68,7 @@ describe.skipIf(!bubblewrap.available)("the coding environment", TIME_LIMIT, () 
     expect(report.passed, renderCheckReport(report)).toBe(true);
   });
 
-  test("is served to many sessions at once, each with variables of its own, and leaves no process", async () => {
+  test("serves many sessions at once, each with its own variables, and leaves no process", async () => {
     const known = new Set(sandboxMarks());
     await using server = await serve(environment, { port: 0, logLevel: "silent" });
     const report = await checkServer(server.url);

@@ -25,7 +25,7 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
     expect(await run("x")).toMatchObject({ exit_code: 1, outcome: "error", reward: 0 });
   });
 
-  test("each language of a session has variables of its own", async () => {
+  test("each language of a session has its own variables", async () => {
     await session.run("x = 'python'");
     await run("const x = 'javascript'");
     expect((await session.run("print(x)")).stdout).toBe("python\n");
@@ -33,21 +33,21 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
   });
 
   test("the console writes to both outputs, and shows values of every kind", async () => {
-    const told = await run(`console.log("text", 1, 2n, null, undefined, true, [1, "two"], { a: { b: 3n } });
+    const result = await run(`console.log("text", 1, 2n, null, undefined, true, [1, "two"], { a: { b: 3n } });
       console.info(new Map([[1, 2]]), () => 1, Symbol("s")); console.debug("debug");
       console.warn("careful"); console.error(new TypeError("wrong"));
       const ring = {}; ring.ring = ring; console.log(ring)`);
-    expect(told.stdout).toBe(
+    expect(result.stdout).toBe(
       'text 1 2n null undefined true [1,"two"] {"a":{"b":"3n"}}\n[[1,2]] [Function ] Symbol(s)\ndebug\n[object Object]\n',
     );
-    expect(told.stderr).toMatch(/^careful\nTypeError: wrong\n {4}at /);
+    expect(result.stderr).toMatch(/^careful\nTypeError: wrong\n {4}at /);
   });
 
-  test("an error is told with its stack, and what was printed before it", async () => {
+  test("an error is reported with its stack and what was printed before it", async () => {
     await run("function fail() { throw new RangeError('too far') }");
-    const told = await run("console.log('first');\nfail()");
-    expect(told).toMatchObject({ stdout: "first\n", exit_code: 1, outcome: "error", state_lost: false });
-    expect(told.stderr).toMatch(
+    const result = await run("console.log('first');\nfail()");
+    expect(result).toMatchObject({ stdout: "first\n", exit_code: 1, outcome: "error", state_lost: false });
+    expect(result.stderr).toMatch(
       /^RangeError: too far\n {4}at fail \(step-1\.js:1:\d+\)\n {4}at <eval> \(step-2\.js:2:\d+\)\n$/,
     );
     expect((await run("throw 'a text'")).stderr).toBe("a text\n");
@@ -57,10 +57,10 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
   });
 
   test("promises and jobs run to their end, and a rejected last value is the step's error", async () => {
-    const told = await run(
+    const result = await run(
       "let got = []; (async () => { for (const n of [1, 2]) got.push(await n); console.log(got.join()) })()",
     );
-    expect(told).toMatchObject({ stdout: "1,2\n", exit_code: 0 });
+    expect(result).toMatchObject({ stdout: "1,2\n", exit_code: 0 });
     expect(await run("Promise.resolve().then(() => console.log('later')); console.log('now')")).toMatchObject({
       stdout: "now\nlater\n",
     });
@@ -78,19 +78,25 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
   ])("%s is stopped and keeps its variables", async (code) => {
     await using stopped = await openSession(impatient);
     await stopped.run("const kept = 'kept'", "javascript");
-    const told = await stopped.run(`console.log("began"); ${code}`, "javascript");
-    expect(told).toMatchObject({ stdout: "began\n", exit_code: 124, outcome: "timeout", state_lost: false, reward: 0 });
-    expect(told.stderr).toBe("sandbox: the program ran longer than 2 s and was stopped\n");
+    const result = await stopped.run(`console.log("began"); ${code}`, "javascript");
+    expect(result).toMatchObject({
+      stdout: "began\n",
+      exit_code: 124,
+      outcome: "timeout",
+      state_lost: false,
+      reward: 0,
+    });
+    expect(result.stderr).toBe("sandbox: the program ran longer than 2 s and was stopped\n");
     expect((await stopped.run("console.log(kept)", "javascript")).stdout).toBe("kept\n");
   });
 
   test("jobs without end are stopped, and take no time of later steps", async () => {
     await using stopped = await openSession(impatient);
-    const told = await stopped.run(
+    const result = await stopped.run(
       "const again = () => { Promise.resolve().then(again) }; again(); again(); again()",
       "javascript",
     );
-    expect(told).toMatchObject({ exit_code: 124, outcome: "timeout" });
+    expect(result).toMatchObject({ exit_code: 124, outcome: "timeout" });
     expect((await stopped.run("console.log('well')", "javascript")).stdout).toBe("well\n");
   });
 
@@ -99,26 +105,26 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
     ["'x'.repeat(1 << 30)", "invalid string length|out of memory"],
     ["new ArrayBuffer(1024 ** 3)", "out of memory|invalid"],
     ["(function deeper() { return deeper() + 1 })()", "stack overflow"],
-  ])("%s is an error, and the session goes on", async (code, words) => {
-    const told = await run(code);
-    expect(told).toMatchObject({ exit_code: 1, outcome: "error" });
-    expect(told.stderr).toMatch(new RegExp(words));
+  ])("%s is an error, and the session continues", async (code, words) => {
+    const result = await run(code);
+    expect(result).toMatchObject({ exit_code: 1, outcome: "error" });
+    expect(result.stderr).toMatch(new RegExp(words));
     expect((await run("console.log('well')")).stdout).toBe("well\n");
   });
 
-  test("variables that take all of the memory are given up, which is said", async () => {
-    const told = await run(`let top = null;
+  test("variables that take all the memory are discarded and reported", async () => {
+    const result = await run(`let top = null;
       for (let size = 1 << 20; size > 8; size >>= 1) try { while (true) top = { top, block: new ArrayBuffer(size) } } catch {}
       while (true) top = { top }`);
-    expect(told).toMatchObject({ exit_code: 1, outcome: "died", state_lost: true });
-    expect(told.stderr).toContain("all of its memory");
+    expect(result).toMatchObject({ exit_code: 1, outcome: "died", state_lost: true });
+    expect(result.stderr).toContain("all of its memory");
     expect((await run("console.log('well')")).stdout).toBe("well\n");
   });
 
   test("a program that breaks the engine itself gets a new one, which is said", async () => {
-    const told = await run("const nested = '('.repeat(100000); eval(nested)");
-    expect(told).toMatchObject({ exit_code: 1, state_lost: true });
-    expect(told.stderr).toContain("variables and imports are lost");
+    const result = await run("const nested = '('.repeat(100000); eval(nested)");
+    expect(result).toMatchObject({ exit_code: 1, state_lost: true });
+    expect(result.stderr).toContain("variables and imports are lost");
     expect((await run("console.log('well')")).stdout).toBe("well\n");
   });
 
@@ -139,9 +145,9 @@ describe.skipIf(!bubblewrap.available)("JavaScript", { timeout: 60_000 }, () => 
   });
 
   test("long output is cut, which is said", async () => {
-    const told = await run("for (let n = 0; n < 5000; n++) console.log('x'.repeat(99))");
-    expect(told).toMatchObject({ truncated: true, exit_code: 0 });
-    expect(told.stdout.length).toBeLessThan(10_200);
-    expect(told.stdout).toContain("left out");
+    const result = await run("for (let n = 0; n < 5000; n++) console.log('x'.repeat(99))");
+    expect(result).toMatchObject({ truncated: true, exit_code: 0 });
+    expect(result.stdout.length).toBeLessThan(10_200);
+    expect(result.stdout).toContain("left out");
   });
 });

@@ -35,7 +35,7 @@ describe.each(Object.entries(WAYS))("Python %s", (way, variables) => {
       expect([stderr, exit_code, reward]).toEqual([expect.stringContaining("NameError"), 1, 0]);
     });
 
-    test("an error is told with the lines of the program, and what was printed before it", async () => {
+    test("an error is reported with the lines of the program and what was printed before it", async () => {
       await session.run("def fail(n):\n  return 1 // n");
       const { stdout, stderr } = await session.run("print('first')\nfail(0)");
       expect(stdout).toBe("first\n");
@@ -68,7 +68,7 @@ print(__name__, type(pickle.loads(pickle.dumps(Point()))).__module__, sorted(n f
       expect((await session.run(code)).stdout).toBe("__main__ __main__ ['Point', 'pickle']\n");
     });
 
-    test("it starts programs of its own and reads what they print", async () => {
+    test("it starts other programs and reads what they print", async () => {
       const code = `import subprocess, sys
 print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout)
 subprocess.run(["sh", "-c", "echo shell; echo error >&2; exit 3"])`;
@@ -76,45 +76,45 @@ subprocess.run(["sh", "-c", "echo shell; echo error >&2; exit 3"])`;
     });
 
     test("there is nothing to read on standard input", async () => {
-      const told = await session.run("import sys\nprint(repr(sys.stdin.read()))\ninput()");
-      expect(told).toMatchObject({ stdout: "''\n", exit_code: 1 });
-      expect(told.stderr).toContain("EOFError");
+      const result = await session.run("import sys\nprint(repr(sys.stdin.read()))\ninput()");
+      expect(result).toMatchObject({ stdout: "''\n", exit_code: 1 });
+      expect(result.stderr).toContain("EOFError");
     });
 
-    test("an exit of the interpreter is told with its code, and the next step has a new one", async () => {
+    test("an exit of the interpreter is reported with its code, and the next step has a new one", async () => {
       await session.run("x = 1");
-      const told = await session.run("import os\nprint('last words', flush=True)\nos._exit(7)");
-      expect(told).toMatchObject({
+      const result = await session.run("import os\nprint('last words', flush=True)\nos._exit(7)");
+      expect(result).toMatchObject({
         stdout: "last words\n",
         exit_code: 7,
         outcome: "died",
         state_lost: true,
         reward: 0,
       });
-      expect(told.stderr).toMatch(/^sandbox: the interpreter ended before the program did; .*lost/);
+      expect(result.stderr).toMatch(/^sandbox: the interpreter ended before the program did; .*lost/);
       expect((await session.run("x")).stderr).toContain("NameError");
     });
 
-    test("a crash of the interpreter is told, and the next step has a new one", async () => {
-      const told = await session.run("import ctypes\nctypes.string_at(0)");
-      expect(told.outcome).toBe("died");
-      expect(told.exit_code).not.toBe(0);
+    test("a crash of the interpreter is reported, and the next step has a new one", async () => {
+      const result = await session.run("import ctypes\nctypes.string_at(0)");
+      expect(result.outcome).toBe("died");
+      expect(result.exit_code).not.toBe(0);
       await nextIsWell();
     });
 
-    test("words written into every file descriptor are no answer: the interpreter is replaced, which is said", async () => {
+    test("text written into every file descriptor is not an answer: the interpreter is replaced, which is reported", async () => {
       const code = `import os
 for fd in range(3, 256):
   try: os.write(fd, b'{"id": "", "exit_code": 0}')
   except OSError: pass
 while True: pass`;
-      const told = await session.run(code);
-      expect(told).toMatchObject({ outcome: "garbled", exit_code: 125, state_lost: true, reward: 0 });
-      expect(told.stderr).toContain("wrote into the channel of the interpreter");
+      const result = await session.run(code);
+      expect(result).toMatchObject({ outcome: "garbled", exit_code: 125, state_lost: true, reward: 0 });
+      expect(result.stderr).toContain("wrote into the channel of the interpreter");
       await nextIsWell();
     });
 
-    test("an answer written before its question is no answer to it", async () => {
+    test("an answer written before its request is ignored", async () => {
       const code = `import json, os, struct
 body = json.dumps({"id": "0" * 32, "exit_code": 0}).encode()
 for fd in range(3, 256):
@@ -133,7 +133,7 @@ for fd in range(3, 256):
       await nextIsWell();
     });
 
-    test("closing every file descriptor ends the interpreter, and the session goes on", async () => {
+    test("closing every file descriptor ends the interpreter, and the session continues", async () => {
       expect((await session.run("import os\nos.closerange(0, 1024)")).outcome).toBe("died");
       await nextIsWell();
     });
@@ -160,9 +160,9 @@ for fd in range(3, 256):
       ["an interrupt", "raise KeyboardInterrupt", "KeyboardInterrupt"],
       ["a null byte in the program", "x = '\0'", "null bytes"],
     ])("%s is an error like others", async (_, code, words) => {
-      const told = await session.run(code);
-      expect(told).toMatchObject({ exit_code: 1, outcome: "error", state_lost: false });
-      expect(told.stderr).toContain(words);
+      const result = await session.run(code);
+      expect(result).toMatchObject({ exit_code: 1, outcome: "error", state_lost: false });
+      expect(result.stderr).toContain(words);
       await nextIsWell();
     });
 
@@ -178,10 +178,10 @@ for fd in range(3, 256):
     });
 
     test("output beyond MAX_OUTPUT_LENGTH is cut, which is said; its end with the error is kept", async () => {
-      const told = await session.run("import sys\nprint('a' * 5000)\nprint('b' * 5000, file=sys.stderr)\n1 / 0");
-      expect(told.truncated).toBe(true);
-      expect(told.stdout).toBe(`${"a".repeat(1000)}\n[... 3001 characters left out ...]\n${"a".repeat(999)}\n`);
-      expect(told.stderr).toMatch(/left out[\s\S]*ZeroDivisionError/);
+      const result = await session.run("import sys\nprint('a' * 5000)\nprint('b' * 5000, file=sys.stderr)\n1 / 0");
+      expect(result.truncated).toBe(true);
+      expect(result.stdout).toBe(`${"a".repeat(1000)}\n[... 3001 characters left out ...]\n${"a".repeat(999)}\n`);
+      expect(result.stderr).toMatch(/left out[\s\S]*ZeroDivisionError/);
       expect((await session.run("print('a' * 1999)")).truncated).toBe(false);
     });
 
@@ -196,7 +196,7 @@ sys.stdout.write("no line end")`;
       expect(await session.run(code)).toMatchObject({ stdout: "no line end", outcome: "ok" });
       await new Promise((resolve) => setTimeout(resolve, 60));
       const next = await session.run("import time\ntime.sleep(0.01)\nprint('well')");
-      // The alarm may ring in this step, which is then told as the error that it is; never in the interpreter itself.
+      // The alarm may ring in this step, which then reports it as an error; never in the interpreter itself.
       if (next.exit_code === 0) expect(next.stdout).toBe("well\n");
       else expect(next.stderr).toContain("a handler");
       expect(next.state_lost).toBe(false);
@@ -222,18 +222,18 @@ sys.stdout.write("no line end")`;
     test("an interpreter that was killed between two steps is replaced, which is said", async () => {
       const { stdout } = await session.run("import os\nx = 1\nprint(os.getpid())");
       const late = "import os, signal, threading\nthreading.Timer(0, os._exit, [9]).start()";
-      const told = await session.run(late);
+      const result = await session.run(late);
       const next = await session.run("print('here')");
       expect(stdout).toMatch(/\d/);
-      if (told.outcome === "ok" && next.outcome === "ok") {
+      if (result.outcome === "ok" && next.outcome === "ok") {
         expect(next.stderr).toMatch(/^(sandbox: the interpreter ended after the previous step|)/);
       } else {
-        expect([told.outcome, next.outcome]).toContain("died");
+        expect([result.outcome, next.outcome]).toContain("died");
       }
       await nextIsWell();
     });
 
-    test("a step that nobody waits for any more is stopped", async () => {
+    test("a step that no client waits for is stopped", async () => {
       await session.run("x = 1");
       await expect(session.env.step({ code: "while True: pass" }, { timeoutMs: 300 })).rejects.toMatchObject({
         code: "CLIENT_TIMEOUT",
@@ -247,10 +247,10 @@ describe.skipIf(!bubblewrap.available)("several Python sessions", { timeout: 90_
     const { environment } = await prepareCoding();
     const sessions = await Promise.all(Array.from({ length: 8 }, () => openSession(environment)));
     await Promise.all(sessions.map(({ run }, n) => run(`x = ${n}\nopen('mine', 'w').write(str(x))`)));
-    const told = await Promise.all(
+    const result = await Promise.all(
       sessions.map(({ run }) => run("import os\nprint(x, open('mine').read(), os.listdir())")),
     );
-    expect(told.map(({ stdout }) => stdout)).toEqual(sessions.map((_, n) => `${n} ${n} ['mine']\n`));
+    expect(result.map(({ stdout }) => stdout)).toEqual(sessions.map((_, n) => `${n} ${n} ['mine']\n`));
     await Promise.all(sessions.map(({ env }) => env.close()));
   });
 });

@@ -42,8 +42,8 @@ describe("without bubblewrap", TIME_LIMIT, () => {
     expect(running.stderr.match(/coding_env:/g)).toHaveLength(1);
     await using session = await connect(url, coding);
     await session.reset();
-    const told = await session.step({ code: "import os\nprint(os.environ.get('ALLOW_WEAK_SANDBOX'), os.listdir())" });
-    expect(told.observation).toEqual({ stdout: "None []\n", stderr: "", exit_code: 0 });
+    const result = await session.step({ code: "import os\nprint(os.environ.get('ALLOW_WEAK_SANDBOX'), os.listdir())" });
+    expect(result.observation).toEqual({ stdout: "None []\n", stderr: "", exit_code: 0 });
   });
 
   test("another value of it allows nothing", async () => {
@@ -159,8 +159,8 @@ describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
       const { sandbox, environment } = await prepareCoding({ SANDBOX_BUBBLEWRAP: script });
       expect(sandbox.warning).toContain("the number of temporary files");
       await using session = await openSession(environment);
-      const told = await session.run("import os\nopen('file', 'w').write('kept')\nprint(os.listdir())");
-      expect(told).toMatchObject({ stdout: "['file']\n", outcome: "ok" });
+      const result = await session.run("import os\nopen('file', 'w').write('kept')\nprint(os.listdir())");
+      expect(result).toMatchObject({ stdout: "['file']\n", outcome: "ok" });
     } finally {
       await rm(directory, { recursive: true });
     }

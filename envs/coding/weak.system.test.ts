@@ -37,8 +37,8 @@ describe("a weak sandbox", TIME_LIMIT, () => {
     const { environment: short } = await prepareCoding({ ...WEAK, SANDBOX_TIMEOUT: "5" });
     await using session = await openSession(short);
     const [mark = ""] = (await session.run(MARK)).stdout.split(" ");
-    const told = await session.run("import subprocess\nsubprocess.Popen(['sleep', '600'])\nwhile True: pass");
-    expect(told).toMatchObject({ exit_code: 124, outcome: "timeout", state_lost: true });
+    const result = await session.run("import subprocess\nsubprocess.Popen(['sleep', '600'])\nwhile True: pass");
+    expect(result).toMatchObject({ exit_code: 124, outcome: "timeout", state_lost: true });
     expect(processesMarked(mark)).toEqual([]);
     expect((await session.run("print(1)")).stdout).toBe("1\n");
   });
@@ -50,11 +50,11 @@ describe("a weak sandbox", TIME_LIMIT, () => {
     expect(script).toMatchObject({ exit_code: 1, outcome: "error" });
   });
 
-  test("has no variable of the server and a directory of its own, which goes with it", async () => {
-    const told = await session.run("import os\nprint(os.getcwd(), os.listdir(), dict(os.environ))");
-    expect(told.stdout).toContain(" [] ");
-    expect(told.stdout).not.toContain("secret");
-    const [directory = "", other] = [told.stdout.split(" ")[0], await openSession(environment)];
+  test("has no variable of the server and its own directory, which is removed with it", async () => {
+    const result = await session.run("import os\nprint(os.getcwd(), os.listdir(), dict(os.environ))");
+    expect(result.stdout).toContain(" [] ");
+    expect(result.stdout).not.toContain("secret");
+    const [directory = "", other] = [result.stdout.split(" ")[0], await openSession(environment)];
     expect((await other.run("import os\nprint(os.getcwd())")).stdout.trim()).not.toBe(directory);
     await other.env.close();
     expect(existsSync(directory)).toBe(true);

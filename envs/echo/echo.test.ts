@@ -6,7 +6,7 @@ import { echo } from "./models.js";
 import environment from "./server/environment.js";
 
 describe("the echo environment", () => {
-  test("says back what it is told and rewards 0.1 a character", async () => {
+  test("returns the message and rewards 0.1 per character", async () => {
     await using env = await connect(environment);
     const reset = await env.reset();
     expect(reset.observation).toEqual({ echoed_message: "Echo environment ready!", message_length: 0 });
@@ -17,7 +17,7 @@ describe("the echo environment", () => {
     expect(done).toBe(false);
   });
 
-  test("has tools beside its action, which trainers find by the title of the action", async () => {
+  test("has tools in addition to its action, which trainers find by the title of the action", async () => {
     await using env = await connect(environment);
     await env.reset();
     expect((await env.tools.echo_message({ message: "hi" })).data).toBe("hi");

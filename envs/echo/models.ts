@@ -5,7 +5,7 @@ const message = z.string().describe("The text to say back");
 
 export const echo = defineContract({
   name: "echo_env",
-  description: "Says back what it is told.",
+  description: "Returns the message it receives.",
   // By this title trainers such as verifiers know that there are tools, and ask for them with list_tools.
   action: z.object({ message }).meta({ title: "Action" }),
   observation: z.object({
@@ -14,12 +14,12 @@ export const echo = defineContract({
   }),
   tools: defineTools({
     echo_message: {
-      description: "Says a text back.",
+      description: "Returns a string.",
       input: z.object({ message }),
       output: z.string(),
     },
     echo_with_length: {
-      description: "Says a text back, with its length in characters.",
+      description: "Returns a string, with its length in characters.",
       input: z.object({ message }),
       output: z.object({ message: z.string(), length: z.int() }),
     },

@@ -12,7 +12,7 @@ const MOST_GUESSES = 20;
 
 /**
  * Reads `TEXTARENA_ENV_ID`, `TEXTARENA_NUM_PLAYERS` and `TEXTARENA_MAX_TURNS`.
- * @throws ConfigError when one of them asks for what this environment has not.
+ * @throws ConfigError when one of them requests what this environment does not have.
  */
 export function readSettings(variables: Record<string, string | undefined>): Settings {
   const envId = variables["TEXTARENA_ENV_ID"] || "Wordle-v0";
@@ -27,5 +27,5 @@ export function readSettings(variables: Record<string, string | undefined>): Set
 function readGuesses(text: string): number {
   const guesses = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (guesses >= 1 && guesses <= MOST_GUESSES) return guesses;
-  throw new ConfigError(`TEXTARENA_MAX_TURNS must be a whole number from 1 to ${MOST_GUESSES}, not "${text}".`);
+  throw new ConfigError(`TEXTARENA_MAX_TURNS must be an integer from 1 to ${MOST_GUESSES}, not "${text}".`);
 }

@@ -58,7 +58,7 @@ const NO_GUESSES = [
 ];
 const guessable = [...words];
 
-/** Mostly words, near the secret now and then, and every kind of move that is none. */
+/** Mostly words, near the secret now and then, and every kind of invalid move. */
 function makeMoves(random: Rng, secret: string): string[] {
   const near = guessable.filter((word) => isNear(word, secret));
   const letters = [...secret, ...secret, ..."aeinorst"];

@@ -45,7 +45,7 @@ describe("a game in turns", () => {
     expect(game.transcript).toBe(game.messages.map(({ text }) => `\n[GAME] ${text}`).join(""));
   });
 
-  test("tells an invalid move and lets the same player move again", () => {
+  test("reports an invalid move and lets the same player move again", () => {
     const game = createMatches();
     game.play("[2]");
     expect(game.play("[9]")).toMatchObject({ outcome: "invalid" });
@@ -86,9 +86,9 @@ describe("a game in turns", () => {
     ["[GAME".repeat(13_000) + "]".repeat(13_000), ""],
     ["[".repeat(30_000) + "]".repeat(30_000), "[".repeat(30_000) + "]".repeat(30_000)],
     ["[[a]GAME] [Player 12] [Player] [ [GAME]", "[[a]GAME]   [ "],
-  ])("reads any message once, however it is nested", (message, told) => {
+  ])("reads any message once, however it is nested", (message, result) => {
     const game = createMatches();
     game.play(message);
-    expect(game.messages[1]?.text).toBe(told);
+    expect(game.messages[1]?.text).toBe(result);
   });
 });

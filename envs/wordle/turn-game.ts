@@ -2,7 +2,7 @@
 
 /** `sender_id` of what the game says. */
 export const GAME = -1;
-/** How many invalid moves in a row are only told; one more ends the game. */
+/** How many invalid moves in a row are only reported; one more ends the game. */
 const TOLERATED = 1;
 
 /** What became of a move. `rewards` has one number for each player. */

@@ -81,7 +81,7 @@ describe("the wordle environment", () => {
     expect(signals(won)).toMatchObject({ "wordle.greens": 1, "wordle.yellows": 0, "wordle.correct": 1 });
   });
 
-  test("is lost after six guesses, with the secret told and the last guess rewarded in part", async () => {
+  test("is lost after six guesses: reveals the secret and rewards the last guess in part", async () => {
     const { env } = await start();
     for (const word of misses.slice(0, 5))
       expect(await env.step({ message: word })).toMatchObject({ done: false, reward: 0 });
@@ -103,13 +103,13 @@ describe("the wordle environment", () => {
     ["letters of another script", "[слово]", "'слово' is not an English word"],
     ["five emoji", "[😀😀😀😀😀]", "wrong format"],
     ["a guess of before", "[FUZZY]", "You have already guessed 'fuzzy'"],
-  ])("tells that %s is no guess and goes on", async (_, message, reason) => {
+  ])("reports that %s is not a guess, and continues", async (_, message, reason) => {
     const { env } = await start();
     await env.step({ message: "[fuzzy]" });
-    const told = await env.step({ message });
-    expect(told).toMatchObject({ reward: 0, done: false });
-    expect(text(told)).toMatch(new RegExp(`You attempted an invalid move\\. Reason: [^\\n]*${reason}`));
-    expect(signals(told)).toMatchObject({ "wordle.greens": 0, "wordle.yellows": 0 });
+    const ran = await env.step({ message });
+    expect(ran).toMatchObject({ reward: 0, done: false });
+    expect(text(ran)).toMatch(new RegExp(`You attempted an invalid move\\. Reason: [^\\n]*${reason}`));
+    expect(signals(ran)).toMatchObject({ "wordle.greens": 0, "wordle.yellows": 0 });
     expect(text(await env.step({ message: "[jumpy]" }))).toContain("You have 4 guesses left.");
   });
 
@@ -172,7 +172,7 @@ describe("the wordle environment", () => {
     });
   });
 
-  test("refuses a message beyond its limit and goes on", async () => {
+  test("rejects a message beyond its limit, and continues", async () => {
     const { env } = await start();
     await expect(env.step({ message: "x".repeat(65_537) })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
     expect(await env.step({ message: "[fuzzy]" })).toMatchObject({ done: false });
@@ -219,13 +219,13 @@ describe("the settings", () => {
   test.each([
     ["TEXTARENA_ENV_ID", "Chess-v0", /TEXTARENA_ENV_ID must be one of Wordle-v0, not "Chess-v0"/],
     ["TEXTARENA_NUM_PLAYERS", "2", /TEXTARENA_NUM_PLAYERS must be 1/],
-    ["TEXTARENA_MAX_TURNS", "0", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 20/],
-    ["TEXTARENA_MAX_TURNS", "six", /TEXTARENA_MAX_TURNS must be a whole number from 1 to 20/],
+    ["TEXTARENA_MAX_TURNS", "0", /TEXTARENA_MAX_TURNS must be an integer from 1 to 20/],
+    ["TEXTARENA_MAX_TURNS", "six", /TEXTARENA_MAX_TURNS must be an integer from 1 to 20/],
   ])("refuse %s=%s", (name, value, message) => {
     expect(() => readSettings({ [name]: value })).toThrow(message);
   });
 
-  test("end the start of a server that is told of another game", { timeout: 90_000 }, async () => {
+  test("with another game end the start of a server", { timeout: 90_000 }, async () => {
     const app = fileURLToPath(new URL("dist/server/app.js", import.meta.url));
     const env = { ...process.env, PORT: "0", TEXTARENA_ENV_ID: "Chess-v0" };
     const failed = promisify(execFile)(process.execPath, [app], { env, timeout: 60_000 });

@@ -13,7 +13,7 @@ export const words: ReadonlySet<string> = new Set(list.match(/^[a-z]{5}$/gm));
 /** The common ones among them, without plurals: what a secret may be. */
 export const secrets: readonly string[] = readCommonWords().filter((word) => words.has(word) && !isPlural(word));
 
-/** Classes of the list by how common a word is; those from 40 on hold words that not everybody knows. */
+/** Classes of the list by how common a word is; classes of 40 and higher have words that not everybody knows. */
 function readCommonWords(): string[] {
   const require = createRequire(import.meta.url);
   return [

@@ -1,5 +1,5 @@
 /**
- * Collects rollouts from sixteen sessions at once, like a trainer, while some of them fail on purpose: their steps are
+ * Collects rollouts from sixteen sessions at once, like a trainer, while some of them fail deliberately: their steps are
  * masked and never count as a reward of zero. Run it with `npx openenv run examples/rollouts/main.ts`.
  */
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 import "./collect-on-signal.mjs";
 
-/** Tells the benchmark the port of a server. */
+/** Reports the port of a server to the benchmark. */
 export function ready(port) {
   process.stdout.write(`READY ${port}\n`);
 }

@@ -26,7 +26,7 @@ export function renderDeployments({ subjects, study }, results) {
 - machine: ${machines.join("; ")}, shared by servers, balancer and load
 
 The set-ups are those of [a published study](${study.source}) of the Python package (January 2026), as far as one machine
-goes. Its numbers stand beside ours to show the same tables, not to win against: another client, other hardware, another
+goes. Its numbers are next to ours to show the same tables, not for a competition: another client, other hardware, another
 year. To be compared are the rows of one run: ours and the Python package's (\`python-…\`). What ran:
 [cases/deployments.json](cases/deployments.json); every burst, with pictures:
 [results/deployments](results/deployments/REPORT.md).

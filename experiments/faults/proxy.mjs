@@ -5,7 +5,7 @@ import { rng } from "openenv-ts/internal";
 
 /**
  * What the proxy does to a connection, and to which unit: `open` is the connection itself, `request` and `answer` are the
- * first frames of the WebSocket, counted from its handshake on. After a fault that is not `fatal` the connection goes on.
+ * first frames of the WebSocket, counted from its handshake on. After a fault that is not `fatal` the connection continues.
  */
 export const FAULTS = {
   "refused connection": { at: "open", act: (link) => link.cut() },

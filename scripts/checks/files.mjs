@@ -41,9 +41,9 @@ const PHRASES = {
   "check against": /\b(?:held|hold|holds) (?:\w+ )?against\b/i,
   "still, anyway": /\ball the same\b|\bnevertheless\b/i,
 };
-/** The files whose language is checked. Generated pages and the recorded contract of the Python package are not. */
+/** The files whose language is checked. Tests, generated pages and the recorded contract of the Python package are not. */
 const PLAIN =
-  /(?:^|\/)openenv\/src\/(?!server\/(?:http|routes|config)|protocol\/(?:http|web)\.ts)(?:(?:session|environment|contract|validation|protocol|server|cluster|client|compat|mcp|util|testing)\/[^.]*|[^/.]*)\.ts$|^(?:openenv\/)?test-support\/[^.]*\.ts$|^docs\/(?!reference\/(?:api|manifest|wire)\.md).*\.md$|^(?:README|CONTRIBUTING)\.md$/;
+  /^(?:packages|test-support|envs|examples|experiments|scripts)\/[^.]*\.(?:ts|tsx|mjs|md|yaml)$|^docs\/(?!reference\/(?:api|manifest|wire)\.md).*\.md$|^(?:README|CONTRIBUTING)\.md$/;
 const WORDING = Object.fromEntries(
   Object.entries(PHRASES).map(([plain, pattern]) => [`is not plain English (write: ${plain})`, pattern]),
 );

@@ -31,7 +31,7 @@ test.each([
   ["whoever", "// For whoever asks."],
   ["is no object", "// A value that is no object."],
 ])("the phrase %s is named in code and pages", (phrase, text) => {
-  for (const file of ["openenv/src/session/session.ts", "packages/openenv/src/errors.ts", "docs/guide/tasks.md"]) {
+  for (const file of ["envs/echo/README.md", "packages/openenv/src/errors.ts", "docs/guide/tasks.md"]) {
     const [problem, ...others] = judge(file, `\n${text}\n`);
     expect(problem).toMatch(new RegExp(`^${file}:2 is not plain English .*: ${phrase}$`));
     expect(others).toEqual([]);

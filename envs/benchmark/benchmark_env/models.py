@@ -28,7 +28,7 @@ class BenchmarkObservation(Observation):
     )
     waited_seconds: float = Field(
         default=0,
-        description="How long the step was told to wait",
+        description="The wait that the action requested, in seconds",
     )
     timestamp: float = Field(
         default=0,

@@ -5,7 +5,7 @@ import { FILE_BYTES, FILES } from "./limits.js";
 
 /** What differs between the ways in which machines let it run. */
 export interface Confinement {
-  /** Without it, it has to be started by root, and what it runs changes to a uid of its own. */
+  /** Without it, it has to be started by root, and what it runs changes to a separate uid. */
   userNamespace: boolean;
   /** A container may forbid to mount one; nothing then shows processes at all. */
   proc: boolean;
@@ -35,7 +35,7 @@ export function renderArguments(command: SandboxCommand, confinement: Confinemen
   return [
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(userNamespace ? ["--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID] : []),
-    // Bubblewrap has no right to end what changed its uid: there it needs a first process of its own, which it may end.
+    // Bubblewrap has no right to end what changed its uid: there it needs its own first process, which it may end.
     ...(userNamespace ? ["--as-pid-1"] : []),
     ...["--cap-drop", "ALL"],
     ...(userNamespace ? [] : ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]),

@@ -32,7 +32,7 @@ interface Handlers {
   garbled(): void;
 }
 
-/** Frames of a length of four bytes and JSON, on two pipes of their own. */
+/** Frames: a length of four bytes, then JSON; on two separate pipes. */
 export function createChannel({ questions, answers }: Ends, handlers: Handlers): SandboxChannel {
   let pending: Buffer = Buffer.alloc(0);
   const read = (chunk: Buffer): void => {

@@ -83,7 +83,7 @@ test("calls of the x32 ABI, whose architecture is that of x64, do not exist", ()
   }
 });
 
-test("there is none for other architectures", () => {
+test("other architectures have no filter", () => {
   expect(renderFilter("riscv64", { unixSockets: true })).toBeUndefined();
 });
 

@@ -64,7 +64,7 @@ export class Interpreter {
     });
   }
 
-  /** True when it can run no more programs: it has ended, or is no longer believed. */
+  /** True when it can run no more programs: it has ended, or its answers are no longer trusted. */
   get over(): boolean {
     return this.#garbled || this.#exitCode !== undefined;
   }

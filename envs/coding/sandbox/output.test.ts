@@ -63,7 +63,7 @@ test("what is let go is counted, whatever the size of its pieces", () => {
   }
 });
 
-test("bytes that are no text are shown as such", () => {
+test("bytes that are not text are shown as bytes", () => {
   const output = createOutput(100);
   output.begin(MARK);
   output.push(Buffer.concat([Buffer.from([0, 255, 65]), Buffer.from(MARK)]));

@@ -52,7 +52,7 @@ function optionsOf(launch: SandboxLaunch, shelter: Shelter): SpawnOptions {
     stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", launch.contained ? "pipe" : "ignore"],
     env: shelter.variables,
     cwd: shelter.directory,
-    // A group of its own can be killed as a whole.
+    // A separate process group can be killed as a whole.
     detached: !launch.contained,
     ...(uid === undefined ? {} : { uid, gid: uid }),
   };
@@ -99,7 +99,7 @@ function attend(child: ChildProcess, { launch, shelter, cgroup }: Surroundings):
         preferWhenMemoryEnds(pid);
       }
     },
-    // Without bubblewrap nobody would resume it, or end it, after a sudden end of the server.
+    // Without bubblewrap no process would resume or end it after the server was killed.
     stop: () => launch.contained && signal(interpreter, "SIGSTOP"),
     resume: () => launch.contained && signal(interpreter, "SIGCONT"),
     kill() {
@@ -119,7 +119,7 @@ function preferWhenMemoryEnds(pid: number): void {
   }
 }
 
-/** Bubblewrap tells which process is the first one inside, in numbers of this side. */
+/** Bubblewrap reports the first process inside, by its pid outside. */
 function readFirstPid(child: ChildProcess, found: (pid: number) => void): void {
   const info = (child.stdio as readonly unknown[])[5] as Readable | null;
   let told = "";

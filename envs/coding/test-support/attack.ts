@@ -1,4 +1,4 @@
-/** A session that attacks and one beside it that must not notice, each in a real sandbox. */
+/** A session that attacks and one next to it that must not notice, each in a real sandbox. */
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { type Coding, openSession, prepareCoding, type SandboxSession } from "./sessions.js";
 
@@ -38,11 +38,11 @@ export function useAttacker(seconds = 20) {
         counted = Number((await bystander.run("count += 1\nprint(count)")).stdout);
         await bystander.run("count += 1", "javascript");
       }
-      const told = await attacked;
+      const result = await attacked;
       expect((await bystander.run("print(count)")).stdout).toBe(`${counted}\n`);
       const next = await attacker.run("print('still here')");
       expect(next).toMatchObject({ stdout: "still here\n", stderr: "", exit_code: 0 });
-      return told;
+      return result;
     },
   };
 }

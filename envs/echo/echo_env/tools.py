@@ -76,7 +76,7 @@ class EchoTools:
         *,
         message: str,
     ) -> ToolCallResult[str]:
-        """Says a text back."""
+        """Returns a string."""
         return _result(
             "echo_message",
             await self._env.step(
@@ -92,7 +92,7 @@ class EchoTools:
         *,
         message: str,
     ) -> ToolCallResult[EchoEchoWithLengthResult]:
-        """Says a text back, with its length in characters."""
+        """Returns a string, with its length in characters."""
         return _result(
             "echo_with_length",
             await self._env.step(
@@ -115,7 +115,7 @@ class SyncEchoTools:
         *,
         message: str,
     ) -> ToolCallResult[str]:
-        """Says a text back."""
+        """Returns a string."""
         return _result(
             "echo_message",
             self._env.step(
@@ -131,7 +131,7 @@ class SyncEchoTools:
         *,
         message: str,
     ) -> ToolCallResult[EchoEchoWithLengthResult]:
-        """Says a text back, with its length in characters."""
+        """Returns a string, with its length in characters."""
         return _result(
             "echo_with_length",
             self._env.step(

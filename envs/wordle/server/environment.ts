@@ -33,7 +33,7 @@ class WordleEnvironment implements Environment<typeof wordle> {
     const game = this.#game;
     if (game === undefined) throw new Error("the server let a step through before the reset");
     const verdict = game.play(message);
-    // The reward of the end was given; whoever plays on is told, and earns nothing.
+    // The final reward was given: later steps get a notice and no reward.
     if (verdict === undefined) return this.#answer(game, 0, { reason: "The game is over: reset to play another." });
     const marks = verdict.outcome === "invalid" ? NO_MARKS : (game.rules.history.at(-1)?.marks ?? NO_MARKS);
     const reward = game.end?.rewards[0] ?? 0;

@@ -74,7 +74,7 @@ def main():
         check(control(PR_SET_NO_NEW_PRIVS, 1), "no new privileges")
     if wanted["filter"] is not None:
         install(wanted["filter"])
-    # Python ignores these, and what it becomes would go on doing so.
+    # Python ignores these signals, and the program that replaces it would too.
     for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)
     os.execv(sys.argv[2], sys.argv[2:])

@@ -38,7 +38,7 @@ const CONSOLE = `(write) => {
 }`;
 
 const start = ask();
-// A server may have a low priority itself, from which nobody climbs.
+// A server may have a low priority itself, which a process cannot raise.
 setPriority(Math.min(LOWEST_PRIORITY, getPriority() + start.nice));
 // The engine's own limit does not count what it allocates in WebAssembly; the memory it lives in has to end.
 const pages = Math.max(FIRST_PAGES, Math.floor(start.memory_bytes / PAGE_BYTES));

@@ -11,7 +11,7 @@ _main = type(sys)("__main__")
 
 
 def close_all_but(os, wanted):
-    """Also what the server's own parent left open, which nobody meant to give to programs."""
+    """Also what the server's own parent left open, which programs must not inherit."""
     try:
         numbers = [int(name) for name in os.listdir("/proc/self/fd")]
     except OSError:
@@ -87,14 +87,14 @@ def _drive():
     if start["processes"] is not None:
         limit("RLIMIT_NPROC", start["processes"])
     own = getpid()
-    # Only in a pid namespace of its own, where it is first or second: elsewhere this would reach processes of others.
+    # Only in a separate pid namespace, where it is first or second: elsewhere this would reach processes of others.
     alone = own in (1, 2) and start["alone"]
 
     def end_others():
         if not alone:
             return
         try:
-            while True:  # until it fails, because nobody is left
+            while True:  # until it fails, because no process is left
                 kill(-1, 9)
                 reap()
                 nap(0.0005)

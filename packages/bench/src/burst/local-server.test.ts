@@ -29,7 +29,7 @@ describe.skipIf(process.platform !== "linux")("the processes of a local server",
     expect(findServerProcesses(port)).toEqual([]);
   });
 
-  it("are none when the server is this process, because its use would be the client's", async () => {
+  it("are empty when the server is this process, because its use would be the client's", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     expect(findServerProcesses((server.address() as { port: number }).port)).toEqual([]);

@@ -16,7 +16,7 @@ test.each([
   expect(done.stderr).toContain(text);
 });
 
-test("a folder without a Dockerfile is told where one is looked for", async () => {
+test("the error for a folder without a Dockerfile says where one is looked for", async () => {
   await using project = await createProject({ "environment.js": "" });
   const { code, stderr } = await callCommand(["build"], { cwd: project.dir });
   expect(code).toBe(2);

@@ -48,7 +48,7 @@ function pythonFiles(module: string): string[] {
 }
 
 describe("openenv client python", () => {
-  test("of a folder with a manifest writes beside the environment, called as the manifest says", async () => {
+  test("of a folder with a manifest writes next to the environment, with the name in the manifest", async () => {
     await using project = await createProject({ "environment.ts": counterModule(), "openenv.yaml": MANIFEST });
     const { code, stdout } = await callCommand(["client", "python", "--json"], { cwd: project.dir });
     expect(code).toBe(0);

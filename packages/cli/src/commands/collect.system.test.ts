@@ -122,7 +122,7 @@ describe("openenv collect", () => {
     expect(a?.every(({ end, actions }) => end === "max_steps" && actions.length === 4)).toBe(true);
   });
 
-  test("goes on where an earlier run stopped, also in the middle of a line", async () => {
+  test("continues where an earlier run stopped, also in the middle of a line", async () => {
     await using folder = await createFolder(counter, { "policy.ts": POLICY });
     await folder.collect("-n", "4", "--policy", "policy.ts");
     const kept = read(folder.file).map(({ started_at, episode }) => ({ started_at, episode }));
@@ -135,7 +135,7 @@ describe("openenv collect", () => {
     expect(after.slice(0, 3)).toMatchObject(kept.slice(0, 3));
   });
 
-  test("does not mix collections: other seeds, or a file that is none, are refused", async () => {
+  test("does not mix collections: rejects other seeds and a file that is not a collection", async () => {
     await using folder = await createFolder(counter, { "policy.ts": POLICY });
     await folder.collect("-n", "1", "--policy", "policy.ts");
     const other = await folder.collect("-n", "2", "--policy", "policy.ts", "--seed", "7");
@@ -184,7 +184,7 @@ describe("openenv collect", () => {
     expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 1]);
   });
 
-  test("stops on Ctrl-C with whole episodes, and goes on with the rest", async () => {
+  test("stops on Ctrl-C with whole episodes, and continues with the rest", async () => {
     const slow = `export default async ({ episode, step }) => {
       if (episode === 2 && step === 0 && process.env.SLOW) {
         const interrupted = new Promise((resolve) => process.once("SIGINT", resolve));
@@ -236,14 +236,14 @@ describe("openenv collect", () => {
     expect(episodes.map(({ reset }) => [reset["split"], reset["index"]]).at(-1)).toEqual(["train", 0]);
   });
 
-  test("tells once what the server says of a reset option that it dropped", async () => {
+  test("prints the server's warning about a dropped reset option once", async () => {
     await using folder = await createFolder(counter);
     const { code, stderr } = await folder.collect("-n", "3", "--reset", '{"difficulty":3}');
     expect(code).toBe(0);
     expect(stderr).toMatch(/^warning: reset option "difficulty" is not declared and was dropped \(declared: none\)\n$/);
   });
 
-  test("has a language model choose, and tells it what does not fit", async () => {
+  test("lets a language model choose, and returns to it what is not valid", async () => {
     const answers = ['I think: {"amount": "much"}', "No idea.", 'Well then:\n```json\n{"amount": 10}\n```'];
     await using model = await startChatServer((response, nth) => sayText(response, answers[nth - 1] ?? null));
     await using folder = await createFolder(counter);

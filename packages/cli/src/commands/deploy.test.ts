@@ -46,7 +46,7 @@ test("a directory that Compose builds is named as its file sees it", async () =>
   expect(await build("out")).toBe("/srv/my-env");
 });
 
-test("files that were changed by hand are kept unless told otherwise", async () => {
+test("files that were edited are kept unless an option replaces them", async () => {
   await using project = await createProject({ "topology.yaml": TOPOLOGY, "out/envoy.yaml": "mine" });
   const args = ["deploy", "render", "--target", "compose", "--topology", "topology.yaml", "-o", "out"];
   const refused = await callCommand(args, { cwd: project.dir });

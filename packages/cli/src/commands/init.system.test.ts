@@ -132,7 +132,7 @@ describe("openenv init", TIME_LIMIT, () => {
     expect(await listFiles(made)).toContain("server/environment.ts");
   });
 
-  test("is run from a checkout in a folder of its own by npx --prefix, and so is what it makes", async () => {
+  test("runs from a checkout in a separate folder by npx --prefix, and so does what it creates", async () => {
     const dir = await mkdtemp(join(tmpdir(), "openenv-npx-"));
     const npx = (cwd: string, ...args: string[]) =>
       promisify(execFile)("npx", ["--no", "--prefix", ROOT, "openenv", ...args], { cwd });
@@ -181,7 +181,7 @@ describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
     await refused(project, ["import"], /^error: "import" is reserved by Python .+; try import-env\.$/m);
   });
 
-  test("no name, where nobody can be asked", async () => {
+  test("no name, without a terminal to ask", async () => {
     await using project = await createProject();
     await refused(project, [], /^error: Name the environment: openenv init my-env$/m);
   });

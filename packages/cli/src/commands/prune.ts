@@ -4,8 +4,8 @@ import { exit, print, printError, printNote } from "../terminal/output.js";
 import { renderJson, renderOrphans } from "../terminal/render-orphans.js";
 
 const EXAMPLES = `
-Removes the servers that \`openenv ps\` lists with the owner "gone". With --all it also removes servers in use, whoever
-owns them: their sessions are lost.
+Removes the servers that \`openenv ps\` lists with the owner "gone". With --all it also removes servers in use, of every
+owner: their sessions are lost.
 
 Examples:
   openenv prune

@@ -128,7 +128,7 @@ test("--namespace chooses the owner, and the Space that is there is changed", as
   expect(await space.files()).toMatchObject({ "README.md": expect.stringContaining("# Counter"), "more.txt": "1" });
 });
 
-test("--create-pr opens a pull request on somebody else's Space and changes nothing else", async () => {
+test("--create-pr opens a pull request on another user's Space and changes nothing else", async () => {
   await using hub = await startHub();
   const space = await hub.addSpace("other/chess", { "README.md": "old" });
   const { code, stdout } = await push(hub, ["-r", "other/chess", "--create-pr"]);
@@ -191,7 +191,7 @@ test.skipIf(!python.available)("on a terminal the token is asked for, and not sh
   expect(stdout).not.toContain(hub.token);
 });
 
-test("a token that may only read cannot create a Space, and nobody pushes to a Space of others", async () => {
+test("a read-only token cannot create a Space, and no token pushes to another user's Space", async () => {
   await using hub = await startHub();
   const readOnly = await push(hub, [], { env: { HF_TOKEN: hub.readToken } });
   expect(readOnly).toMatchObject({ code: 1, stderr: expect.stringContaining("no write access") });

@@ -161,7 +161,7 @@ test.each([1, 2])("a signal ends a server with %i workers that does not listen y
 });
 
 describe("bad configuration is one line that says what to do, exit code 2:", () => {
-  test("a variable that is no port", async () => {
+  test("a variable that is not a port", async () => {
     await using project = await createProject({ "environment.ts": counterModule() });
     await fails(project.dir, ["serve"], /PORT must be an integer.*"abc"/, { PORT: "abc" });
   });

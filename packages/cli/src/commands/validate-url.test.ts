@@ -54,7 +54,7 @@ describe("openenv validate --url", () => {
     expect(parseCheckId("runtime.seed_control")).toBe("seed_honoured");
   });
 
-  test("takes the URL as the target too, leaves out checks, and plays what it is told", LIMIT, async () => {
+  test("takes the URL as the target too, leaves out checks, and plays the given actions", LIMIT, async () => {
     await using project = await createProject({ "actions.json": '[{"amount":13}]' });
     const server = await servers.start();
     const file = join(project.dir, "actions.json");
@@ -69,7 +69,7 @@ describe("openenv validate --url", () => {
     expect(capacity).toMatchObject({ passed: false, skipped: true, required: false });
   });
 
-  test("holds actions that do not fit against whoever gave them, not against the server", LIMIT, async () => {
+  test("blames actions that are not valid on their author, not on the server", LIMIT, async () => {
     await using project = await createProject({ "actions.json": '[{"amout":1}]' });
     const server = await servers.start();
     const { code, report } = await validateUrl(server.url, "--actions", join(project.dir, "actions.json"));

@@ -84,7 +84,7 @@ describe("openenv validate <folder>", () => {
     expect(report?.verdict).toBe("warn");
   });
 
-  test("stops at the static level when it is told to, and says the verdict in words", async () => {
+  test("stops at the static level on request, and prints the verdict in words", async () => {
     await using project = await createPackage();
     const { code, stdout } = await callCommand(["validate", "--level", "static"], { cwd: project.dir });
     expect(stdout).toMatch(

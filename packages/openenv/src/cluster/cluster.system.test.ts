@@ -51,7 +51,7 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     }
   });
 
-  test("create a session over POST /mcp while one of them has room, whoever is asked", async () => {
+  test("create a session over POST /mcp while one of them has room, at any worker", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
     const create = async () => {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "openenv/session/create", params: {} });
@@ -65,7 +65,7 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     expect(await create()).toMatchObject({ error: { code: -32000, data: { active_sessions: 6, max_sessions: 6 } } });
   });
 
-  test("answer a session over HTTP, /mcp and an attached socket where it lives, whoever is asked", async () => {
+  test("answer a session over HTTP, /mcp and an attached socket where it lives, at any worker", async () => {
     await using cluster = await startCluster({ WORKERS: "3" });
     const headers = { "content-type": "application/json", connection: "close" };
     const post = async (path: string, body: object, more: Record<string, string> = {}) => {
@@ -184,7 +184,7 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     }
   });
 
-  test("let HTTP sessions go on while they are replaced", async () => {
+  test("let HTTP sessions continue while they are replaced", async () => {
     await using cluster = await startCluster({ WORKERS: "2", SHUTDOWN_DRAIN: "60" });
     const opened = await Promise.all(Array.from({ length: 4 }, () => openHttp(cluster.url)));
     const step = async (session: string): Promise<number> => {

@@ -85,7 +85,7 @@ function delaysOf({ command }: TestCluster): number[] {
 }
 
 describe.skipIf(!existsSync("/proc/self/fd"))("a server whose workers are killed", () => {
-  test(`goes on through ${KILLS} of them, and nothing but the sessions of the killed is lost`, async () => {
+  test(`survives ${KILLS} of them, and loses only the sessions of killed workers`, async () => {
     const folder = await mkdtemp(join(tmpdir(), "faults-"));
     const cluster = await startCluster({ WORKERS: String(WORKERS), MAX_CONCURRENT_ENVS: "100", TMPDIR: folder });
     await Promise.all((await openAll(cluster.url, LANES)).map(({ socket }) => socket[Symbol.asyncDispose]()));

@@ -125,7 +125,7 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
     },
   );
 
-  test("tells a worker that is being started, before it serves", async () => {
+  test("notifies a starting worker before it serves", async () => {
     await using project = await createProject();
     await using cluster = await startCluster({ WORKERS: "2", TOLD: join(project.dir, "reply") });
     const sessions = await openAll(cluster.url, 8);

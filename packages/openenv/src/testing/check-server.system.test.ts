@@ -46,7 +46,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     }
   });
 
-  test("takes every address that connect takes, and gives up where nobody is", async () => {
+  test("takes every address that connect takes, and fails where no server listens", async () => {
     await using server = await serve(defineCounter().environment, { port: 0, logLevel: "silent" });
     for (const url of [`ws://127.0.0.1:${server.port}/ws`, `127.0.0.1:${server.port}`, new URL(server.url)]) {
       expect(await checkServer(url, { httpTimeoutMs: 60_000 })).toMatchObject({ target: server.url, passed: true });
@@ -54,7 +54,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     await expect(checkServer("http://127.0.0.1:9")).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
   });
 
-  test("sends headers and token with every request, and waits no longer than it is told", async () => {
+  test("sends headers and token with every request, and respects its time limit", async () => {
     const seen = new Set<string>();
     let deaf = false;
     const server = createServer((request, response) => {
@@ -75,7 +75,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     }
   });
 
-  test("passes a server of somebody else that keeps the protocol", async () => {
+  test("passes another implementation that keeps the protocol", async () => {
     await using server = await startForeignServer();
     const report = await checkServer(server.url);
     expect(report, renderCheckReport(report)).toMatchObject({
@@ -132,7 +132,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     ]);
   });
 
-  test("compares with another server, leaves out what differs by nature, and what it is told to", async () => {
+  test("compares with another server, without what always differs and what is excluded", async () => {
     await using one = await startForeignServer();
     await using other = await startForeignServer("other");
     const failed = async (options: CheckServerOptions) =>
@@ -160,7 +160,7 @@ describe("checkServer", { timeout: 60_000 }, () => {
     ]);
   });
 
-  test("says of a server that tells nothing of its seed what the actions leave open", async () => {
+  test("reports what the actions leave open for a server that does not report its seed", async () => {
     await using server = await startForeignServer();
     const { checks } = await checkServer(server.url, { rounds: 3 });
     expect(checks.find(({ id }) => id === "seed_honoured")).toMatchObject({ status: "skipped", detail: UNSHOWN });

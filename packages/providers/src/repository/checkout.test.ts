@@ -120,7 +120,7 @@ describe("a Space's repository", () => {
     expect(await fromSpace("author/one")).toMatchObject({ runtime: "python" });
   });
 
-  test("that is no environment, or has a wrong manifest, is named", async () => {
+  test("that is not an environment, or has an invalid manifest, is named", async () => {
     await hub.addSpace("author/none", { "index.html": "" });
     await expect(fromSpace("author/none")).rejects.toThrow("neither a package.json nor a pyproject.toml");
     await hub.addSpace("author/wrong", { ...PYTHON, "openenv.yaml": "name: a\nport: many\n" });
@@ -232,7 +232,7 @@ describe("a git repository", () => {
     await until(async () => (await leftOver()).length === 0 && (await readdir(join(state, "processes"))).length === 0);
   }, 90_000);
 
-  test("is given up with its signal", async () => {
+  test("is cancelled with its signal", async () => {
     await hub.addSpace("author/one", PYTHON);
     const git = parseGitUrl(`${hub.url}/spaces/author/one`);
     await expect(checkOut({ git }, { signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");

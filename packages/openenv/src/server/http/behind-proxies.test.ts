@@ -5,7 +5,7 @@ import { expectNoOperator } from "../../../../../test-support/servers/stranger.j
 
 const { start } = useServers();
 
-test("who comes by way of a TCP forwarder is no operator of a server without a token", async () => {
+test("a caller through a TCP forwarder is not an operator of a server without a token", async () => {
   const server = await start();
   await using forwarder = await startGateway(server, "passes");
   await expectNoOperator(server, forwarder.url);

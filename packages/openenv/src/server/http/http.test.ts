@@ -135,7 +135,7 @@ describe("HTTP sessions", () => {
     expect(await post(server, "/reset", {}, { cookie })).toMatchObject({ status: 200 });
   });
 
-  test("resets that nobody continues never use the capacity up", async () => {
+  test("resets without further steps never use up the capacity", async () => {
     const counter = defineCounter();
     const server = await start({ maxConcurrentEnvs: 2 }, counter);
     const used = (await post(server, "/reset")).headers.get("openenv-session") ?? "";

@@ -25,7 +25,7 @@ const head = (line: string, ...more: string[]): string =>
 const OFFER = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"];
 const statuses = (text: string): string[] => text.match(/HTTP\/1\.1 \d+/g) ?? [];
 
-test("a request that offers h2c is answered in HTTP/1.1, and its connection goes on", async () => {
+test("a request that offers h2c is answered in HTTP/1.1, and its connection stays open", async () => {
   const server = await start();
   const last = head("GET /health", "Connection: close, Upgrade, HTTP2-Settings", ...OFFER.slice(1));
   const text = await send(server, head("GET /health", ...OFFER), head("GET /metadata"), last);
@@ -87,7 +87,7 @@ test.each<[string, string[], string[]]>([
   expect(text).toMatch(/^HTTP\/1\.1 200.*"count":4\d/s);
 });
 
-test("a WebSocket where there is none is still refused", async () => {
+test("a WebSocket at another path is still rejected", async () => {
   const server = await start();
   expect(await send(server, head("GET /health", "Connection: Upgrade", "Upgrade: websocket"))).toMatch(
     /^HTTP\/1\.1 403/,

@@ -66,7 +66,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
     if (isolation === "process") await untilGone(stuck.pid);
   });
 
-  test("process.exit and an exception that nobody catches end that session alone", async () => {
+  test("process.exit and an uncaught exception end only that session", async () => {
     await using isolated = await startIsolated({ isolation });
     const [one, two, other] = [await isolated.play(), await isolated.play(), await isolated.play()];
     expect(await one.socket.ask(step("exit"))).toMatchObject({

@@ -70,7 +70,7 @@ describe("the web interface", () => {
     }
   });
 
-  test("sends nothing that could run what it did not send, and lets nobody frame it", async () => {
+  test("sends a policy that allows only its own scripts, and no framing", async () => {
     const { headers } = await get({}, "/web/");
     const policy = headers.get("content-security-policy") ?? "";
     expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:;/);
@@ -98,7 +98,7 @@ describe("the web interface", () => {
     "/web/%2e%2e/%2e%2e/package.json",
     "/web/assets/..%2f..%2fserver/index.js",
     "/web/nope",
-  ])("%s is no way out of its folder", async (path) => {
+  ])("%s does not leave its folder", async (path) => {
     const server = await start();
     const url = new URL(server.url);
     // fetch would resolve the dots itself.
@@ -133,7 +133,7 @@ describe("what the page asks at its start", () => {
     { tasks: createTasks({ train: [{ goal: 1 }] }), author: "Somebody", readme: "# Rich", stepBeforeReset: "allow" },
   );
 
-  test("tells the environment, what reset takes and who is asking", async () => {
+  test("returns the environment, the options of reset and the rights of the caller", async () => {
     const server = await start({ maxConcurrentEnvs: 3 }, { environment: rich });
     const response = await fetch(`${server.url}/web/info`);
     expect(response.headers.get("cache-control")).toBe("no-store");
