@@ -7,6 +7,7 @@ import * as faults from "./cases/faults.mjs";
 import * as kills from "./cases/kills.mjs";
 import * as recovery from "./cases/recovery.mjs";
 import * as restart from "./cases/restart.mjs";
+import * as restored from "./cases/restored.mjs";
 import * as soak from "./cases/soak.mjs";
 import { runSuite } from "./suite.mjs";
 
@@ -15,7 +16,7 @@ await runSuite({
   command: "npm run bench:faults",
   report: "FAULTS.md",
   csv: "faults.csv",
-  experiments: { faults, recovery, restart, kills, soak },
+  experiments: { faults, restored, recovery, restart, kills, soak },
   options: {
     faults: { type: "string" },
     seed: { type: "string" },
@@ -36,6 +37,8 @@ await runSuite({
       "each and 16 sessions with own sockets, all with `resume`, through a proxy that disturbs each connection again and " +
       `again (seed ${seed}). Each environment writes its calls to a file; afterwards every session is played once more ` +
       "without faults and without `resume`, and each answer is compared.",
+    "With a journal: the same without sockets of many sessions; every 3 s a worker is killed, and the others restore its sessions " +
+      "from a file. A call that runs when its worker is killed may be executed again, and its answer must be the same.",
     "Time to continue: from the call after the cut to its answer, 256 sessions through the proxy, one of them cut every 10 ms.",
     "Restart: `openenv serve --workers 2 --journal` with 2,000 sessions; all processes get SIGKILL, a server is started at the " +
       "same port, and every session makes its next step.",

@@ -33,5 +33,9 @@ export default defineEnvironment(counted, () => {
       sum += amount;
       return { observation: { sum, turn }, reward: amount, done: false };
     },
+    snapshot: () => ({ player, sum }),
+    restore: (snapshot) => {
+      ({ player, sum } = snapshot);
+    },
   };
 });

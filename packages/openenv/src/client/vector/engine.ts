@@ -41,6 +41,8 @@ export class VectorEngine {
       return { index, state: { kind: "unopened" }, hasPlayed: false, isRecovered: false };
     });
     this.#limiter = createLimiter(given.concurrency);
+    // A journal restores the session of a socket, not those of a batch.
+    if (given.ownSockets) for (const target of targets) target.hasBatch = false;
     this.#placement = new Placement(targets, this.#limiter, given.ownSockets ? 1 : given.concurrency);
   }
 

@@ -4,9 +4,11 @@ import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { startGateway } from "../../../../../test-support/servers/gateway.js";
 import { startScriptedServer } from "../../../../../test-support/servers/scripted-server.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+import type { ServerView } from "../../protocol/web.js";
 import { serve } from "../../serve.js";
 import { connect, connectVector, type FailedResult, type StepResult } from "../index.js";
 
@@ -18,6 +20,20 @@ const counts = (results: Result[]) => results.map((result) => result?.observatio
 const codes = (results: Result[]) => results.map((result) => (result && "error" in result ? result.error.code : null));
 
 describe("sessions of one server", () => {
+  test.each([
+    [true, ["websocket", "websocket"]],
+    [false, ["batch", "batch"]],
+  ])(
+    "use plain frames on own sockets, so that a journal can restore them (own sockets: %s)",
+    async (ownSockets, kinds) => {
+      const server = await start(WITH_OPERATOR);
+      await using envs = await connectVector(server.url, counterContract, { size: 2, ownSockets });
+      await envs.reset();
+      const view = (await (await fetchAsOperator(`${server.url}/web/server`)).json()) as ServerView;
+      expect(view.sessions.map(({ client }) => client)).toEqual(kinds);
+    },
+  );
+
   test("play many episodes over one socket, typed by the contract", async () => {
     const server = await start();
     await using envs = await connectVector(server.url, counterContract, { size: 4 });
