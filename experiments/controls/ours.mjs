@@ -1,4 +1,4 @@
-/** `node ours.mjs echo|slow|full|tools|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|snapshots|slow|full|tools|text|numbers`: an environment served by this package, as a user would write it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { serve } from "openenv-ts/server";
@@ -24,6 +24,26 @@ const environments = {
           reward: message.length * 0.1,
         }),
       }),
+    ),
+  /** An environment whose state is a thousand numbers. */
+  snapshots: () =>
+    defineEnvironment(
+      defineContract({ name: "snapshots_env", action: z.object({}), observation: z.object({ sum: z.number() }) }),
+      () => {
+        let numbers = [];
+        const show = () => ({ observation: { sum: numbers.reduce((sum, number) => sum + number, 0) } });
+        return {
+          reset: () => {
+            numbers = Array.from({ length: 1_000 }, (_, nth) => nth);
+            return show();
+          },
+          step: show,
+          snapshot: () => numbers,
+          restore: (saved) => {
+            numbers = saved;
+          },
+        };
+      },
     ),
   /** The echo environment with an optional wait; `extra` may be anything. */
   slow: () =>

@@ -50,6 +50,10 @@ export default defineEnvironment(where, () => {
       if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));
       return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
     },
+    snapshot: () => count,
+    restore: (saved) => {
+      count = saved;
+    },
     close: () => {
       closed++;
     },

@@ -100,6 +100,11 @@ export const ERRORS = {
     meaning: "The session cannot be copied or restored; the message has the reason.",
     remedy: "Add `snapshot()` and `restore()` to the environment, or declare `seeded: true` if it is deterministic.",
   },
+  EVENT_NOT_KEPT: {
+    boundary: "remote",
+    meaning: "The state after the requested event is not kept; the message says which events are.",
+    remedy: "Fork at an event that is kept, or right after it has happened.",
+  },
   SNAPSHOT_FAILED: {
     boundary: "remote",
     meaning: "The environment's `snapshot()` failed, or returned a value that is too large or neither JSON nor bytes.",

@@ -1,10 +1,11 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
+import type { ForkRequest } from "../protocol/http.js";
 // By the entry, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody } from "../protocol/index.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
-import type { CallOptions, StepOptions } from "./options.js";
+import type { CallOptions, ForkOptions, StepOptions } from "./options.js";
 import { type EpisodeState, type FailedResult, type StepResult, toFailedResult } from "./result.js";
 import type { TaskClient } from "./tasks.js";
 import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tools/tool-methods.js";
@@ -37,6 +38,17 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
     call?: StepOptions,
   ): Promise<StepResult<Received<C["observation"]>> | FailedResult>;
   state(call?: CallOptions): Promise<EpisodeState & Received<C["state"]>>;
+  /**
+   * Opens copies of the session, all or none: each continues from here, in the same episode. The copies are closed by
+   * the caller. Needs the option `resume`, except in process, and an environment that can be restored.
+   * @throws RemoteError NOT_RESTORABLE, CAPACITY_REACHED and others; ConfigError without `resume`.
+   */
+  fork(count: number, options?: ForkOptions): Promise<EnvClient<C>[]>;
+  /** The episode after one of its events: events are the resets, steps and tool calls of the session, from 1. */
+  at(event: number): {
+    /** Like `fork`, from there. @throws RemoteError EVENT_NOT_KEPT, and the errors of `fork`. */
+    fork(count: number, options?: ForkOptions): Promise<EnvClient<C>[]>;
+  };
   /** The environment's name, description and version. */
   metadata(): Promise<MetadataBody>;
   /** Ends the session; pending calls reject with CLIENT_CLOSED. Can be called more than once. */
@@ -68,6 +80,11 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     return answer.recovered ? { ...result, recovered: true } : result;
   };
 
+  const fork = async (request: ForkRequest, signal: AbortSignal | undefined): Promise<EnvClient<C>[]> => {
+    const copies = await session.fork(request, { signal });
+    return copies.map((copy) => createEnvClient<C>({ ...parts, session: copy }));
+  };
+
   const client: EnvClient<C> = {
     url: parts.url,
     tasks: parts.tasks,
@@ -87,6 +104,8 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     tryReset: (options, callOptions) => client.reset(options, callOptions).catch(toFailedResult),
     tryStep: (action, callOptions) => client.step(action, callOptions).catch(toFailedResult),
     state: async (callOptions = {}) => call(operations.state, {}, callOptions),
+    fork: (count, { rng = "same", signal } = {}) => fork({ count, rng }, signal),
+    at: (event) => ({ fork: (count, { rng = "same", signal } = {}) => fork({ count, event, rng }, signal) }),
     close: () => session.close(),
     [Symbol.asyncDispose]: () => session.close(),
   };

@@ -64,6 +64,17 @@ export interface ConnectOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of `fork`. */
+export interface ForkOptions {
+  /**
+   * The random numbers of the environment's context in each copy: those that the session would get (`same`, the
+   * default), or others in each (`split`).
+   */
+  rng?: "same" | "split" | undefined;
+  /** Aborts waiting. */
+  signal?: AbortSignal | undefined;
+}
+
 /**
  * What happens when the episode of a session has ended or was lost. `disabled`: nothing until `reset`. `next-step`: the
  * next step starts a new episode and ignores its action. `same-step`: the step that ended the episode starts a new one,

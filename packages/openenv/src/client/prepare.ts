@@ -1,4 +1,5 @@
-import { SESSION_HEADER } from "../protocol/http.js";
+import { RemoteError } from "../errors.js";
+import { type ForkBody, type ForkRequest, SESSION_HEADER, SESSION_TOKEN_HEADER } from "../protocol/http.js";
 import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
 import type { Transport } from "../protocol/transport.js";
 import { checkContract, fetchSchema } from "./contract/check.js";
@@ -9,7 +10,7 @@ import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, re
 import { parseAddress } from "./transport/address.js";
 import { openConnection } from "./transport/connection.js";
 import { createHttpClient, type HttpClient } from "./transport/http.js";
-import { openResumingTransport } from "./transport/resuming-transport.js";
+import { openResumingTransport, type ResumableServer } from "./transport/resuming-transport.js";
 
 const DEFAULT_PING_INTERVAL_MS = 15_000;
 
@@ -78,7 +79,13 @@ export async function prepare(
         if (id === undefined) header = transport.sessionHeader;
         return transport;
       };
-      return openResumingTransport(open, opening.timeoutMs, {
+      const server: ResumableServer = {
+        connectTimeoutMs: opening.timeoutMs,
+        open,
+        // The copies are on the same server, which balancers find by the same header.
+        fork: (session, request) => fork(http, { ...session, header }, request),
+      };
+      return openResumingTransport(server, {
         onRecovered(recovery) {
           onRecovered?.();
           resume.onRecovered?.(recovery);
@@ -86,6 +93,22 @@ export async function prepare(
       });
     },
   };
+}
+
+/** @throws RemoteError with the code of the server. */
+async function fork(
+  http: HttpClient,
+  { session_id, token, header = session_id }: ForkBody["sessions"][number] & { header: string | undefined },
+  request: ForkRequest,
+): Promise<ForkBody> {
+  const headers = { [SESSION_HEADER]: header, [SESSION_TOKEN_HEADER]: token };
+  try {
+    return (await http.post(`/sessions/${session_id}/fork`, request, {}, headers)) as ForkBody;
+  } catch (error) {
+    if (!(error instanceof RemoteError) || typeof error.details["code"] !== "string") throw error;
+    const { code, ...details } = error.details;
+    throw new RemoteError(String(code), error.message, details);
+  }
 }
 
 async function makeShape(

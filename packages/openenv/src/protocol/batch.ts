@@ -13,6 +13,7 @@ export const BATCH_METHODS = {
   step_many: "step",
   state_many: "state",
   close_many: "close",
+  fork_many: "fork",
 } as const;
 export type BatchMethod = keyof typeof BATCH_METHODS;
 
@@ -26,7 +27,8 @@ export interface BatchItem {
 export type BatchReply =
   | ServerMessage
   | { type: "opened"; data: { session: number } }
-  | { type: "closed"; data: Record<string, never> };
+  | { type: "closed"; data: Record<string, never> }
+  | { type: "forked"; data: { event: number; sessions: number[] } };
 
 /** The answer to a frame of the extension: one reply for each item, in order. */
 export interface ManyMessage {

@@ -132,6 +132,24 @@ export type SessionsBody = z.infer<typeof sessionsBody>;
 export const sessionEndedBody = z.object({ session_id: z.string(), closed: z.literal(true) });
 export type SessionEndedBody = z.infer<typeof sessionEndedBody>;
 
+/** Most copies that one request makes. */
+const MAX_FORKS = 1024;
+
+/** `POST /sessions/{session_id}/fork`. Without `event`, the copies continue from the last event. */
+export const forkRequest = z.strictObject({
+  count: z.int().min(1).max(MAX_FORKS),
+  event: z.int().min(1).nullish(),
+  rng: z.enum(["same", "split"]).nullish(),
+});
+export type ForkRequest = z.infer<typeof forkRequest>;
+
+/** Answer to `POST /sessions/{session_id}/fork`: each copy waits for a socket that resumes it with its token. */
+export const forkBody = z.object({
+  event: z.int(),
+  sessions: z.array(z.object({ session_id: z.string(), token: z.string() })),
+});
+export type ForkBody = z.infer<typeof forkBody>;
+
 /** Answer to `POST /sessions/pause` and `POST /sessions/resume`. */
 export const pausedBody = z.object({ paused: z.boolean() });
 export type PausedBody = z.infer<typeof pausedBody>;

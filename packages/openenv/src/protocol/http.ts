@@ -1,4 +1,6 @@
 export type {
+  ForkBody,
+  ForkRequest,
   HealthBody,
   LivenessBody,
   NotReadyReason,
@@ -14,6 +16,8 @@ export type { MetadataBody, PublishedTool, SchemaBody } from "./published.js";
 
 /** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
 export const SESSION_HEADER = "openenv-session";
+/** Header with the token of a resumable session. */
+export const SESSION_TOKEN_HEADER = "openenv-session-token";
 export const NO_SESSION = "none";
 
 /**

@@ -1,3 +1,4 @@
+import type { ForkRequest } from "./http.js";
 import type { JsonObject } from "./messages.js";
 
 /** A received frame, not yet validated. */
@@ -25,5 +26,7 @@ export interface Transport {
   /** It resumes its session after a loss. */
   readonly resumes?: boolean;
   request(message: JsonObject): Promise<ReceivedMessage>;
+  /** Opens copies of the session, all or none; missing where the session cannot be copied. */
+  fork?(request: ForkRequest): Promise<Transport[]>;
   close(): Promise<void>;
 }

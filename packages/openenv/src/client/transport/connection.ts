@@ -19,6 +19,8 @@ const ANSWER_TYPES: Record<string, string> = {
   reset_many: "many",
   step_many: "many",
   state_many: "many",
+  close_many: "many",
+  fork_many: "many",
 };
 /** After these codes the server closes the socket. */
 const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"];

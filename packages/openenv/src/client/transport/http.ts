@@ -1,6 +1,7 @@
 import { ConnectionError, RemoteError } from "../../errors.js";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
+import { isObject } from "../../util/is-object.js";
 import type { CallOptions } from "../options.js";
 import type { ServerAddress } from "./address.js";
 import { connectFailed } from "./connect-failed.js";
@@ -9,7 +10,8 @@ import type { OpenSocketOptions } from "./socket.js";
 /** The HTTP routes of one server. Bodies are JSON; answers are not validated. */
 export interface HttpClient {
   get(path: string): Promise<unknown>;
-  post(path: string, body: unknown, call?: CallOptions): Promise<unknown>;
+  /** `own` are headers of this request. */
+  post(path: string, body: unknown, call?: CallOptions, own?: Record<string, string>): Promise<unknown>;
   /** The session header that the server or its balancer sent last. Every POST request sends it. */
   readonly session: string | undefined;
 }
@@ -53,9 +55,9 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
 
   return {
     get: (path) => send(path, { method: "GET", headers }, {}),
-    post: (path, body, call = {}) => {
-      const own = session === undefined ? {} : { [SESSION_HEADER]: session };
-      const asJson = { ...headers, ...own, "content-type": "application/json" };
+    post: (path, body, call = {}, own = {}) => {
+      const named = session === undefined ? {} : { [SESSION_HEADER]: session };
+      const asJson = { ...headers, ...named, ...own, "content-type": "application/json" };
       return send(path, { method: "POST", headers: asJson, body: JSON.stringify(body) }, call);
     },
     get session() {
@@ -69,7 +71,8 @@ function refusal(url: string, status: number, body: unknown): RemoteError {
   const code = status === 422 ? "VALIDATION_ERROR" : status === 501 ? "TASKS_NOT_SUPPORTED" : "REQUEST_FAILED";
   const words = typeof detail === "string" ? detail.slice(0, 200) : JSON.stringify(detail);
   const errors = Array.isArray(detail) ? { errors: detail } : {};
-  return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, { status, ...errors });
+  const named = isObject(body) && typeof body["code"] === "string" ? { code: body["code"] } : {};
+  return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, { status, ...errors, ...named });
 }
 
 /** Only this many characters of an error page are read. */

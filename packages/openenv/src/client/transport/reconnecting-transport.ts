@@ -1,4 +1,5 @@
-import type { ConnectionError } from "../../errors.js";
+import { ConfigError, type ConnectionError } from "../../errors.js";
+import type { ForkRequest } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { sessionLost } from "../failures.js";
@@ -33,6 +34,15 @@ export class ReconnectingTransport {
     const answer = await withLimits(this.#transport.request(message), limits, (error) => this.drop(error));
     if (Array.isArray(answer.openenv?.extensions)) this.extensions = answer.openenv.extensions;
     return answer;
+  }
+
+  /** @throws RemoteError or ConnectionError when there are no copies. */
+  async fork(request: ForkRequest): Promise<Transport[]> {
+    if (this.dropped) throw sessionLost(this.dropped);
+    if (!this.#transport.fork) {
+      throw new ConfigError("Only a session that is resumable can be copied: connect with { resume: true }.");
+    }
+    return this.#transport.fork(request);
   }
 
   drop(reason: ConnectionError): void {

@@ -1,4 +1,5 @@
 import { ConnectionError, RemoteError } from "../../errors.js";
+import type { ForkBody, ForkRequest } from "../../protocol/http.js";
 import { CLOSE_CODES, type JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { sha256 } from "../../util/text/sha256.js";
@@ -6,8 +7,17 @@ import { toRemoteError } from "../failures.js";
 import type { ResumeOptions } from "../options.js";
 import { withLimits } from "./limits.js";
 
-/** Opens a socket with the extension `resume`; with an id, to return to that session. */
-export type OpenSocketOf = (sessionId?: string) => Promise<Transport>;
+/** The server of a resumable session. */
+export interface ResumableServer {
+  connectTimeoutMs: number;
+  /** Opens a socket with the extension `resume`; with an id, to return to that session. */
+  open(sessionId?: string): Promise<Transport>;
+  /** Copies a session. @throws RemoteError, ConnectionError */
+  fork(session: SessionKey, request: ForkRequest): Promise<ForkBody>;
+}
+
+/** What opens a resumable session. */
+type SessionKey = ForkBody["sessions"][number];
 
 const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 5_000;
@@ -25,14 +35,15 @@ const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED", "CLIENT_TIMEOUT"];
  * that has no answer. The server executes a repeated request once.
  */
 export async function openResumingTransport(
-  open: OpenSocketOf,
-  connectTimeoutMs: number,
+  server: ResumableServer,
   options: ResumeOptions = {},
+  existing?: SessionKey,
 ): Promise<Transport> {
-  const token = makeToken();
-  let connection = await open();
+  const { open, connectTimeoutMs } = server;
+  const token = existing?.token ?? makeToken();
+  let connection = await open(existing?.session_id);
   /** Undefined before the server has opened the session, and once it is gone. */
-  let sessionId: string | undefined;
+  let sessionId = existing?.session_id;
   let windowMs = 0;
   let seq = 0;
   let ack = 0;
@@ -63,16 +74,25 @@ export async function openResumingTransport(
       throw toRemoteError(answer.data);
     }
     sessionId = String(answer.data["session_id"]);
-    if (answer.openenv) confirmed = { openenv: answer.openenv };
-    windowMs = Number(answer.data["window_s"] ?? Infinity) * 1000;
+    confirm(answer);
+  };
+
+  const confirm = ({ data, openenv }: ReceivedMessage): void => {
+    if (openenv) confirmed = { openenv };
+    windowMs = Number(data["window_s"] ?? Infinity) * 1000;
   };
 
   /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */
   const returnTo = async (id: string): Promise<void> => {
     connection = await open(id);
     if (ended) await connection.close();
+    await prove();
+  };
+
+  /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */
+  const prove = async (): Promise<void> => {
     const answer = await request({ token, attempt: ++attempt });
-    if (answer.type === "resumed" && answer.data["recovered"] === true) return;
+    if (answer.type === "resumed" && answer.data["recovered"] === true) return confirm(answer);
     if (LATER.includes(answer.data["code"]))
       throw new ConnectionError("CONNECTION_FAILED", String(answer.data["message"]));
     const reason = answer.data["reason"] ?? answer.data["message"];
@@ -165,6 +185,19 @@ export async function openResumingTransport(
     if (sessionId !== undefined && !isEnded) await endSession(sessionId);
   };
 
+  const fork = async (request: ForkRequest): Promise<Transport[]> => {
+    if (sessionId === undefined) await begin();
+    const { sessions } = await server.fork({ session_id: sessionId as string, token }, request);
+    const opening = sessions.map((copy) => openResumingTransport(server, options, copy));
+    const opened = await Promise.allSettled(opening);
+    const copies = opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    const failed = opened.find((one) => one.status === "rejected");
+    if (failed === undefined) return copies;
+    await Promise.all(copies.map((copy) => copy.close()));
+    throw failed.reason;
+  };
+
+  if (existing !== undefined) await prove();
   return {
     get open() {
       return ended === undefined && (sessionId !== undefined || connection.open);
@@ -180,6 +213,10 @@ export async function openResumingTransport(
       } finally {
         requesting = false;
       }
+    },
+    async fork(request) {
+      if (ended) throw ended;
+      return fork(request);
     },
     // A reset after a lost call waits until the server has freed the slot.
     close: () => (closing ??= end()),

@@ -1,4 +1,5 @@
 import { ConnectionError } from "../../errors.js";
+import type { ForkRequest } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { sessionLost, toRemoteError } from "../failures.js";
@@ -18,6 +19,8 @@ export interface ClientSession {
    * @throws RemoteError for an error frame, ConnectionError when there is no answer.
    */
   call(message: JsonObject, options: CallOptions): Promise<ReceivedMessage>;
+  /** Opens copies of the session. @throws ConfigError when it cannot be copied, RemoteError, ConnectionError. */
+  fork(request: ForkRequest, options: CallOptions): Promise<ClientSession[]>;
   close(): Promise<void>;
 }
 
@@ -78,6 +81,24 @@ export async function createSession(
         throw closing.signal.aborted ? clientClosed(explained) : explained;
       }
     },
+    fork: (request, { signal: given }) =>
+      takeTurn([order], orClosing(given), async () => {
+        if (closing.signal.aborted) throw clientClosed();
+        if (given?.aborted) throw abortedBeforeSent(given);
+        if (lost) throw sessionLost(lost);
+        const copies = await transport.fork(request);
+        return Promise.all(
+          copies.map((copy) => {
+            let first: Transport | undefined = copy;
+            const openCopy = async (aborting: AbortSignal | undefined): Promise<Transport> => {
+              const opened = first ?? (await open(aborting));
+              first = undefined;
+              return opened;
+            };
+            return createSession(openCopy, undefined, explain);
+          }),
+        );
+      }),
     close: async () => {
       closing.abort();
       await transport.close();

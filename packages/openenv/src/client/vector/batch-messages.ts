@@ -40,6 +40,15 @@ export function readOpened(reply: unknown): number | CallFailure {
   return typeof session === "number" ? session : protocolError("an opened session has no number");
 }
 
+/** Returns the numbers of the copies of a session, or why there are none. */
+export function readForked(reply: unknown, count: number): number[] | CallFailure {
+  const forked = readReply("forked", reply);
+  if (isFailure(forked)) return forked;
+  const { sessions } = forked;
+  const isValid = Array.isArray(sessions) && sessions.length === count && sessions.every(Number.isSafeInteger);
+  return isValid ? (sessions as number[]) : protocolError(`a session does not have ${count} copies`);
+}
+
 /** Returns the answer of a session. A session that the server ended is lost, as if its socket had closed. */
 export function readAnswer(method: Method, reply: unknown): JsonObject | CallFailure {
   const answer = readReply(method === "state" ? "state" : "observation", reply);

@@ -74,6 +74,59 @@ export class VectorEngine {
     return called;
   }
 
+  /** Makes the session of each slot a copy of that of another one. Returns why there is no copy in a slot. */
+  async fork(
+    parents: ReadonlyMap<Slot, Slot>,
+    rng: "same" | "split",
+    limits: CallOptions,
+  ): Promise<Map<Slot, CallFailure>> {
+    const failures = new Map<Slot, CallFailure>();
+    const fail = (slots: Iterable<Slot>, failure: CallFailure): void => {
+      for (const slot of slots) failures.set(slot, failure);
+    };
+    const families = Array.from(groupBy(parents.keys(), (slot) => parents.get(slot) as Slot)).filter(
+      ([parent, copies]) => {
+        const obstacle = parent.state.kind === "unopened" ? noSession() : findObstacle(parent);
+        if (obstacle) fail(copies, obstacle);
+        return obstacle === undefined;
+      },
+    );
+    const byGroup = groupBy(families, ([parent]) => (parent.state as OpenState).group);
+    const forks = Array.from(byGroup, async ([group, own]) => {
+      const replaced = own.flatMap(([, copies]) => copies);
+      const added = replaced.filter((slot) => openState(slot)?.group !== group).length;
+      const obstacle = group.obstacleTo(added);
+      if (obstacle) return fail(replaced, obstacle);
+      await this.#end(replaced, limits);
+      const items = own.map(([parent, { length: count }]) => {
+        return { session: (parent.state as OpenState).session, count, rng };
+      });
+      const replies = await group.fork(items, limits).catch((error: unknown) => own.map(() => asFailure(error)));
+      for (const [nth, [parent, copies]] of own.entries()) {
+        const reply = replies[nth] as number[] | CallFailure;
+        if (isFailure(reply)) fail(copies, reply);
+        else for (const slot of copies) this.#placement.place(slot, parent, reply.shift() as number);
+      }
+    });
+    await Promise.all(forks);
+    return failures;
+  }
+
+  /** Ends the sessions of these slots. */
+  async #end(slots: readonly Slot[], limits: CallOptions): Promise<void> {
+    const open = slots.filter((slot) => openState(slot) !== undefined);
+    const ending = Array.from(
+      groupBy(open, (slot) => (slot.state as OpenState).group),
+      ([group, own]) =>
+        group.end(
+          own.map((slot) => (slot.state as OpenState).session),
+          limits,
+        ),
+    );
+    await Promise.allSettled(ending);
+    for (const slot of open) this.#placement.release(slot, noSession());
+  }
+
   async #perform(method: Method, data: ReadonlyMap<Slot, JsonObject>, limits: CallOptions): Promise<Answers> {
     const refuse = (error: CallFailure): Answers => new Map(Array.from(data.keys(), (slot) => [slot, error]));
     if (this.#placement.isClosed) return refuse(clientClosed());

@@ -6,7 +6,7 @@ import { withLimits } from "../transport/limits.js";
 import { abortedBeforeSent } from "../transport/turns.js";
 import type { Limiter } from "./limiter.js";
 import type { ServerTarget } from "./server-target.js";
-import { groupOf, type Slot, type SlotState, targetOf } from "./slot.js";
+import { groupOf, type OpenState, type Slot, type SlotState, targetOf } from "./slot.js";
 import { SocketGroup } from "./socket-group.js";
 
 /** Opens sessions on the sockets of several servers, and closes sockets without sessions. */
@@ -54,6 +54,13 @@ export class Placement {
   /** Removes a session that was rejected or lost from its socket. */
   release(slot: Slot, error: CallFailure): void {
     this.#move(slot, { kind: "closed", error, target: targetOf(slot) });
+  }
+
+  /** Puts a copy of an open session in the slot. */
+  place(slot: Slot, parent: Slot, session: number): void {
+    const { kind, group } = parent.state as OpenState;
+    slot.hasPlayed = parent.hasPlayed;
+    this.#move(slot, { kind, group, session });
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { ConnectionError } from "../../errors.js";
+import { ConnectionError, RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage } from "../../protocol/transport.js";
 import { asFailure, type CallFailure, isFailure } from "../failures.js";
@@ -7,8 +7,15 @@ import type { CallOptions } from "../options.js";
 import type { Prepared } from "../prepare.js";
 import { ReconnectingTransport } from "../transport/reconnecting-transport.js";
 import { type TurnHolder, takeTurn } from "../transport/turns.js";
-import { findFault, type Item, readAnswer, readItems, readOpened, writeItems } from "./batch-messages.js";
+import { findFault, type Item, readAnswer, readForked, readItems, readOpened, writeItems } from "./batch-messages.js";
 import type { ServerTarget } from "./server-target.js";
+
+/** A session to copy. */
+export interface ForkItem {
+  session: number;
+  count: number;
+  rng: "same" | "split";
+}
 
 /** A socket and its sessions: many with batch frames, or one with plain frames if the server does not support them. */
 export class SocketGroup implements TurnHolder {
@@ -80,6 +87,28 @@ export class SocketGroup implements TurnHolder {
       const answers = good.length === 0 ? [] : await this.call(method, good, limits);
       return faults.map((fault) => fault ?? (answers.shift() as JsonObject));
     }
+  }
+
+  /** Ends sessions; the socket stays open. */
+  async end(sessions: readonly number[], limits: CallOptions): Promise<void> {
+    if (!this.#isBatch || !this.up) return;
+    await this.#request({ type: "close_many", data: { items: sessions.map((session) => ({ session })) } }, limits);
+  }
+
+  /** Why the socket cannot have so many more sessions that are copies; undefined when it can. */
+  obstacleTo(copies: number): CallFailure | undefined {
+    if (!this.#isBatch) {
+      return new RemoteError("NOT_RESTORABLE", `${this.target.url} has no batch frames, which copy sessions.`);
+    }
+    if (this.size + copies <= this.#limit) return undefined;
+    const message = `A socket has at most ${this.#limit} sessions: copy sessions of several sockets.`;
+    return new RemoteError("CAPACITY_REACHED", message);
+  }
+
+  /** Copies sessions. Returns the numbers of the copies of each, or why there are none. */
+  async fork(items: readonly ForkItem[], limits: CallOptions): Promise<(number[] | CallFailure)[]> {
+    const answer = await this.#request({ type: "fork_many", data: { items } }, limits);
+    return this.#itemsOf(answer, items.length).map((reply, nth) => readForked(reply, items[nth]?.count ?? 0));
   }
 
   async close(): Promise<void> {

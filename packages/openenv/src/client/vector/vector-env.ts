@@ -1,7 +1,14 @@
 import type { ClientContract, GenericContract, Received, Sent } from "../contract/contract.js";
 import type { Operation, Operations } from "../operations.js";
-import type { Autoreset, CallOptions, ResetValues } from "../options.js";
-import type { EpisodeState, FailedResult, TryResult, VectorPosition, VectorResult } from "../result.js";
+import type { Autoreset, CallOptions, ForkOptions, ResetValues } from "../options.js";
+import {
+  type EpisodeState,
+  type FailedResult,
+  type TryResult,
+  toFailedResult,
+  type VectorPosition,
+  type VectorResult,
+} from "../result.js";
 import type { ToolCallInput, ToolName, ToolStepResult, VectorToolResult } from "../tools/tool-methods.js";
 import { takeTurn } from "../transport/turns.js";
 import { Completions } from "./completions.js";
@@ -108,6 +115,38 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
       this.#completions.add(slot.index, result);
     }
     yield* this.#completions.take(count);
+  }
+
+  /**
+   * Replaces sessions by copies of others: `parents[i]` is the index of the session that session `i` becomes a copy of,
+   * null or `i` to leave it. A session is ended before it is replaced. Returns null for each session that is what it
+   * should be, and the failure of each other: its next reset opens another one.
+   * @throws TypeError for a wrong number of parents or an index that does not exist, and with `ownSockets`.
+   * @example await envs.fork([0, 0, 0, 0, 4, 4, 4, 4]);
+   */
+  async fork(
+    parents: readonly (number | null)[],
+    { rng = "same", signal }: ForkOptions = {},
+  ): Promise<(FailedResult | null)[]> {
+    const { engine, timeoutMs, ownSockets } = this.#parts;
+    if (ownSockets) throw new TypeError("fork() copies sessions that share a socket: connect without ownSockets.");
+    const wanted = new Map<Slot, Slot>();
+    for (const [slot, index] of this.#bySlot(parents)) {
+      const parent = engine.slots[index];
+      if (parent === undefined) throw new TypeError(`There is no session ${index}: use 0 to ${this.size - 1}.`);
+      if (parent !== slot) wanted.set(slot, parent);
+    }
+    for (const parent of wanted.values()) {
+      if (!wanted.has(parent)) continue;
+      throw new TypeError(`Session ${parent.index} cannot be copied and replaced in one call.`);
+    }
+    return takeTurn(engine.slots, signal, async () => {
+      const failures = await engine.fork(wanted, rng, { timeoutMs, signal });
+      return engine.slots.map((slot) => {
+        const failure = failures.get(slot);
+        return failure === undefined ? null : toFailedResult(failure);
+      });
+    });
   }
 
   /** Returns the state of every session. */

@@ -24,7 +24,7 @@ const PROBES = /^\/(health|livez|readyz)$/;
 
 /** Headers that a page of an allowed origin may send. */
 const ALLOWED_HEADERS =
-  "content-type, authorization, openenv-session, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
+  "content-type, authorization, openenv-session, openenv-session-token, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
 
 /** One request, its response and the server. */
 export interface RequestContext {

@@ -34,6 +34,7 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   SESSION_ELSEWHERE: "server",
   JOURNAL_UNAVAILABLE: "server",
   NOT_RESTORABLE: "client",
+  EVENT_NOT_KEPT: "client",
   SNAPSHOT_MISMATCH: "client",
   SNAPSHOT_FAILED: "server",
   RESTORE_FAILED: "server",

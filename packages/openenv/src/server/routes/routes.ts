@@ -2,6 +2,7 @@ import type { Config } from "../config/config.js";
 import type { Lookup, Route } from "../http/router.js";
 import { CONTROL_ROUTES } from "./control.js";
 import { DOCS_ROUTES } from "./docs.js";
+import { FORK_ROUTE } from "./fork.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import { PROBE_ROUTES } from "./probes.js";
@@ -33,6 +34,7 @@ export function createRoutes(
     if (route !== undefined) return route;
     if (webInterface && WEB_FILE.test(path)) return WEB_ASSET;
     const [, name, task, ...rest] = path.split("/");
+    if (name === "sessions" && task && rest.length === 1 && rest[0] === "fork") return FORK_ROUTE;
     if (!name || !task || rest.length > 0) return undefined;
     return tasks.get(task) ?? (name === "sessions" ? SESSION_ROUTE : undefined);
   };

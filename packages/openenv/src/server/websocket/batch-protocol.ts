@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { ValidationIssue } from "../../errors.js";
 import {
   BATCH_METHODS,
@@ -7,6 +8,7 @@ import {
   MAX_BATCH_ITEMS,
   type ManyMessage,
 } from "../../protocol/batch.js";
+import { forkRequest } from "../../protocol/bodies.js";
 import type { ClientMessage, JsonObject } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import { checkMessage, type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
@@ -16,6 +18,7 @@ import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { snapshot } from "../../util/snapshot.js";
 import { extraField, missingField, notAnObject } from "../../validation/errors/issues.js";
+import { parseInput } from "../../validation/parse-input.js";
 
 type Reply = BatchReply | Promise<BatchReply>;
 
@@ -59,22 +62,34 @@ type ItemMessage = Exclude<BatchMessage, { type: "open_many" }>;
 function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; options: SessionCallOptions }): Reply {
   const method = BATCH_METHODS[message.type];
   const item = message.data.items[at.nth];
+  if (method === "fork") return forkItem(batch, item);
   const issues = itemIssues(item, method);
   if (issues !== undefined) return invalidMessage(issues);
   const { session: number, data } = item as BatchItem;
   const session = batch.get(number);
-  if (session === undefined) {
-    return errorMessage(
-      "SESSION_ERROR",
-      `No session ${number} is open on this socket: it was never opened, or it has ended.`,
-    );
-  }
+  if (session === undefined) return notOpen(number);
   if (method === "close") {
     batch.close(number);
     return { type: "closed", data: {} };
   }
   const reply = session.call(itemMessage(method, data), at.options);
   return isThenable(reply) ? reply.then(hold) : hold(reply);
+}
+
+const forkItemRequest = forkRequest.extend({ session: z.int() });
+
+function forkItem(batch: Batch, item: unknown): Reply {
+  const checked = isObject(item) ? parseInput(forkItemRequest, item) : undefined;
+  if (checked === undefined) return invalidMessage([notAnObject([], item)]);
+  if (!checked.ok) return invalidMessage(checked.issues);
+  const { session: number, ...request } = checked.value as z.output<typeof forkItemRequest>;
+  const session = batch.get(number);
+  return session === undefined ? notOpen(number) : batch.fork(session, request);
+}
+
+function notOpen(number: number): ErrorMessage {
+  const message = `No session ${number} is open on this socket: it was never opened, or it has ended.`;
+  return errorMessage("SESSION_ERROR", message);
 }
 
 /** Copies an answer that waits for the others: their environments may change its values before it is encoded. */

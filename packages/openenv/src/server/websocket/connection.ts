@@ -100,6 +100,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     }
     if (this.opensSession) {
       if (resumptions.isFull) return errorMessage("CAPACITY_REACHED", "The memory for stored answers is used up.");
+      if (this.batch === undefined) this.session.events.keepIfNeeded();
       const added = resumptions.add(this.batch ?? this.session, request.secret, this);
       return this.#store(added);
     }

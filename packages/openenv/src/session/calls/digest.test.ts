@@ -15,7 +15,7 @@ const contract = defineContract({
 type Position = Record<"x" | "y", number>;
 
 /** Moves on a grid: a position can be reached on several paths, and the observation shows the last move. */
-const grid = (more: (at: Position) => object = () => ({})) =>
+const grid = (more: (at: Position) => Partial<Environment<typeof contract>> = () => ({})) =>
   defineEnvironment(contract, (): Environment<typeof contract> => {
     const at: Position = { x: 0, y: 0 };
     let calls = 0;

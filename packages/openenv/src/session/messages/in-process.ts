@@ -4,6 +4,8 @@ import { renderRequest } from "../../protocol/codec/codec.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { makeEnvironment } from "../make-environment.js";
+import { imageAt } from "../restore/fork.js";
+import { capture, restoreSession } from "../restore/open-from.js";
 import { createRuntime, type Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -25,8 +27,19 @@ export async function createInProcessTransport(
   options: InProcessOptions = {},
 ): Promise<Transport> {
   const runtime = createRuntime(definition);
+  const session = await open(runtime);
+  session.events.keepIfNeeded();
+  return transportOf(session, options);
+}
+
+async function open(runtime: Runtime): Promise<Session> {
   const session = new Session(runtime);
   session.adopt(await make(runtime));
+  return session;
+}
+
+function transportOf(session: Session, options: InProcessOptions): Transport {
+  const { runtime } = session;
   const timing = options.timing === true;
   const digest = options.digest === true;
   const extensions = ["warnings", ...(timing ? ["timing"] : []), ...(digest ? ["digest"] : [])];
@@ -48,8 +61,28 @@ export async function createInProcessTransport(
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
       return { ...received, openenv: { extensions } };
     },
+    async fork({ count, event, rng }) {
+      const copies: Session[] = [];
+      try {
+        const image = imageAt(await capture(session), event ?? undefined);
+        for (let nth = 0; nth < count; nth++) {
+          const copy = await open(runtime);
+          copies.push(copy);
+          await restoreSession(copy, image);
+          if (rng === "split") copy.events.split();
+        }
+      } catch (error) {
+        await Promise.all(copies.map((copy) => copy.close("another copy of its session could not be made")));
+        throw error instanceof SessionRejectedError ? toRemoteError(error) : error;
+      }
+      return copies.map((copy) => transportOf(copy, options));
+    },
     close: () => session.close("closed by the client"),
   };
+}
+
+function toRemoteError({ data: { code, message, ...details } }: SessionRejectedError): RemoteError {
+  return new RemoteError(code, message, details);
 }
 
 async function make(runtime: Runtime): Promise<Environment> {
@@ -57,7 +90,6 @@ async function make(runtime: Runtime): Promise<Environment> {
     return await makeEnvironment(runtime);
   } catch (error) {
     if (!(error instanceof SessionRejectedError)) throw error;
-    const { code, message, ...details } = error.data;
-    throw Object.assign(new RemoteError(code, message, details), { cause: error.cause });
+    throw Object.assign(toRemoteError(error), { cause: error.cause });
   }
 }

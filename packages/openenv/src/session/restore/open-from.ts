@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SavedEnvironment } from "../../environment/managed-environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -48,7 +47,8 @@ export function capture(session: Session): MaybePromise<SessionImage> {
   return isThenable(answer) ? answer.then(read) : read(answer);
 }
 
-async function restoreSession(session: Session, image: SessionImage): Promise<void> {
+/** Brings a session that was just opened to the state of the image. @throws SessionRejectedError */
+export async function restoreSession(session: Session, image: SessionImage): Promise<void> {
   const { runtime, events } = session;
   const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps } = image;
   await checkImage(image, runtime);
@@ -59,7 +59,8 @@ async function restoreSession(session: Session, image: SessionImage): Promise<vo
   if (place !== undefined)
     throw refuse("RESTORE_FAILED", `after the replay the random numbers are in another place: ${place}`);
   events.last = event;
-  session.progress = { episodeId, episodes, stepCount, earlierSteps };
+  const steps = "events" in restore ? session.progress.stepCount : stepCount;
+  session.progress = { episodeId, episodes, stepCount: steps, earlierSteps };
 }
 
 async function load(session: Session, saved: SavedEnvironment): Promise<void> {
@@ -78,16 +79,16 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
   if (session.runtime.definition.seeded !== true) {
     throw refuse("NOT_RESTORABLE", "only an environment that declares seeded: true can be replayed");
   }
-  const ended = new AbortController();
-  const late = sleep(REPLAY_LIMIT_MS, undefined, { signal: ended.signal }).then(
-    () => Promise.reject(refuse("RESTORE_FAILED", `the replay took more than ${REPLAY_LIMIT_MS / 1000} s`)),
-    () => {},
-  );
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const tooLong = refuse("RESTORE_FAILED", `the replay took more than ${REPLAY_LIMIT_MS / 1000} s`);
+    timer = setTimeout(() => reject(tooLong), REPLAY_LIMIT_MS);
+  });
   session.events.keep();
   try {
     for (const event of all) await Promise.race([replayEvent(session, event), late]);
   } finally {
-    ended.abort();
+    clearTimeout(timer);
   }
 }
 

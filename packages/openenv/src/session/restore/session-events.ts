@@ -97,6 +97,17 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     if (this.last > 0) this.#gap = "its events are kept only from the next reset on";
   }
 
+  /** Keeps the events of a session that can be restored in no other way. */
+  keepIfNeeded(): void {
+    if (this.tier.tier === "replay") this.keep();
+  }
+
+  /** Continues with random numbers of its own. */
+  split(): void {
+    this.reseed(undefined);
+    if (this.#kept !== undefined && this.last > 0) this.#forget("its random numbers were split in the episode");
+  }
+
   /** The events of the episode, or why there are not all of them. */
   get kept(): SessionEvent[] | string {
     if (this.#kept === undefined) return "its events are not kept";

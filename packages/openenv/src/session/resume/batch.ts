@@ -1,10 +1,12 @@
 import type { BatchReply } from "../../protocol/batch.js";
+import type { ForkRequest } from "../../protocol/http.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { SessionOpener } from "../held-session.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
+import { forkSession } from "../restore/fork.js";
 import type { Session } from "../session.js";
-import type { SessionRejectedError } from "../session-rejected-error.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
 
 /** These sessions have no public id: no other client can end them. */
 const OPENER: SessionOpener = { client: "batch", orchestrator: false };
@@ -58,14 +60,25 @@ export class Batch {
     };
     try {
       const opened = this.#sessions.open(applicant, OPENER);
-      if (!isThenable(opened)) return this.#adopt(opened);
+      if (!isThenable(opened)) return this.#opened(opened);
       this.#waiting.add(applicant);
       return opened.then((session) => {
         this.#waiting.delete(applicant);
-        return this.#adopt(session);
+        return this.#opened(session);
       }, refused);
     } catch (refusal) {
       return refused(refusal as SessionRejectedError);
+    }
+  }
+
+  /** Copies one of the sessions, or returns why there are no copies. */
+  async fork(session: Session, request: ForkRequest): Promise<BatchReply> {
+    try {
+      const { event, forks } = await forkSession(this.#sessions, session, request);
+      return { type: "forked", data: { event, sessions: forks.map((copy) => this.#adopt(copy)) } };
+    } catch (error) {
+      if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
+      throw error;
     }
   }
 
@@ -87,13 +100,18 @@ export class Batch {
     for (const session of [...this.#open.values()]) this.#sessions.end(session, reason);
   }
 
-  #adopt(session: Session): BatchReply {
+  #opened(session: Session): BatchReply {
+    if (this.#id !== undefined) session.events.keepIfNeeded();
+    return { type: "opened", data: { session: this.#adopt(session) } };
+  }
+
+  #adopt(session: Session): number {
     const number = this.#next++;
     this.#open.set(number, session);
     if (this.#isDetached) this.#sessions.keepDetached(session);
     else this.#attach(number, session);
     if (this.#ended) this.#sessions.end(session, "disconnected");
-    return { type: "opened", data: { session: number } };
+    return number;
   }
 
   #attach(number: number, session: Session): void {

@@ -100,6 +100,22 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
     expect(await play((server) => restart(server, tier))).toEqual(undisturbed);
   });
 
+  test("and its copies continue after their server was stopped", async () => {
+    const server = await servers.start({ journal }, tally(tier));
+    await using env = await connect(server.url, contract, { resume: true });
+    await env.reset({ seed: 7 });
+    await env.step({ amount: 1 });
+    const copies = await env.fork(2);
+    await copies[1]?.step({ amount: 0 });
+    await restart(server, tier);
+    const [one, two] = await Promise.all(copies.map((copy) => copy.step({ amount: 2 })));
+    expect(one).toMatchObject({ observation: { count: 3 }, recovered: true });
+    expect(two).toMatchObject({ observation: { count: 3 }, recovered: true });
+    expect((await env.step({ amount: 2 })).observation).toEqual(one?.observation);
+    expect((await env.step({ amount: 0 })).observation.luck).toBe(two?.observation.luck);
+    await Promise.all(copies.map((copy) => copy.close()));
+  });
+
   test("answers a repeated request from the journal, and keeps its id and token", async () => {
     const server = await servers.start({ journal }, tally(tier));
     const { socket, id } = await openSession(server);

@@ -54,9 +54,10 @@ export class JournalledSessions implements SessionsJournal {
   add(resumption: Resumption): MaybePromise<void> {
     const { target, tokenHash } = resumption;
     const created = this.#options.journal.create(target.id, tokenHash);
-    const begin = (): void => {
+    const begin = (): MaybePromise<void> => {
       const own = this.#attach(resumption, (parts) => new SessionJournal(target.id, 1, parts));
-      if (!(target instanceof Session)) own.end("a batch socket cannot be restored from the journal");
+      if (target instanceof Session) return target.events.last > 0 ? own.copied(target) : undefined;
+      own.end("a batch socket cannot be restored from the journal");
     };
     return isThenable(created) ? created.then(begin) : begin();
   }

@@ -136,6 +136,12 @@ export class Resumptions {
     return answers;
   }
 
+  /** Whether the session is resumable, and this is its token. */
+  isToken(id: string, token: string): boolean {
+    const resumption = this.#byId.get(id);
+    return resumption !== undefined && isTokenOf(resumption, token);
+  }
+
   /** What the token opens, taken over from the connection before; or why it cannot be resumed. */
   resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string {
     const resumption = this.#byId.get(id);

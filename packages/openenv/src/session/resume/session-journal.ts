@@ -86,6 +86,20 @@ export class SessionJournal {
     return this.#lost === undefined && !this.#closed;
   }
 
+  /** Stores the state of a session that is a copy, and has not been called yet. */
+  async copied(session: Session): Promise<void> {
+    try {
+      const image = await takeImage(session);
+      const { restore } = image;
+      for (const event of "events" in restore ? restore.events : []) this.#putEvent(event);
+      const stored: SessionImage = "events" in restore ? { ...image, restore: { events: [] } } : image;
+      this.#put.set(IMAGE, this.#parts.codec.encode(stored));
+    } catch (error) {
+      this.#lose(describeError(error, session.runtime.mode));
+    }
+    await this.#commit();
+  }
+
   /** Called after each event, before its answer leaves the session and before the next request. */
   record(event: SessionEvent, session: Session): MaybePromise<void> {
     const { environment } = session;
@@ -156,9 +170,7 @@ export class SessionJournal {
       if (tier.tier === "replay") {
         const { type, answer } = event;
         if (type === "reset" && "type" in answer && answer.type === "observation") this.#dropEvents();
-        const name = EVENT + event.event;
-        this.#put.set(name, Buffer.from(stringifyJson(event)));
-        this.#events.push(name);
+        this.#putEvent(event);
         const described = describeSession(session, { events: [] });
         return isThenable(described) ? Promise.resolve(described).then(keep, fail) : keep(described);
       }
@@ -167,6 +179,12 @@ export class SessionJournal {
     } catch (error) {
       return fail(error);
     }
+  }
+
+  #putEvent(event: SessionEvent): void {
+    const name = EVENT + event.event;
+    this.#put.set(name, Buffer.from(stringifyJson(event)));
+    this.#events.push(name);
   }
 
   #dropEvents(): void {

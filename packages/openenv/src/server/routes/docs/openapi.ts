@@ -211,6 +211,16 @@ const PATHS: JsonObject = {
     delete: operation("Operators", "End a session", bodies.sessionEndedBody),
     parameters: [parameter("path", "session_id")],
   },
+  "/sessions/{session_id}/fork": {
+    post: posting("Sessions", "Copy a session; sockets resume the copies", {
+      body: bodies.forkRequest,
+      answer: bodies.forkBody,
+    }),
+    parameters: [
+      parameter("path", "session_id"),
+      parameter("header", "openenv-session-token", "The token of the session; not needed with the operator's token"),
+    ],
+  },
   "/sessions/pause": {
     post: operation("Operators", "Open no more sessions; open sessions continue", bodies.pausedBody),
   },

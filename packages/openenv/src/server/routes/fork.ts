@@ -1,0 +1,74 @@
+import { createHash, randomBytes } from "node:crypto";
+import { forkRequest } from "../../protocol/bodies.js";
+import { type ForkBody, SESSION_TOKEN_HEADER } from "../../protocol/http.js";
+import { forkSession } from "../../session/restore/fork.js";
+import type { Session } from "../../session/session.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { readBody } from "../http/body.js";
+import { sendJson } from "../http/respond.js";
+import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
+
+/** `/sessions/{id}/fork`. */
+export const FORK_ROUTE: Route = { POST: fork };
+
+/** Copies a session in the process that has it; the copies wait there for sockets that resume them. */
+async function fork(ctx: RequestContext): Promise<void> {
+  const { request, response, context, path } = ctx;
+  const id = path.split("/")[2] as string;
+  const owner = context.cluster?.ownerOf(id);
+  if (owner !== undefined) {
+    const body = (await readBody(ctx)).toString();
+    return context.cluster?.forward(owner, { request, response, body, named: true });
+  }
+  await withCheckedBody(ctx, forkRequest, async (wanted) => {
+    const { sessions } = context;
+    const session = allowedSession(ctx, id);
+    if (sessions.resumptions.isFull) {
+      throw refuse("CAPACITY_REACHED", "The memory for stored answers of resumable sessions is used up.");
+    }
+    const { event, forks } = await forkSession(sessions, session, wanted);
+    const keep = async (copy: Session): Promise<ForkBody["sessions"][number]> => {
+      const token = randomBytes(24).toString("base64url");
+      const hash = createHash("sha256").update(token).digest("hex");
+      const resumption = sessions.resumptions.add(copy, hash, undefined);
+      await sessions.journal?.add(resumption);
+      sessions.detachResumable(resumption);
+      return { session_id: copy.id, token };
+    };
+    const copies = await Promise.all(forks.map(keep)).catch((error: Error) => {
+      for (const copy of forks) sessions.end(copy, "its copies could not be stored");
+      throw refuse("JOURNAL_UNAVAILABLE", error.message);
+    });
+    sendJson(response, 200, { event, sessions: copies } satisfies ForkBody);
+  });
+}
+
+/** @throws SessionRejectedError when the request has neither the session's token nor that of the operator. */
+function allowedSession({ request: { headers }, context }: RequestContext, id: string): Session {
+  const { authorization, runtime, sessions } = context;
+  const isOperator = authorization.isOperator(headers);
+  const token = headers[SESSION_TOKEN_HEADER];
+  const isHolder = typeof token === "string" && sessions.resumptions.isToken(id, token);
+  if (!isOperator && !isHolder) {
+    const message = `copying a session needs its token in the header ${SESSION_TOKEN_HEADER}, or the operator's as bearer token`;
+    throw refuse("UNAUTHORIZED", message);
+  }
+  // A copy at an earlier event is as good as a reset.
+  if (runtime.guarded && !isOperator && !authorization.isOrchestrator(headers)) {
+    throw refuse("FORBIDDEN", "in production mode, only an orchestrator or an operator copies sessions");
+  }
+  const session = sessions.byId(id);
+  if (session !== undefined) return session;
+  const isGroup = sessions.resumptions.has(id);
+  const message = isGroup
+    ? "the sessions of a batch socket are copied with fork_many"
+    : `No session "${id.slice(0, 100)}" is open here.`;
+  throw refuse("SESSION_ERROR", message);
+}
+
+function refuse(
+  code: "CAPACITY_REACHED" | "JOURNAL_UNAVAILABLE" | "UNAUTHORIZED" | "FORBIDDEN" | "SESSION_ERROR",
+  message: string,
+) {
+  return new SessionRejectedError({ message, code });
+}

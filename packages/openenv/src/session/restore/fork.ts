@@ -1,0 +1,55 @@
+import type { ForkRequest } from "../../protocol/http.js";
+import { rejection, totalCapacity } from "../registry/capacity.js";
+import type { Sessions } from "../registry/sessions.js";
+import type { Session } from "../session.js";
+import { refuse } from "./image.js";
+import { capture, openFrom } from "./open-from.js";
+import type { SessionImage } from "./session-event.js";
+
+/**
+ * Opens copies of a session, in the state after its last event or after the one that is named: all of them, or none.
+ * @throws SessionRejectedError (CAPACITY_REACHED, EVENT_NOT_KEPT, and those of capture and openFrom).
+ */
+export async function forkSession(
+  sessions: Sessions,
+  session: Session,
+  { count, event, rng }: ForkRequest,
+): Promise<{ event: number; forks: Session[] }> {
+  // Otherwise sessions that may end to make room would end for copies that cannot be made.
+  if (totalCapacity([sessions.load()]).available_slots < count) {
+    session.runtime.statistics.countRejection("full");
+    throw rejection(sessions.capacity(), "full");
+  }
+  const image = imageAt(await capture(session), event ?? undefined);
+  const opener = { client: session.client, orchestrator: session.ownedByOrchestrator };
+  const opening = Array.from({ length: count }, () => openFrom(sessions, image, opener));
+  const forks: Session[] = [];
+  let failed: PromiseRejectedResult | undefined;
+  for (const opened of await Promise.allSettled(opening)) {
+    if (opened.status === "rejected") failed ??= opened;
+    else forks.push(opened.value);
+  }
+  if (failed !== undefined) {
+    for (const fork of forks) sessions.end(fork, "another copy of its session could not be made");
+    throw failed.reason;
+  }
+  if (rng === "split") for (const fork of forks) fork.events.split();
+  return { event: image.event, forks };
+}
+
+/** The image after an earlier event of the episode. @throws SessionRejectedError (EVENT_NOT_KEPT). */
+export function imageAt(image: SessionImage, event = image.event): SessionImage {
+  if (event === image.event) return image;
+  const { restore } = image;
+  if (!("events" in restore)) {
+    const message = `of a session with snapshots, only the state after the last event is kept: ${image.event}, not ${event}`;
+    throw refuse("EVENT_NOT_KEPT", message);
+  }
+  const events = restore.events.filter((one) => one.event <= event);
+  if (events.at(-1)?.event !== event) {
+    const kept = restore.events.length === 0 ? "none" : `${restore.events[0]?.event} to ${image.event}`;
+    throw refuse("EVENT_NOT_KEPT", `event ${event} is not kept; the events of the current episode are: ${kept}`);
+  }
+  // The replay counts the steps, and brings the random numbers to their place.
+  return { ...image, event, rng: { seed: image.rng.seed, state: null }, restore: { events } };
+}
