@@ -7,6 +7,7 @@ import { Descriptors } from "../../packages/openenv/src/server/limits/descriptor
 import { RunQueue } from "../../packages/openenv/src/server/limits/run-queue.js";
 import { Gauge } from "../../packages/openenv/src/server/metrics/gauge.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
+import { Addresses } from "../../packages/openenv/src/session/resume/addresses.js";
 import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
 import { ByteBudget } from "../../packages/openenv/src/util/byte-budget.js";
 
@@ -14,9 +15,11 @@ const MB = 1024 * 1024;
 
 /** Creates the context of a server's transports, for tests of limits that have no option. */
 export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
+  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null });
   return {
     runtime,
-    sessions: new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null }),
+    sessions,
+    addresses: new Addresses(sessions, runtime.mode),
     cluster: undefined,
     origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
     authorization: createAuthorization(readTokens({}, {})),

@@ -13,6 +13,10 @@ export interface Gateway extends AsyncDisposable {
   turn(manner: Manner, target?: { url: string }): void;
   /** Breaks every connection that is open. */
   cut(): void;
+  /** Breaks every open connection in place of the next data of the server. */
+  cutAtAnswer(): void;
+  /** Breaks every open connection for the client; the server does not learn of it. */
+  strand(): void;
 }
 
 /** A proxy with a fixed address whose server and behaviour can change. */
@@ -20,12 +24,16 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
   let [target, manner] = [first, begins];
   const held = new Set<Socket>();
   const all = new Set<Socket>();
+  /** The open connections of clients, each with the one to the server. */
+  const links = new Map<Socket, Socket>();
   const pass = (socket: Socket): void => {
     const onward = connect(Number(new URL(target.url).port), "127.0.0.1");
     all.add(onward);
+    links.set(socket, onward);
     socket.pipe(onward).pipe(socket);
     onward.on("error", () => socket.destroy());
-    socket.on("close", () => onward.destroy());
+    onward.on("close", () => socket.destroy());
+    socket.on("close", () => links.delete(socket) && onward.destroy());
   };
   let connections = 0;
   const gateway = createServer((socket) => {
@@ -53,6 +61,21 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
     cut() {
       for (const socket of all) socket.destroy();
       all.clear();
+    },
+    cutAtAnswer() {
+      for (const [socket, onward] of links) {
+        onward.unpipe(socket);
+        onward.once("data", () => socket.destroy()).resume();
+      }
+    },
+    strand() {
+      for (const [socket, onward] of links) {
+        links.delete(socket);
+        socket.unpipe(onward);
+        onward.unpipe(socket);
+        onward.resume();
+        socket.destroy();
+      }
     },
     async [Symbol.asyncDispose]() {
       for (const socket of all) socket.destroy();

@@ -12,6 +12,7 @@ import { BALANCERS, startBalancer } from "../../../test-support/deploy/balancers
 import { useMcp } from "../../../test-support/environments/mcp.js";
 import { findFreePort } from "../../../test-support/free-port.js";
 import { startGateway } from "../../../test-support/servers/gateway.js";
+import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { connectVector } from "../../openenv/src/client/index.js";
 import { connect } from "../../openenv/src/connect.js";
 import { connectTools } from "../../openenv/src/connect-tools.js";
@@ -118,6 +119,25 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       await Promise.all(clients.map((client) => client.close()));
       await envs.close();
       await expect.poll(() => cluster.one.active() + cluster.two.active()).toBe(0);
+    });
+
+    test.skipIf(kind !== "haproxy")("sessions by address reach their owner, over HTTP and sockets", async () => {
+      await using cluster = await startPair();
+      let names = 0;
+      const sessions = await openOnBoth(cluster, async () => {
+        const address = `${cluster.url}/session/name-of-session-${names++}`;
+        await openHttp(address);
+        return address;
+      });
+      for (const address of sessions) {
+        for (const result of [1, 2]) {
+          expect(await stepHttp(address, {})).toMatchObject({ status: 200, body: { observation: tallied(result) } });
+        }
+        await using socket = await openTestSocket(`${address}/ws`);
+        const answer = await socket.ask({ type: "step", data: TALLY });
+        expect(answer).toMatchObject({ data: { observation: tallied(3) } });
+      }
+      expect(cluster.one.active() + cluster.two.active()).toBe(sessions.length);
     });
 
     test("a server that refuses connections does not cost a session", async () => {

@@ -53,6 +53,11 @@ export const ERRORS = {
     meaning: "The named session is unknown, has ended or is attached to another socket.",
     remedy: "Open a new session, or detach the other socket first.",
   },
+  SESSION_IN_USE: {
+    boundary: "remote",
+    meaning: "Another client is connected to the session of the address, and answers pings.",
+    remedy: "Give each client its own name: `/session/<name>`; the session of the other client continues.",
+  },
   SEQUENCE_CONFLICT: {
     boundary: "remote",
     meaning: "A request has the `seq`, or over HTTP the `request_id`, of an earlier, different request of its session.",

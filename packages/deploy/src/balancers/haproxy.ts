@@ -29,6 +29,7 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery, is
 `;
   return `# HAProxy for the servers of ${topology.name}: ${servers} x ${topology.workers} workers x ${topology.capacity} sessions.
 ${renderDescriptors(totalLimit(topology, servers))}global
+    # Not the requests: the names in the paths of sessions are secret.
     log stdout format raw local0 notice
     maxconn ${totalLimit(topology, servers)}
 ${isJob ? NO_SHARED_PORT : "    localpeer openenv\n"}
@@ -64,9 +65,11 @@ ${renderMetrics(balancer, isJob)}backend openenv
     balance leastconn
     # A session lives in one server; requests with its id go there. HAProxy learns the id from the server's response.
     # A plain MCP request has the id in its body, and a socket that joins the session in its URL.
+    # A session by address is named by the path; its first request chooses the server.
     # Entries do not expire; with a million of them the oldest are dropped.
-    stick-table type string len 128 size 1m${isJob ? "" : " peers openenv"}
+    stick-table type string len 144 size 1m${isJob ? "" : " peers openenv"}
     option http-buffer-request
+    stick on path,field(1,/,3) if { path_beg /session/ }
     stick match req.hdr(openenv-session)
     stick match req.hdr(mcp-session-id)
     stick match url_param(session_id)

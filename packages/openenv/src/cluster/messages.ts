@@ -28,7 +28,11 @@ export interface ClusterPeer {
 export type WorkerRequest =
   | { what: "sessions" }
   | { what: "report"; query: SessionQuery }
-  | { what: "pause"; paused: boolean };
+  | { what: "pause"; paused: boolean }
+  /** To the supervisor: the worker that has the session of an address, or is to open it; by default `otherwise`. */
+  | { what: "owner"; address: string; otherwise: number | undefined }
+  /** To a worker: whether it has the session of an address; that the session was lost with another worker. */
+  | { what: "has" | "lost"; address: string };
 
 export type WorkerMessage =
   /** It receives messages from now on. It requests the port after this, and gets it after its first messages. */

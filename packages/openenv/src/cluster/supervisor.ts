@@ -11,6 +11,7 @@ import { totalCapacity } from "../session/registry/capacity.js";
 import type { ServerAbout } from "../session/registry/cluster.js";
 import type { ClusterReport, WorkerReport } from "../session/statistics/worker-report.js";
 import type { Log } from "../util/log.js";
+import { AddressOwners } from "./address-owners.js";
 import { type ClusterPeer, socketPath, type UpgradeEnvelope, type WorkerRequest } from "./messages.js";
 import { leastLoaded } from "./placement.js";
 import { RestartBackoff } from "./restart-backoff.js";
@@ -53,6 +54,7 @@ export class Supervisor {
   #about: ServerAbout | undefined;
   #numbers = 0;
   readonly #backoff = new RestartBackoff();
+  readonly #owners = new AddressOwners(this.#workers, () => leastLoaded(this.#accepting())?.number);
   #peersDue = false;
   #draining = false;
   #paused = false;
@@ -315,6 +317,10 @@ export class Supervisor {
       case "pause":
         this.#paused = about.paused;
         return this.#askAll(about, ["ready", "starting"]);
+      case "owner":
+        return this.#owners.find(about.address, about.otherwise);
+      default:
+        return Promise.resolve(undefined);
     }
   }
 

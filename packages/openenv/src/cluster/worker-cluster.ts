@@ -134,6 +134,13 @@ class WorkerCluster implements Cluster {
     return this.#owners.find((number) => number === Number(owner));
   }
 
+  async ownerOfAddress(address: string): Promise<number | undefined> {
+    if (this.#server?.hasAddress(address)) return undefined;
+    const otherwise = this.shouldHandOff() ? undefined : this.number;
+    const owner = (await this.#request({ what: "owner", address, otherwise })) as number | undefined;
+    return owner === this.number ? undefined : owner;
+  }
+
   withRoom(): number | undefined {
     return this.#server && roomElsewhere(this.#server.load(), this.#peers)?.number;
   }
@@ -269,6 +276,10 @@ async function answer(server: ClusterServer, about: WorkerRequest): Promise<unkn
       return server.report(about.query);
     case "pause":
       return server.pause(about.paused);
+    case "has":
+      return server.hasAddress(about.address);
+    case "lost":
+      return server.loseAddress(about.address);
   }
 }
 

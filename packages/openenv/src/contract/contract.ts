@@ -119,6 +119,11 @@ export function defineContract<
 export function defineContract(options: AnyOptions): Contract {
   const { name, version = DEFAULT_VERSION, description = "" } = options;
   if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
+  if (name.toLowerCase() === "session") {
+    throw new TypeError(
+      '"session" is not a valid name of a contract: /session/ is the address of sessions. Choose another name.',
+    );
+  }
   const tools = defineTools(options.tools ?? {});
   const toolsOnly = options.action === undefined && options.tools !== undefined;
   const parts = {

@@ -2,10 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerView } from "../protocol/web.js";
 import type { Cluster } from "../session/registry/cluster.js";
 import type { Sessions } from "../session/registry/sessions.js";
+import type { Addresses } from "../session/resume/addresses.js";
 import type { Runtime } from "../session/runtime.js";
 import type { ByteBudget } from "../util/byte-budget.js";
 import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
+import type { AddressedRequest } from "./http/address.js";
 import type { Backlog } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
 import type { RunQueue } from "./limits/run-queue.js";
@@ -17,6 +19,7 @@ export interface McpRequest {
   response: ServerResponse;
   /** True when another server of the cluster forwarded it. */
   forwarded: boolean;
+  address?: AddressedRequest | undefined;
   /** The body of a POST request. */
   body?: string;
 }
@@ -39,6 +42,7 @@ export interface WebSettings {
 export interface ServerContext {
   readonly runtime: Runtime;
   readonly sessions: Sessions;
+  readonly addresses: Addresses;
   readonly origins: Origins;
   readonly authorization: Authorization;
   readonly maxMessageBytes: number;

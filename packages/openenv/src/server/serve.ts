@@ -10,6 +10,7 @@ import type { ServerView } from "../protocol/web.js";
 import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
 import type { Cluster, ServerAbout } from "../session/registry/cluster.js";
 import { Sessions } from "../session/registry/sessions.js";
+import { Addresses } from "../session/resume/addresses.js";
 import { createRuntime } from "../session/runtime.js";
 import { watchLoop } from "../session/watchdog.js";
 import { ByteBudget } from "../util/byte-budget.js";
@@ -63,9 +64,11 @@ export async function serveHere(
     maxMessageItems: config.maxMessageItems,
     guarded: config.mode === "production" && config.orchestratorToken !== undefined,
   });
+  const sessions = new Sessions(runtime, { ...config, cluster });
   const context: ServerContext = {
     runtime,
-    sessions: new Sessions(runtime, { ...config, cluster }),
+    sessions,
+    addresses: new Addresses(sessions, config.mode),
     cluster,
     origins: createOrigins(config),
     authorization: createAuthorization(config),
@@ -185,6 +188,8 @@ export async function serveHere(
     report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
     upgrade: sockets.acceptForwarded,
     handle: (request, response) => handle(request, response, true),
+    hasAddress: (address) => context.addresses.has(address),
+    loseAddress: (address) => context.sessions.resumptions.lose(address, "was lost with its worker"),
     inUse: () => context.sessions.inUse,
     drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
     retire,

@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolErrorType } from "../errors.js";
-import type { ServerMessage, WireCode } from "../protocol/messages.js";
+import type { ErrorData, ServerMessage, WireCode } from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
 import type { CallKind } from "./calls/call-marks.js";
@@ -13,10 +13,16 @@ export function rejectRequest(kind: CallKind, code: WireCode, message: string): 
   return kind === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
 }
 
-/** The answer to a request that is reserved for the orchestrator. */
-export function rejectForbidden(kind: CallKind): ServerMessage {
+/** The error for a request that is reserved for the orchestrator. */
+export function forbidden(kind: CallKind | "close"): ErrorData {
   const message = `${kind} is reserved for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
-  return errorMessage("FORBIDDEN", message);
+  return { code: "FORBIDDEN", message };
+}
+
+/** The error for everything but a reset after the session of an address was lost, whatever a step before a reset does. */
+export function lostEpisode(reason: string): ErrorData {
+  const message = `the episode is lost (NO_EPISODE), because the session ${reason}: mask it and call reset`;
+  return { code: "EXECUTION_ERROR", message, openenv_code: "NO_EPISODE" };
 }
 
 /** The answer to a request that failed in the environment. Never throws. */

@@ -36,6 +36,10 @@ export abstract class HeldSession {
   index = -1;
   /** The list that is notified of the next use. */
   protected unclaimed: UnclaimedList | undefined;
+  /** Only the orchestrator may call reset, step and state. */
+  protected guarded = false;
+  /** Why the session before this one was lost, until the next reset. */
+  protected lost: string | undefined;
   #onEnded: ((reason: string) => void) | undefined;
   #endsOnDetach = false;
   #peer: SessionPeer | undefined;
@@ -43,6 +47,16 @@ export abstract class HeldSession {
   constructor({ client, orchestrator }: SessionOpener = OVER_HTTP) {
     this.client = client;
     this.ownedByOrchestrator = orchestrator;
+  }
+
+  /** Only the orchestrator may reset, step and read the state from now on, also on a server without its token. */
+  guard(): void {
+    this.guarded = true;
+  }
+
+  /** Everything but a reset is rejected until the next episode: the client's last one was lost with its session. */
+  requireReset(reason: string): void {
+    this.lost = reason;
   }
 
   /** A socket uses the session, so it does not time out. */

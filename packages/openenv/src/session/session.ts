@@ -20,7 +20,7 @@ import {
   toToolCall,
   toTransition,
 } from "./calls/tool-call.js";
-import { answerFailure, rejectForbidden, rejectRequest, toError } from "./failure.js";
+import { answerFailure, failedCall, forbidden, lostEpisode, rejectRequest, toError } from "./failure.js";
 import { HeldSession, type SessionOpener } from "./held-session.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "./messages/message-codec.js";
 import { type ImageMessage, takeImage } from "./restore/image.js";
@@ -132,7 +132,13 @@ export class Session extends HeldSession {
   call(request: CaptureRequest, options?: SessionCallOptions): Eventual<ImageMessage | ErrorMessage>;
   call(request: Request, options: SessionCallOptions = {}): Eventual<Answer> {
     const { type } = request;
-    if (this.runtime.guarded && options.orchestrator !== true && type !== "tool") return rejectForbidden(type);
+    if ((this.guarded || this.runtime.guarded) && options.orchestrator !== true && type !== "tool") {
+      return { type: "error", data: forbidden(type) };
+    }
+    if (this.lost !== undefined && type !== "reset") {
+      const data = lostEpisode(this.lost);
+      return type === "tool" ? failedCall("transport_error", data.message) : { type: "error", data };
+    }
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
@@ -309,6 +315,7 @@ export class Session extends HeldSession {
     return after(place.environment.reset(request), (transition) => {
       const { episodes, earlierSteps, stepCount } = this.progress;
       this.progress = { episodeId, stepCount: 0, episodes: episodes + 1, earlierSteps: earlierSteps + stepCount };
+      this.lost = undefined;
       const reply = observe(transition, call, place);
       statistics.resets.record(performance.now() - call.arrivedAt);
       return reply;

@@ -1,9 +1,28 @@
 import type { IncomingMessage } from "node:http";
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
+import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { readCookie } from "../access/read-cookie.js";
 import type { RequestContext } from "./router.js";
+
+/**
+ * The session of the address, if the request has one; {@link namedSession} returns it from now on.
+ * @throws SessionRejectedError as {@link Addresses.claim}.
+ */
+export async function claimAddress(ctx: RequestContext, claim: Claim, id = headerSession(ctx)): Promise<void> {
+  const { request, context, address } = ctx;
+  if (address === undefined) return;
+  const opener = { client: "http", orchestrator: context.authorization.isOrchestrator(request.headers) } as const;
+  const claimed = await context.addresses.claim(address.hash, { claim, opener, id });
+  address.session = claimed?.target as Session | undefined;
+  address.session?.touch();
+}
+
+function headerSession({ request }: RequestContext): string | undefined {
+  const header = request.headers[SESSION_HEADER];
+  return typeof header === "string" && header !== "" && header !== NO_SESSION ? header : undefined;
+}
 
 /** The session that a request names, by header or cookie. */
 export interface NamedSession {
@@ -12,10 +31,12 @@ export interface NamedSession {
   explicit: boolean;
 }
 
-export function namedSession({ request }: RequestContext): NamedSession | undefined {
-  const header = request.headers[SESSION_HEADER];
-  if (header === NO_SESSION) return undefined;
-  if (typeof header === "string" && header !== "") return { id: header, explicit: true };
+export function namedSession(ctx: RequestContext): NamedSession | undefined {
+  const { request, address } = ctx;
+  if (address !== undefined) return address.session && { id: address.session.id, explicit: true };
+  const header = headerSession(ctx);
+  if (header !== undefined) return { id: header, explicit: true };
+  if (ctx.request.headers[SESSION_HEADER] === NO_SESSION) return undefined;
   const id = cookieSession(request);
   return id === undefined ? undefined : { id, explicit: false };
 }
@@ -39,9 +60,9 @@ export function findSession({ context }: RequestContext, { id }: NamedSession): 
 }
 
 /** Names the session in the headers of the answer: its id, or `none` if the environment was for this request only. */
-export function markSession({ request, response }: RequestContext, session: Session | null): void {
+export function markSession({ request, response, address }: RequestContext, session: Session | null): void {
   response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
-  if (session === null) return;
+  if (session === null || address !== undefined) return;
   response.setHeader("set-cookie", sessionCookieHeader(request, session));
 }
 

@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type * as z from "zod";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
+import type { ErrorData } from "../../protocol/messages.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
+import { type AddressedRequest, parseAddress } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { findPipeline, inTurn, Pipeline, takeTurn } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
@@ -31,8 +33,10 @@ export interface RequestContext {
   request: IncomingMessage;
   response: ServerResponse;
   context: ServerContext;
-  /** Decoded, without the query. */
+  /** Decoded, without the query and without the address. */
   path: string;
+  /** For a path below `/session/<name>`. */
+  address?: AddressedRequest | undefined;
   /** Forwarded by another worker of the cluster. */
   forwarded: boolean;
   /** By the clock of `performance.now()`. */
@@ -54,23 +58,34 @@ export type Lookup = (path: string) => Route | undefined;
 /** Handles every request: checks origin and token, redirects a trailing slash, calls the handler that `lookup` finds. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
   return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
-    const ctx = {
+    const { path } = splitTarget(request);
+    const addressed = parseAddress(path);
+    const isAddressed = addressed !== undefined && "address" in addressed;
+    const ctx: RequestContext = {
       request,
       response,
       context,
-      path: decodePath(splitTarget(request).path),
+      path: decodePath(isAddressed ? addressed.path : path),
+      address: isAddressed ? { hash: addressed.address } : undefined,
       forwarded,
       arrivedAt: readArrival(),
       bodyBytes: 0,
       isPipelined: false,
     };
+    const found = addressed === undefined || isAddressed ? lookup : () => refuseWith(addressed);
     Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
       ctx.isPipelined = isPipelined;
       // A request with a body waits for its turn after the body has been read.
-      if (isPipelined && !hasBody(request)) void takeTurn(ctx, () => handle(ctx, lookup));
-      else void handle(ctx, lookup);
+      if (isPipelined && !hasBody(request)) void takeTurn(ctx, () => handle(ctx, found));
+      else void handle(ctx, found);
     });
   };
+}
+
+/** The route of an address that is not valid. */
+function refuseWith(problem: ErrorData): Route {
+  const refuse = (ctx: RequestContext): void => sendFailure(ctx, problem);
+  return { GET: refuse, POST: refuse, DELETE: refuse };
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -168,7 +183,9 @@ function withoutSlash({ request }: RequestContext, lookup: Lookup): string | und
   while (path[end - 1] === "/") end--;
   const bare = path.slice(0, end);
   const isElsewhere = bare === "" || end === path.length || bare.startsWith("//");
-  return isElsewhere || lookup(decodePath(bare)) === undefined ? undefined : bare + query;
+  const addressed = parseAddress(bare);
+  const target = addressed !== undefined && "address" in addressed ? addressed.path : bare;
+  return isElsewhere || lookup(decodePath(target)) === undefined ? undefined : bare + query;
 }
 
 /** Answers a request whose handler threw. */

@@ -28,6 +28,7 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   FORBIDDEN: "client",
   SEQUENCE_CONFLICT: "client",
   SEQUENCE_GAP: "client",
+  SESSION_IN_USE: "client",
   SEQUENCE_OVERFLOW: "client",
   ANSWER_EXPIRED: "client",
   STEP_CRASHED: "server",

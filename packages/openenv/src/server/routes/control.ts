@@ -9,7 +9,7 @@ import { digestRequest } from "../../session/resume/request-digest.js";
 import type { EnvironmentMessage, Session } from "../../session/session.js";
 import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody, readBody } from "../http/body.js";
-import { findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
+import { claimAddress, findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
 import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
 import { type Handler, type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
 
@@ -23,14 +23,15 @@ export const CONTROL_ROUTES: Record<string, Route> = {
 function reset(ctx: RequestContext): Promise<void> {
   return withBody(ctx, async (body = {}, text) => {
     const { sessions, runtime } = ctx.context;
-    const known = knownSession(ctx);
     // A wrong request is rejected before another session is ended to make room.
+    const named = knownSession(ctx);
     const invalid = (issues: ValidationIssue[]): void => {
-      if (known !== undefined) markSession(ctx, known);
-      sendInvalid(ctx, issues, known);
+      if (named !== undefined) markSession(ctx, named);
+      sendInvalid(ctx, issues, named);
     };
     // A contract may declare a reset option of this name.
-    const isRepeatable = known !== undefined && !("request_id" in runtime.definition.contract.reset.shape);
+    const isNamed = named !== undefined || ctx.address !== undefined;
+    const isRepeatable = isNamed && !("request_id" in runtime.definition.contract.reset.shape);
     const { request_id: _, ...rest } = body;
     const options = isRepeatable ? rest : body;
     const id = checkBody(repeatable, isRepeatable ? body : {});
@@ -38,6 +39,8 @@ function reset(ctx: RequestContext): Promise<void> {
     const checked = runtime.validator.reset(options);
     if (!checked.ok) return invalid(locateInBody(checked.issues));
     const message = { type: "reset", data: options, input: checked.value } as const;
+    if (ctx.address !== undefined) await claimAddress(ctx, "reset");
+    const known = ctx.address === undefined ? named : knownSession(ctx);
     if (known !== undefined)
       return send(ctx, known, await callOnce(ctx, known, { message, data: options, ...id.value }));
     if (forwardToRoom(ctx, text)) return;
@@ -64,6 +67,7 @@ function step(ctx: RequestContext): Promise<void> {
     const message = { type: "step", data: action } as const;
     const timeoutMs = timeout_s == null ? undefined : timeout_s * 1000;
     const options = { timeoutMs, requestId: request_id ?? undefined };
+    if (ctx.address !== undefined) await claimAddress(ctx, "call");
     const named = namedSession(ctx);
     if (named !== undefined) {
       const session = findSession(ctx, named);
@@ -110,6 +114,7 @@ async function callOnce(
 }
 
 async function state(ctx: RequestContext): Promise<void> {
+  if (ctx.address !== undefined) await claimAddress(ctx, "call");
   const named = namedSession(ctx);
   if (named === undefined) return withEphemeralSession(ctx, (own) => own.call({ type: "state" }));
   const session = findSession(ctx, named);
@@ -129,8 +134,9 @@ export async function withEphemeralSession(
   send(ctx, null, await use(session));
 }
 
-/** A client that disconnects cancels its call; the session stays open. */
-export function cancelledWith({ response, arrivedAt }: RequestContext): SessionCallOptions {
+/** A client that disconnects cancels its call, unless it can come back to the address; the session stays open. */
+export function cancelledWith({ response, arrivedAt, address }: RequestContext): SessionCallOptions {
+  if (address !== undefined) return { arrivedAt };
   return { arrivedAt, onDisconnect: (cancel) => response.once("close", cancel) };
 }
 
@@ -167,12 +173,18 @@ function httpObservation({ observation, reward, done, metadata }: ObservationDat
   };
 }
 
+/** The other worker of the cluster that has the session of the address or of the id. */
+export async function ownerOf(ctx: RequestContext, id: string | undefined): Promise<number | undefined> {
+  const { context, address, forwarded } = ctx;
+  if (address === undefined) return id === undefined ? undefined : context.cluster?.ownerOf(id);
+  return forwarded ? undefined : context.cluster?.ownerOfAddress(address.hash);
+}
+
 /** A session stays in the worker that opened it, so a request that names the session is forwarded there. */
 export function atOwner(handler: Handler): Handler {
   return async (ctx) => {
     const { request, response, context } = ctx;
-    const named = context.cluster && namedSession(ctx);
-    const owner = named && context.cluster?.ownerOf(named.id);
+    const owner = context.cluster && (await ownerOf(ctx, namedSession(ctx)?.id));
     if (owner === undefined) return handler(ctx);
     const body = await readBody(ctx);
     context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });

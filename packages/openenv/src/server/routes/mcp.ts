@@ -3,14 +3,16 @@ import { parseJson } from "../../protocol/codec/json.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
 import { answerRpc, renderRpc } from "../../session/messages/rpc.js";
+import type { Claim } from "../../session/resume/addresses.js";
+import type { Session } from "../../session/session.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpEndpoint, ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
-import { namedSession } from "../http/http-session.js";
+import { claimAddress, namedSession } from "../http/http-session.js";
 import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
-import { forwardToRoom } from "./control.js";
+import { forwardToRoom, ownerOf } from "./control.js";
 
 /**
  * Two kinds of client use one address. An MCP client accepts event streams, or names its session or its revision of the
@@ -21,9 +23,13 @@ export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: li
 async function post(ctx: RequestContext): Promise<void> {
   const bytes = await readBody(ctx);
   if (!speaksMcp(ctx.request.headers)) return inTurn(ctx, () => answerPlainly(ctx, bytes.toString()));
-  if (forwardToOwner(ctx, mcpSession(ctx), bytes)) return;
+  if (await forwardToOwner(ctx, mcpSession(ctx), bytes)) return;
   const endpoint = await endpointOf(ctx.context);
-  await inTurn(ctx, () => endpoint.handle({ ...pick(ctx), body: bytes.toString() }));
+  const id = mcpSession(ctx) || undefined;
+  await inTurn(ctx, async () => {
+    if (ctx.address !== undefined) await claimAddress(ctx, id === undefined ? "open" : "find", id);
+    await endpoint.handle({ ...pick(ctx), body: bytes.toString() });
+  });
 }
 
 async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
@@ -36,11 +42,16 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
     return sendRpc(ctx, rpcFailure(null, problem));
   }
-  if (forwardToOwner(ctx, sessionOf(value), body)) return;
-  if (createsSession(value) && forwardToRoom(ctx, body)) return;
+  if (await forwardToOwner(ctx, sessionOf(value), body)) return;
+  if (ctx.address === undefined && createsSession(value) && forwardToRoom(ctx, body)) return;
   const orchestrator = context.authorization.isOrchestrator(request.headers);
   const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
-  const answer = await answerRpc(value, { runtime, sessions, orchestrator, onDisconnect });
+  const claim = async (kind: Claim): Promise<Session | undefined> => {
+    await claimAddress(ctx, kind, sessionOf(value) || undefined);
+    return ctx.address?.session;
+  };
+  const ofAddress = ctx.address === undefined ? { onDisconnect } : { claim };
+  const answer = await answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
   // For balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
   if (created !== "") response.setHeader(SESSION_HEADER, created);
@@ -65,7 +76,8 @@ async function end(ctx: RequestContext): Promise<void> {
 }
 
 async function handleInSession(ctx: RequestContext): Promise<void> {
-  if (forwardToOwner(ctx, mcpSession(ctx), "")) return;
+  if (await forwardToOwner(ctx, mcpSession(ctx), "")) return;
+  if (ctx.address !== undefined) await claimAddress(ctx, "find", mcpSession(ctx) || undefined);
   await (await endpointOf(ctx.context)).handle(pick(ctx));
 }
 
@@ -92,17 +104,15 @@ function pick({
   request,
   response,
   forwarded,
-}: RequestContext): Pick<RequestContext, "request" | "response" | "forwarded"> {
-  return { request, response, forwarded };
+  address,
+}: RequestContext): Pick<RequestContext, "request" | "response" | "forwarded" | "address"> {
+  return { request, response, forwarded, address };
 }
 
 /** True if another worker of the cluster has the session and answers. */
-function forwardToOwner(
-  { request, response, context }: RequestContext,
-  session: string,
-  body: string | Buffer,
-): boolean {
-  const owner = session === "" ? undefined : context.cluster?.ownerOf(session);
+async function forwardToOwner(ctx: RequestContext, session: string, body: string | Buffer): Promise<boolean> {
+  const { request, response, context } = ctx;
+  const owner = context.cluster && (await ownerOf(ctx, session || undefined));
   if (owner === undefined) return false;
   context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
   return true;

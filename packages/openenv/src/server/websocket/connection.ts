@@ -5,8 +5,9 @@ import { type ErrorMessage, errorMessage } from "../../session/messages/message-
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
+import type { Addresses, AddressHolder, Claim } from "../../session/resume/addresses.js";
 import { Batch } from "../../session/resume/batch.js";
-import type { ResumeRequest, Resumption, ResumptionHolder } from "../../session/resume/resumptions.js";
+import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -22,13 +23,21 @@ export interface ConnectionParts extends InflowParts {
   sessions: Sessions;
   /** True when the upgrade request had the orchestrator's token. */
   orchestrator: boolean;
+  /** For `/session/<name>/ws`. */
+  address?: SocketAddress | undefined;
+}
+
+interface SocketAddress {
+  /** The hash of the name in the path. */
+  hash: string;
+  addresses: Addresses;
 }
 
 /**
- * One socket: its frames are answered one at a time, in order. It has its own session, is attached to a named one, or
- * has a batch of sessions.
+ * One socket: its frames are answered one at a time, in order. It has its own session, is attached to a named one or to
+ * that of its address, or has a batch of sessions.
  */
-export class Connection extends Inflow implements ConnectionContext, ResumptionHolder {
+export class Connection extends Inflow implements ConnectionContext, AddressHolder {
   /** Set by {@link start}, before frames are answered. */
   session!: Session;
   batch: Batch | undefined;
@@ -43,6 +52,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
   readonly orchestrator: boolean;
   readonly #protocol: SocketProtocol;
   readonly #sessions: Sessions;
+  readonly #address: SocketAddress | undefined;
   /** The session that the query names. */
   #sessionId: string | null = null;
   #owns = true;
@@ -53,6 +63,7 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     this.#protocol = parts.protocol;
     this.#sessions = parts.sessions;
     this.orchestrator = parts.orchestrator;
+    this.#address = parts.address;
   }
 
   /**
@@ -66,6 +77,10 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     this.#owns = sessionId === null;
     const { queued } = this.#protocol;
     if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
+    if (this.#address !== undefined) {
+      // The first valid message opens the session, or continues it.
+      return this.unblock();
+    }
     if (sessionId !== null && this.extensions.includes("resume")) return this.#awaitToken();
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
@@ -201,6 +216,8 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
     const isKept = !this.#draining || this.resumption?.journal?.isRestorable === true;
     if (this.resumption !== undefined && isKept) this.#sessions.detachResumable(this.resumption);
     else if (this.batch !== undefined) this.batch.end(why);
+    else if (this.session === undefined && this.#address !== undefined)
+      this.#address.addresses.leave(this.#address.hash, this);
     else if (this.session === undefined) this.#sessions.leave(this);
     else if (this.#owns) this.#sessions.end(this.session, why);
     else this.#sessions.detach(this.session);
@@ -258,6 +275,44 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
   }
 
   protected handle(data: Buffer | string, isBinary: boolean): void {
+    if (this.#address !== undefined && this.resumption === undefined && !isBinary) {
+      const claim = this.#protocol.claims(data.toString());
+      if (claim !== undefined) return void this.#claim(this.#address, claim, data);
+    }
+    this.#answer(data, isBinary);
+  }
+
+  /** Answers a message once the session of the address is attached. */
+  async #claim({ hash, addresses }: SocketAddress, claim: Claim, data: Buffer | string): Promise<void> {
+    this.blocked = true;
+    const opener = { client: this.#protocol.client, orchestrator: this.orchestrator };
+    try {
+      const id = this.#sessionId ?? undefined;
+      await addresses.claim(hash, { claim, opener, holder: this, id });
+    } catch (error) {
+      const { data: refusal } = error as SessionRejectedError;
+      if (this.ended) return;
+      if (refusal.openenv_code !== "NO_EPISODE" && refusal.code !== "FORBIDDEN") {
+        return this.#reject(error as SessionRejectedError);
+      }
+      this.send(this.#protocol.reject(error as SessionRejectedError));
+      return this.unblock();
+    }
+    if (this.ended) return;
+    this.blocked = false;
+    this.#answer(data, false);
+    if (!this.blocked) this.unblock();
+  }
+
+  take(resumption: Resumption): void {
+    // The peer has left meanwhile.
+    if (this.ended) return this.#sessions.detachResumable(resumption);
+    this.resumption = resumption;
+    this.session = resumption.target as Session;
+    this.session.attach((reason) => this.#sessionEnded(reason));
+  }
+
+  #answer(data: Buffer | string, isBinary: boolean): void {
     const protocol = this.#protocol;
     const answer =
       isBinary && typeof data !== "string" ? protocol.binary(this, data) : protocol.answer(this, data.toString());
@@ -283,7 +338,12 @@ export class Connection extends Inflow implements ConnectionContext, ResumptionH
 
   #endByPeer(): void {
     this.ws.close(CLOSE_CODES.normal);
-    if (this.resumption !== undefined) {
+    // A socket that is attached by an id only leaves; the HTTP client that made the session ends it.
+    const onlyLeaves =
+      this.#address !== undefined &&
+      (this.#sessionId !== null || this.#address.addresses.isReserved(this.orchestrator));
+    if (this.resumption !== undefined && !onlyLeaves) {
+      this.resumption.isOver = true;
       this.resumption = undefined;
       this.#owns = true;
     }

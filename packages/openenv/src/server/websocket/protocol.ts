@@ -1,5 +1,6 @@
 import type { Extension, ResumedMessage } from "../../protocol/messages.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
+import type { Claim } from "../../session/resume/addresses.js";
 import type { Batch } from "../../session/resume/batch.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import type { Session } from "../../session/session.js";
@@ -34,6 +35,8 @@ export interface ConnectionContext {
 export interface SocketProtocol {
   /** The kind of client that operators see for these sessions. */
   readonly client: Session["client"];
+  /** What a text frame does with the session of an address; undefined for a frame that is not valid. */
+  claims(text: string): Claim | undefined;
   /** Answers one text frame; null when the peer requested to close. Never throws or rejects. */
   answer(conversation: ConnectionContext, text: string): EncodedReply | null | Promise<EncodedReply | null>;
   /** Like `answer`, for a binary frame. */

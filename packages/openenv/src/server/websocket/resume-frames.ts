@@ -33,6 +33,9 @@ const MAX_TOKEN_LENGTH = 256;
 const NUMBERED = ["type", "data", "seq", "ack"];
 /** Characters or bytes of a request that is kept whole. */
 const KEPT_WHOLE = 4096;
+/** The member of `metadata` by which a released client names a step below an address. */
+const REQUEST_ID = "openenv.request_id";
+const MAX_ID_LENGTH = 256;
 /** Begins what is kept of others; no JSON object begins so. */
 const DIGEST = "digest:";
 
@@ -54,11 +57,10 @@ export function isResume(frame: unknown): frame is JsonObject {
   return isObject(frame) && frame["type"] === "resume";
 }
 
+type Admitted = NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer };
+
 /** Decides by the sequence number whether a frame is executed, answered from the store or refused. */
-export function admitFrame(
-  { answers, journal }: Resumption,
-  received: ReceivedFrame<unknown>,
-): NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer } {
+export function admitFrame({ answers, journal }: Resumption, received: ReceivedFrame<unknown>): Admitted {
   const { frame, raw } = received;
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
@@ -99,6 +101,38 @@ function withoutNumbers(frame: JsonObject): JsonObject {
   }
   const { type, data } = frame;
   return data === undefined ? { type } : { type, data };
+}
+
+/**
+ * Like {@link admitFrame}, for a client without sequence numbers: it may name a step in `metadata`. The client sends one
+ * request at a time, so a new step says that it does not repeat an earlier one.
+ */
+export function admitById({ answers }: Resumption, frame: unknown): Admitted {
+  const begin = (): boolean => false;
+  const unnamed = { frame: frame as JsonObject, seq: undefined, begin, store: (answer: Answer) => answer };
+  if (!isObject(frame)) return unnamed;
+  // Names may be used again in the next episode.
+  if (frame["type"] === "reset") answers.clear();
+  if (frame["type"] !== "step" || !isObject(frame["data"])) return unnamed;
+  const { metadata } = frame["data"];
+  const id = isObject(metadata) ? metadata[REQUEST_ID] : undefined;
+  if (typeof id !== "string" || !answers.has(id)) answers.freeComplete();
+  if (id === undefined) return unnamed;
+  if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH) {
+    const msg = `must be a string of 1 to ${MAX_ID_LENGTH} characters`;
+    const loc = ["data", "metadata", REQUEST_ID];
+    return { refused: invalidMessage([{ type: "value_error", loc, msg, input: null }]) };
+  }
+  const admitted = answers.admitById(id, digestRequest(frame));
+  if (admitted === undefined) {
+    const store = (answer: Answer): Answer => {
+      answers.store(id, answer);
+      return answer;
+    };
+    return { frame, seq: undefined, begin, store };
+  }
+  const isError = typeof admitted === "object" && "code" in admitted;
+  return isError ? { refused: errorMessage(admitted.code, admitted.message) } : { stored: admitted };
 }
 
 function isCount(value: unknown): value is number {

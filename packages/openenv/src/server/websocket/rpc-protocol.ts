@@ -1,6 +1,6 @@
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
-import { answerRpc, rejectionToRpc, renderRpc } from "../../session/messages/rpc.js";
+import { answerRpc, claimOf, rejectionToRpc, renderRpc } from "../../session/messages/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import type { SocketProtocol } from "./protocol.js";
@@ -11,6 +11,13 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
   const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));
   return {
     client: "mcp",
+    claims(text) {
+      try {
+        return claimOf(parseJson(text, runtime.maxMessageItems));
+      } catch {
+        return undefined;
+      }
+    },
     answer(conversation, text) {
       let value: unknown;
       try {

@@ -18,7 +18,7 @@ import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.j
 import { createByteReader } from "./byte-fields.js";
 import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-import { admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
+import { admitById, admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
 
 type Reply = ServerMessage | ManyMessage | ResumedMessage;
 type MaybePromise<T> = T | Promise<T>;
@@ -72,13 +72,14 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     write: EncodeReply,
   ): MaybePromise<EncodedReply> | null => {
     const { resumption } = conversation;
-    if (resumption === undefined || isResume(received.frame)) {
+    const isAddress = resumption?.isAddress === true;
+    if (resumption === undefined || (isResume(received.frame) && !isAddress)) {
       const request = readResume(received.frame, conversation.opensSession);
       const resumed = "type" in request ? request : conversation.resume(request);
       if (!isThenable(resumed)) return render(conversation, resumed, write);
       return resumed.then((message) => render(conversation, message, write));
     }
-    const admitted = admitFrame(resumption, received);
+    const admitted = isAddress ? admitById(resumption, received.frame) : admitFrame(resumption, received);
     if ("stored" in admitted) return admitted.stored;
     const { seq } = admitted;
     const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
@@ -137,13 +138,23 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     } catch (error) {
       return render(conversation, explainUnreadable(error, "MessagePack"), write);
     }
-    return conversation.extensions.includes("resume")
+    return storesAnswers(conversation)
       ? answerOnce(conversation, { frame, raw: data, read }, write)
       : answer(conversation, frame, write);
   };
 
   return {
     client: "websocket",
+    claims(text) {
+      try {
+        const { type } = checkMessage(parseJson(text, runtime.maxMessageItems));
+        if (type === "error") return undefined;
+        if (type === "reset") return "reset";
+        return type === "close" ? "find" : type === "mcp" ? "open" : "call";
+      } catch {
+        return undefined;
+      }
+    },
     answer(conversation, text) {
       let frame: unknown;
       try {
@@ -151,7 +162,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       } catch (error) {
         return render(conversation, explainUnreadable(error, "JSON"), writeText);
       }
-      return conversation.extensions.includes("resume")
+      return storesAnswers(conversation)
         ? answerOnce(conversation, { frame, raw: text, read }, writeText)
         : answer(conversation, frame, writeText);
     },
@@ -187,6 +198,10 @@ function withNumber(reply: object, seq: number | undefined): object {
   if (Object.keys(reply).length !== 2) return { ...reply, seq };
   const { type, data } = reply as { type: unknown; data: unknown };
   return { type, data, seq };
+}
+
+function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
+  return resumption !== undefined || extensions.includes("resume");
 }
 
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {

@@ -4,10 +4,13 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocketServer } from "ws";
 import { SESSION_HEADER } from "../../protocol/http.js";
+import type { ErrorData } from "../../protocol/messages.js";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
+import type { Cluster } from "../../session/registry/cluster.js";
 import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
+import { parseAddress } from "../http/address.js";
 import { Connection, SessionSocket } from "./connection.js";
 import { Heartbeat } from "./flow/heartbeat.js";
 import { UnfinishedFrames } from "./flow/unfinished-frames.js";
@@ -83,8 +86,16 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     if (name !== undefined) headers.push(`${SESSION_HEADER}: ${name}`);
   });
 
-  const find = (request: IncomingMessage): Target | undefined => {
+  const find = (request: IncomingMessage): Target | ErrorData | undefined => {
     const { url = "/" } = request;
+    const path = url.split("?", 1)[0] as string;
+    const addressed = parseAddress(path);
+    if (addressed !== undefined) {
+      if (!("address" in addressed)) return addressed;
+      const below = parseTarget(addressed.path + url.slice(path.length), protocols);
+      const extensions = below?.extensions.filter((name) => name !== "batch" && name !== "resume") ?? [];
+      return below && { ...below, extensions, address: addressed.address };
+    }
     const target = parseTarget(url, protocols);
     if (target !== undefined) return target;
     const route = mounted.find(({ path }) => url === path || url.startsWith(`${path}?`));
@@ -103,9 +114,23 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     );
   };
 
+  /** Opens the socket in the worker that has the session of its address. */
+  const openAtOwner = async (cluster: Cluster, address: string, { target, request, socket, head }: Placed) => {
+    const onError = (): void => void socket.destroy();
+    socket.on("error", onError);
+    const owner = await cluster.ownerOfAddress(address);
+    socket.off("error", onError);
+    if (socket.destroyed) return;
+    if (owner === undefined) return open(target, { request, socket, head });
+    // What was read meanwhile.
+    const more = (socket.read() as Buffer | null) ?? Buffer.alloc(0);
+    cluster.handOff({ request, socket, head: Buffer.concat([head, more]) }, owner);
+  };
+
   const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
     const orchestrator = context.authorization.isOrchestrator(request.headers);
-    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits });
+    const address = target.address === undefined ? undefined : { hash: target.address, addresses: context.addresses };
+    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits, address });
     connection.extensions = target.extensions;
     ws.connection = connection;
     ws.group = heartbeat.watch(ws);
@@ -116,16 +141,20 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   return {
     upgrade(request, socket, head) {
       const target = find(request);
-      if (target === undefined) return rejectUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      if (!isTarget(target)) return rejectPath(socket, target);
       const objection = context.origins.rejectionReason(request.headers);
       if (objection !== undefined) return rejectUpgrade(socket, "403 Forbidden", objection);
       if (!context.authorization.isClient(request.headers))
         return rejectUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
-      if (context.closing || (sessions.rejectsNew && target.sessionId === null)) {
+      const isNew = target.sessionId === null && target.address === undefined;
+      if (context.closing || (sessions.rejectsNew && isNew)) {
         runtime.statistics.countRejection("draining");
         return rejectLate(socket);
       }
       const { cluster } = context;
+      if (cluster !== undefined && target.address !== undefined) {
+        return void openAtOwner(cluster, target.address, { target, request, socket, head });
+      }
       const { journal, resumptions } = sessions;
       const id = target.sessionId;
       if (cluster !== undefined && journal !== undefined && id !== null && target.extensions.includes("resume")) {
@@ -140,14 +169,14 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
       }
       if (cluster !== undefined) {
         const owner = target.sessionId === null ? undefined : cluster.ownerOf(target.sessionId);
-        const elsewhere = owner !== undefined || (target.sessionId === null && cluster.shouldHandOff());
+        const elsewhere = owner !== undefined || (isNew && cluster.shouldHandOff());
         if (elsewhere) return cluster.handOff({ request, socket, head }, owner);
       }
       open(target, { request, socket, head });
     },
     acceptForwarded(request, socket, head) {
       const target = find(request);
-      if (target === undefined) return rejectUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+      if (!isTarget(target)) return rejectPath(socket, target);
       if (context.closing) {
         runtime.statistics.countRejection("draining");
         return rejectLate(socket);
@@ -180,6 +209,10 @@ interface Upgrade {
   head: Buffer;
 }
 
+interface Placed extends Upgrade {
+  target: Target;
+}
+
 interface Accepted {
   request: IncomingMessage;
   target: Target;
@@ -190,6 +223,17 @@ interface Target {
   handler: SocketProtocol | SocketRoute;
   sessionId: string | null;
   extensions: Connection["extensions"];
+  /** The hash of the name in the path. */
+  address?: string;
+}
+
+function isTarget(found: Target | ErrorData | undefined): found is Target {
+  return found !== undefined && "handler" in found;
+}
+
+function rejectPath(socket: Duplex, problem: ErrorData | undefined): void {
+  if (problem === undefined) rejectUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
+  else rejectUpgrade(socket, "404 Not Found", problem.message);
 }
 
 function rejectLate(socket: Duplex): void {

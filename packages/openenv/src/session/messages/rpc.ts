@@ -14,6 +14,7 @@ import { clip } from "../../util/text/clip.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import type { Sessions } from "../registry/sessions.js";
+import type { Claim } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -28,7 +29,9 @@ export const OF_ORCHESTRATOR =
 export interface RpcContext {
   runtime: Runtime;
   sessions: Sessions | undefined;
-  own?: Session;
+  own?: Session | undefined;
+  /** Finds or opens the session of the address for an HTTP request: its `own`. */
+  claim?: ((claim: Claim) => Promise<Session | undefined>) | undefined;
   /** The peer has the orchestrator's token. */
   orchestrator?: boolean | undefined;
   /** Registers a function that cancels a call when the client disconnects. */
@@ -44,11 +47,20 @@ export async function answerRpc(value: unknown, context: RpcContext): Promise<Rp
     if (call === undefined) {
       throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(request.method, MAX_ECHO)}`);
     }
-    context.own?.claim();
-    return { jsonrpc: "2.0", id: request.id, result: await call(request.params, context) };
+    const { claim } = context;
+    const place = claim === undefined ? context : { ...context, own: await claim(claimOf(value) ?? "find") };
+    place.own?.claim();
+    return { jsonrpc: "2.0", id: request.id, result: await call(request.params, place) };
   } catch (error) {
     return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
   }
+}
+
+/** What a request does with the session of its address; undefined for a request that is not valid. */
+export function claimOf(value: unknown): Claim | undefined {
+  const method = isObject(value) ? value["method"] : undefined;
+  if (typeof method !== "string" || !METHODS.has(method)) return undefined;
+  return method === CLOSE ? "find" : "open";
 }
 
 /** Answers an `mcp` frame. Never rejects. */
@@ -68,16 +80,19 @@ export function renderRpc(response: RpcResponse, maxBytes: number): string {
 /** The JSON-RPC error for a rejected session. */
 export function rejectionToRpc(rejection: SessionRejectedError): RpcError {
   const { active_sessions, max_sessions, factory_name, code } = rejection.data;
-  const data = code === "FACTORY_ERROR" ? { factory_name } : { active_sessions, max_sessions };
+  if (code === "FACTORY_ERROR") return new RpcError(RPC_ERRORS.server, rejection.message, { factory_name });
+  const data = code === "CAPACITY_REACHED" ? { active_sessions, max_sessions } : { code };
   return new RpcError(RPC_ERRORS.server, rejection.message, data);
 }
+
+const CLOSE = "openenv/session/close";
 
 type Method = (params: JsonObject, context: RpcContext) => unknown;
 
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
   Object.entries({
     "openenv/session/create": async (_params, context) => ({ session_id: await createSession(context) }),
-    "openenv/session/close": (params, context) => closeSession(params["session_id"], context),
+    [CLOSE]: (params, context) => closeSession(params["session_id"], context),
     "tools/list"(params, context) {
       namedSession(params, context);
       return { tools: requireTools(context).entries };
@@ -131,17 +146,19 @@ async function createSession({ own, sessions, orchestrator = false }: RpcContext
 
 function closeSession(id: unknown, context: RpcContext): object {
   if (id === undefined) throw new RpcError(RPC_ERRORS.invalidParams, "Invalid params: session_id is required");
-  if (context.own !== undefined && id === context.own.id) {
+  if (context.claim === undefined && context.own !== undefined && id === context.own.id) {
     throw new RpcError(
       RPC_ERRORS.invalidRequest,
       "The session of a socket ends with the socket: close the socket instead",
     );
   }
   const session = findSession(id, context);
-  if (session.ownedByOrchestrator && context.orchestrator !== true) {
+  const { orchestrator = false, sessions, claim, runtime } = context;
+  const isReserved = session.ownedByOrchestrator && !orchestrator;
+  if (isReserved || (claim !== undefined && runtime.mode === "production" && !orchestrator)) {
     throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
   }
-  const closed = context.sessions?.release(session, "closed by its client");
+  const closed = sessions?.release(session, "closed by its client");
   return closed ? { session_id: id, closed } : { session_id: id, closed: false, closing: true };
 }
 

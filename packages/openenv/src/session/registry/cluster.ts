@@ -37,6 +37,10 @@ export interface ClusterServer {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Handles a request from another worker, without forwarding it again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Whether it has the session of an address, or knows that it was lost. */
+  hasAddress(address: string): boolean;
+  /** The session of an address was lost with another worker. */
+  loseAddress(address: string): void;
   /** Number of sessions in use, and of peers waiting for one. */
   inUse(): number;
   /** Reports at `/readyz` that it wants no new sessions, but keeps running. */
@@ -79,6 +83,8 @@ export interface Cluster {
   reports(query: SessionQuery): Promise<ClusterReport>;
   /** The other worker that owns a named session; undefined when this worker owns it or it is unknown. */
   ownerOf(sessionId: string): number | undefined;
+  /** The other worker that has the session of an address, or is to open it; undefined for this worker. */
+  ownerOfAddress(address: string): Promise<number | undefined>;
   /** Another worker with capacity for a session when this worker has none. */
   withRoom(): number | undefined;
   /** Whether another worker should open the session of a new socket. */

@@ -264,12 +264,13 @@ export class Sessions {
   /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open, or belongs to another socket. */
   findUnattached(id: string): Session {
     if (!this.resumptions.has(id)) return this.named.findUnattached(id);
-    const message = `Session "${id}" is resumable: connect with openenv=resume and its token.`;
+    const message = `Session "${id}" is resumed with its token or by its address, not by its id alone.`;
     throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
   }
 
   /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */
   release(session: Session, reason: string): boolean {
+    this.resumptions.free(session.id);
     if (session.attached) session.endOnDetach();
     else this.end(session, reason);
     return session.ended;

@@ -122,7 +122,7 @@ export class Unclaimed {
     return session.attached || session.peer?.connected === true || this.#isWatched(session);
   }
 
-  #isOverdue({ attached, busy, lastActivityAt }: Session, now: number): boolean {
-    return !attached && !busy && lastActivityAt <= now - this.#guaranteeMs;
+  #isOverdue({ attached, busy, peer, lastActivityAt }: Session, now: number): boolean {
+    return !attached && !busy && !peer?.connected && lastActivityAt <= now - this.#guaranteeMs;
   }
 }

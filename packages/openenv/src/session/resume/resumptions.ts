@@ -20,7 +20,7 @@ export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64,
 /** What a group holds while it stores no answers: unlike a session, it takes no slot. */
 const GROUP_BYTES = 1024;
 /** Ids of ended sessions for which the reason is kept. */
-const MAX_REASONS = 1000;
+const MAX_REASONS = 10_000;
 
 /** The connection that a resumable session is attached to. */
 export interface ResumptionHolder {
@@ -28,6 +28,8 @@ export interface ResumptionHolder {
   fence(): void;
   /** The session continues in another process: closes the connection, and the client connects again. */
   moved(): void;
+  /** Whether its peer answers a ping within a second. */
+  isAlive(): Promise<boolean>;
 }
 
 /** The first frame of a resumable connection. */
@@ -51,8 +53,12 @@ export interface SessionGroup {
 /** A session, or a group, that outlives its connection: its client proves the token on the next one. */
 export interface Resumption {
   readonly target: Session | SessionGroup;
-  /** SHA-256 of the client's token, hexadecimal. */
+  /** SHA-256 of the client's token, hexadecimal, or of the name in its address. */
   readonly tokenHash: string;
+  /** The client names the session in its address: `/session/<name>`. */
+  readonly isAddress: boolean;
+  /** The client ends the session: its address is free again, and nothing is lost. */
+  isOver?: boolean;
   readonly answers: StoredAnswers;
   /** What another process restores the session from, if the server has a journal. */
   journal: SessionJournal | undefined;
@@ -69,6 +75,7 @@ export class Resumptions {
   readonly limits: ResumeLimits;
   readonly #budget: ByteBudget;
   readonly #byId = new Map<string, Resumption>();
+  readonly #byAddress = new Map<string, Resumption>();
   /** The answers to HTTP requests that have a `request_id`, by session. */
   readonly #ofHttp = new Map<string, StoredAnswers>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
@@ -90,6 +97,28 @@ export class Resumptions {
     return this.#byId.has(id);
   }
 
+  /** The client ends the session: its address is free again. */
+  free(id: string): void {
+    const resumption = this.#byId.get(id);
+    if (resumption !== undefined) resumption.isOver = true;
+  }
+
+  /** The session of an address. */
+  at(address: string): Resumption | undefined {
+    return this.#byAddress.get(address);
+  }
+
+  /** Why the session of an address was lost; undefined when it was not. */
+  reasonFor(address: string): string | undefined {
+    return this.#ended.get(address)?.reason;
+  }
+
+  /** A connection takes over what has none. */
+  attach(resumption: Resumption, holder: ResumptionHolder): void {
+    resumption.holder = holder;
+    this.resumed++;
+  }
+
   /** Sessions that have no connection. */
   get detached(): number {
     let count = 0;
@@ -105,19 +134,29 @@ export class Resumptions {
   }
 
   /** Makes a session or a group resumable. */
-  add(target: Session | SessionGroup, tokenHash: string, holder: ResumptionHolder | undefined): Resumption {
+  add(
+    target: Session | SessionGroup,
+    tokenHash: string,
+    holder: ResumptionHolder | undefined,
+    isAddress = false,
+  ): Resumption {
     const answers = new StoredAnswers(this.#budget, this.limits.answers);
     const resumption: Resumption = {
       target,
       tokenHash,
+      isAddress,
       answers,
       journal: undefined,
       holder,
       attempt: 0,
-      detachedAt: 0,
+      detachedAt: performance.now(),
     };
     this.#byId.set(target.id, resumption);
     this.#budget.hold(ownBytes(target));
+    if (isAddress) {
+      this.#byAddress.set(tokenHash, resumption);
+      this.#ended.delete(tokenHash);
+    }
     return resumption;
   }
 
@@ -150,11 +189,11 @@ export class Resumptions {
       return ended !== undefined && isTokenOf(ended, secret) ? ended.reason : "the server does not know the session";
     }
     if (!isTokenOf(resumption, secret)) return "the token is not that of the session";
+    if (resumption.isAddress) return "the session is resumed by its address";
     if (attempt !== undefined && attempt <= resumption.attempt) return "a later connection has resumed the session";
     resumption.attempt = attempt ?? resumption.attempt;
     const before = resumption.holder;
-    resumption.holder = holder;
-    this.resumed++;
+    this.attach(resumption, holder);
     before?.fence();
     return resumption;
   }
@@ -169,7 +208,18 @@ export class Resumptions {
     resumption.journal?.end(reason);
     resumption.answers.clear();
     this.#budget.give(ownBytes(resumption.target));
-    this.#ended.set(id, { reason, tokenHash: resumption.tokenHash });
+    const { isAddress, isOver, tokenHash } = resumption;
+    if (isAddress) this.#byAddress.delete(tokenHash);
+    if (!isAddress || !isOver) this.#keepReason(isAddress ? tokenHash : id, { reason, tokenHash });
+  }
+
+  /** The session of an address was lost with another worker. */
+  lose(address: string, reason: string): void {
+    this.#keepReason(address, { reason, tokenHash: address });
+  }
+
+  #keepReason(key: string, ended: { reason: string; tokenHash: string }): void {
+    this.#ended.set(key, ended);
     const [first] = this.#ended.keys();
     if (this.#ended.size > MAX_REASONS && first !== undefined) this.#ended.delete(first);
   }
@@ -186,8 +236,8 @@ export class Resumptions {
       const limitMs = sessions.length === 0 ? Math.min(windowMs, this.limits.guaranteeMs) : windowMs;
       const goneMs = now - detachedAt;
       if (holder !== undefined || goneMs < limitMs) return false;
-      return sessions.every(({ busy, lastActivityAt }) =>
-        busy ? goneMs >= windowMs + stepMs : now - lastActivityAt >= windowMs,
+      return sessions.every(({ busy, peer, lastActivityAt }) =>
+        busy ? goneMs >= windowMs + stepMs : !peer?.connected && now - lastActivityAt >= windowMs,
       );
     });
   }

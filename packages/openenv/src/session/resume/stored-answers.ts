@@ -98,6 +98,15 @@ export class StoredAnswers {
     return undefined;
   }
 
+  has(id: string): boolean {
+    return this.#entries.has(id);
+  }
+
+  /** Frees all answers that have been made: a client with one request at a time has sent a new one. */
+  freeComplete(): void {
+    for (const [key, entry] of this.#entries) if (isComplete(entry.answer)) this.#free(key, entry);
+  }
+
   /** Keeps the answer of a request that {@link admit} let through, before it is sent. */
   store(key: number | string, answer: Answer): void {
     const entry = this.#entries.get(key);

@@ -14,6 +14,9 @@ const SMALL = 4 * 1024;
 /** The memory of a waiting answer in addition to its content (measured with Node 20 on x64). */
 const ANSWER_BYTES = 512;
 
+/** How long a peer may take to answer a ping before another one takes over its session. */
+const ALIVE_MS = 1_000;
+
 /** The limits that all connections of a server share. */
 export interface ConnectionLimits {
   /** The bytes that wait on all connections: parts of frames, queued frames, unread answers. */
@@ -58,6 +61,23 @@ export abstract class Outflow {
   protected abstract pause(): void;
   /** Handles waiting frames. */
   protected abstract unblock(): void;
+
+  /** Whether the peer answers a ping in time. */
+  isAlive(): Promise<boolean> {
+    const { ws } = this;
+    if (this.ended) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const settle = (isAlive: boolean): void => {
+        clearTimeout(timer);
+        ws.off("pong", onPong).off("close", onClose);
+        resolve(isAlive);
+      };
+      const onPong = (): void => settle(true);
+      const onClose = (): void => settle(false);
+      const timer = setTimeout(onClose, ALIVE_MS);
+      ws.once("pong", onPong).once("close", onClose).ping();
+    });
+  }
 
   protected send(answer: EncodedReply): void {
     const { ws, socket } = this;

@@ -1,0 +1,58 @@
+import type { WorkerRequest } from "./messages.js";
+
+/** Addresses that are remembered. Beyond it, the workers are asked for those that were used least recently. */
+const MAX_ADDRESSES = 100_000;
+
+/** A worker, as far as it can own the session of an address. */
+interface Owner {
+  readonly number: number;
+  readonly state: string;
+  readonly retiring: boolean;
+  request(about: WorkerRequest): Promise<unknown>;
+}
+
+/** Which worker has the session of each address: the one that opens it. */
+export class AddressOwners {
+  readonly #workers: ReadonlyMap<number, Owner>;
+  readonly #leastLoaded: () => number | undefined;
+  /** The address that was used least recently comes first. */
+  readonly #owners = new Map<string, Promise<number | undefined>>();
+  #hasForgotten = false;
+
+  constructor(workers: ReadonlyMap<number, Owner>, leastLoaded: () => number | undefined) {
+    this.#workers = workers;
+    this.#leastLoaded = leastLoaded;
+  }
+
+  /** The worker of an address; a new one is opened by `otherwise`, or by the worker with the least load. */
+  find(address: string, otherwise: number | undefined): Promise<number | undefined> {
+    const before = this.#owners.get(address);
+    const owner = before === undefined ? this.#place(address, otherwise) : this.#check(address, otherwise, before);
+    this.#owners.delete(address);
+    this.#owners.set(address, owner);
+    const [first] = this.#owners.keys();
+    if (this.#owners.size > MAX_ADDRESSES && first !== undefined) {
+      this.#owners.delete(first);
+      this.#hasForgotten = true;
+    }
+    return owner;
+  }
+
+  async #check(address: string, otherwise: number | undefined, before: Promise<number | undefined>) {
+    const number = await before;
+    const worker = number === undefined ? undefined : this.#workers.get(number);
+    if (worker?.state === "ready" && !worker.retiring) return number;
+    // A worker that retires opens no session, and keeps those that it has.
+    if (worker?.state === "ready" && (await worker.request({ what: "has", address })) === true) return number;
+    const next = await this.#place(address, otherwise);
+    if (worker === undefined && next !== undefined) await this.#workers.get(next)?.request({ what: "lost", address });
+    return next;
+  }
+
+  async #place(address: string, otherwise: number | undefined): Promise<number | undefined> {
+    const ready = [...this.#workers.values()].filter(({ state }) => state === "ready");
+    const answers = this.#hasForgotten ? ready.map((worker) => worker.request({ what: "has", address })) : [];
+    const index = (await Promise.all(answers)).indexOf(true);
+    return ready[index]?.number ?? otherwise ?? this.#leastLoaded();
+  }
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { fetchAsOperator } from "../../../../test-support/operator.js";
+import { RESET, startCluster, step } from "../../../../test-support/servers/cluster.js";
+import { startGateway } from "../../../../test-support/servers/gateway.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+
+const NAMES = Array.from({ length: 8 }, (_, index) => `name-of-session-${index}`);
+
+interface Answer {
+  data: { observation: { pid: number; count: number }; message: string; openenv_code: string };
+}
+
+test("connections and requests of an address reach the worker that has its session", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
+  await using gateway = await startGateway(cluster, "passes");
+  const ask = async (name: string, message: object): Promise<Answer> => {
+    // Not disposed: a socket that closes detaches, and the gateway cuts it.
+    const socket = await openTestSocket(`${gateway.url}/session/${name}/ws`);
+    return (await socket.ask(message as Record<string, unknown>)) as unknown as Answer;
+  };
+  const begun = await Promise.all(NAMES.map((name) => ask(name, RESET)));
+  const pids = begun.map(({ data }) => data.observation.pid);
+  expect(new Set(pids).size).toBe(2);
+  for (let round = 1; round <= 3; round++) {
+    gateway.cut();
+    const answers = await Promise.all(NAMES.map((name) => ask(name, step(1))));
+    expect(answers.map(({ data }) => [data.observation.pid, data.observation.count])).toEqual(
+      pids.map((pid) => [pid, round]),
+    );
+  }
+  const init = { method: "POST", headers: { "content-type": "application/json", connection: "close" } };
+  for (const [index, name] of NAMES.entries()) {
+    const body = JSON.stringify({ action: { amount: 1 } });
+    const response = await fetch(`${cluster.url}/session/${name}/step`, { ...init, body });
+    expect(await response.json()).toMatchObject({ observation: { pid: pids[index], count: 4 } });
+  }
+  const { sessions } = (await (await fetchAsOperator(`${cluster.url}/sessions`)).json()) as { sessions: object[] };
+  expect(sessions).toHaveLength(NAMES.length);
+});
+
+test("an address whose worker has ended is lost until the next reset", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
+  const open = () => openTestSocket(`${cluster.url}/session/${NAMES[0]}/ws`);
+  await using socket = await open();
+  await socket.ask(RESET);
+  socket.send(step(13));
+  await socket.closed;
+  await using next = await open();
+  const { data } = (await next.ask(step(1))) as unknown as Answer;
+  expect(data).toMatchObject({ openenv_code: "NO_EPISODE", message: expect.stringContaining("with its worker") });
+  expect(((await next.ask(RESET)) as unknown as Answer).data.observation.count).toBe(0);
+});

@@ -1,0 +1,153 @@
+import type { ErrorData } from "../../protocol/messages.js";
+import { forbidden, lostEpisode } from "../failure.js";
+import type { SessionOpener } from "../held-session.js";
+import type { Waiter } from "../registry/session-queue.js";
+import type { Sessions } from "../registry/sessions.js";
+import type { Mode } from "../runtime.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
+import type { Resumption, ResumptionHolder } from "./resumptions.js";
+
+/**
+ * What a message does with the session of its address: `reset` and `open` open one if there is none, `call` does unless
+ * the session has been lost, and `find` never does.
+ */
+export type Claim = "reset" | "open" | "call" | "find";
+
+/** A socket that claims a session. */
+export type AddressHolder = ResumptionHolder &
+  Waiter & {
+    /** It is attached to the session from now on, unless it has closed. */
+    take(resumption: Resumption): void;
+  };
+
+export interface Claimant {
+  claim: Claim;
+  opener: SessionOpener;
+  /** The socket, which is attached; undefined for an HTTP request. */
+  holder?: AddressHolder;
+  /** The id by which the client also names the session. */
+  id?: string | undefined;
+}
+
+interface Opening {
+  holder: AddressHolder | undefined;
+  /** Resolves when the session is open, or was cancelled. */
+  over: Promise<void>;
+  end(): void;
+}
+
+/** Sessions that clients reach by an address: `/session/<name>`. The key of an address is the hash of its name. */
+export class Addresses {
+  readonly #sessions: Sessions;
+  readonly #mode: Mode;
+  readonly #opening = new Map<string, Opening>();
+
+  constructor(sessions: Sessions, mode: Mode) {
+    this.#sessions = sessions;
+    this.#mode = mode;
+  }
+
+  /** In production only the orchestrator may reset, step and end sessions by their address. */
+  isReserved(orchestrator: boolean): boolean {
+    return this.#mode === "production" && !orchestrator;
+  }
+
+  /** Whether this server has the session of the address, or knows that it has been lost. */
+  has(address: string): boolean {
+    const { resumptions } = this.#sessions;
+    return (
+      this.#opening.has(address) ||
+      resumptions.at(address) !== undefined ||
+      resumptions.reasonFor(address) !== undefined
+    );
+  }
+
+  /**
+   * The session of the address, opened if necessary. A socket takes it over from one that does not answer a ping.
+   * @throws SessionRejectedError (SESSION_IN_USE, SESSION_ERROR, FORBIDDEN, CAPACITY_REACHED, FACTORY_ERROR, and
+   * EXECUTION_ERROR with NO_EPISODE for a session that has been lost).
+   */
+  async claim(address: string, claimant: Claimant): Promise<Resumption | undefined> {
+    const { claim, opener, holder, id } = claimant;
+    const { resumptions } = this.#sessions;
+    const isCall = claim === "reset" || claim === "call";
+    if (isCall && this.isReserved(opener.orchestrator)) throw rejected(forbidden(claim === "call" ? "step" : claim));
+    for (;;) {
+      const opening = this.#opening.get(address);
+      const found = resumptions.at(address);
+      if (id !== undefined && found?.target.id !== id) throw rejected(foreignId(id));
+      const before = opening?.holder ?? found?.holder;
+      if (holder !== undefined && before !== undefined) {
+        if (await before.isAlive()) throw rejected(IN_USE);
+        if (opening !== undefined) this.leave(address, before);
+        else if (found?.holder === before) before.fence();
+        if (found?.holder === before) found.holder = undefined;
+      } else if (opening !== undefined) {
+        await opening.over;
+      } else if (found !== undefined) {
+        if (holder !== undefined) {
+          resumptions.attach(found, holder);
+          holder.take(found);
+        } else found.detachedAt = performance.now();
+        return found;
+      } else if (claim === "find") {
+        return undefined;
+      } else {
+        return await this.#open(address, claimant);
+      }
+    }
+  }
+
+  /** A socket has closed before its session was open. */
+  leave(address: string, holder: ResumptionHolder): void {
+    const opening = this.#opening.get(address);
+    if (opening?.holder !== holder) return;
+    this.#opening.delete(address);
+    this.#sessions.leave(holder);
+    opening.end();
+  }
+
+  async #open(address: string, { claim, opener, holder }: Claimant): Promise<Resumption> {
+    const sessions = this.#sessions;
+    const { resumptions } = sessions;
+    const lost = resumptions.reasonFor(address);
+    if (lost !== undefined && claim === "call") throw rejected(lostEpisode(lost));
+    if (resumptions.isFull) throw rejected(FULL);
+    let end = (): void => {};
+    const over = new Promise<void>((resolve) => (end = resolve));
+    const opening: Opening = { holder, over, end };
+    this.#opening.set(address, opening);
+    try {
+      const session = await sessions.open(holder, opener);
+      if (this.#opening.get(address) !== opening) sessions.end(session, "disconnected");
+      if (session.ended) throw rejected(GONE);
+      if (lost !== undefined) session.requireReset(lost);
+      if (this.#mode === "production") session.guard();
+      sessions.named.add(session);
+      const resumption = resumptions.add(session, address, holder, true);
+      holder?.take(resumption);
+      if (resumption.holder === undefined) sessions.keepDetached(session);
+      else sessions.markUnclaimed(session);
+      return resumption;
+    } finally {
+      if (this.#opening.get(address) === opening) this.#opening.delete(address);
+      end();
+    }
+  }
+}
+
+function rejected(data: ErrorData): SessionRejectedError {
+  return new SessionRejectedError(data);
+}
+
+const IN_USE: ErrorData = {
+  code: "SESSION_IN_USE",
+  message: "Another client is connected to this session. Give each client its own name: /session/<name>.",
+};
+const FULL: ErrorData = { code: "CAPACITY_REACHED", message: "The memory for stored answers is used up." };
+const GONE: ErrorData = { code: "SESSION_ERROR", message: "The session ended while it was being opened." };
+
+function foreignId(id: string): ErrorData {
+  const message = `Session "${id.slice(0, 100)}" is not the session of this address; openenv/session/create returns its id.`;
+  return { code: "SESSION_ERROR", message };
+}
