@@ -35,6 +35,7 @@ describe("the echo environment", () => {
   test("keeps the promises of every environment", async () => {
     const report = await checkEnvironment(environment);
     expect(report.passed, renderCheckReport(report)).toBe(true);
+    expect(report.checks.find(({ id }) => id === "restores")?.status).toBe("passed");
   });
 
   test("is served to many sessions at once, each with its own answers", async () => {

@@ -2,8 +2,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type Rng, rng } from "openenv-ts";
+import type { Rng } from "openenv-ts";
 import { connect } from "openenv-ts/client";
+import { rng } from "openenv-ts/internal";
 import { describe, expect, test } from "vitest";
 import { requireTextarena } from "../../test-support/requirement.js";
 import environment from "./server/environment.js";

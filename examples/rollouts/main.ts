@@ -3,7 +3,7 @@
  * masked and never count as a reward of zero. Run it with `npx openenv run examples/rollouts/main.ts`.
  */
 import assert from "node:assert/strict";
-import { defineContract, defineEnvironment, EnvironmentError, rng } from "openenv-ts";
+import { defineContract, defineEnvironment, EnvironmentError } from "openenv-ts";
 import { connect, type EnvClient } from "openenv-ts/client";
 import { serve } from "openenv-ts/server";
 import * as z from "zod";
@@ -22,15 +22,11 @@ const environment = defineEnvironment(
   walk,
   () => {
     let position = 0;
-    let slip = rng(0);
     return {
-      reset: ({ seed }) => {
-        slip = rng(seed);
-        return { observation: { position: (position = 0) } };
-      },
-      step: ({ direction }) => {
+      reset: () => ({ observation: { position: (position = 0) } }),
+      step: ({ direction }, { rng }) => {
         if (position === 3) throw new EnvironmentError("the floor gave way at 3");
-        const forward = slip.next() < 0.9 ? 1 : -1;
+        const forward = rng.next() < 0.9 ? 1 : -1;
         position += direction === "right" ? forward : -forward;
         return { observation: { position }, reward: position === 10 ? 1 : 0, done: Math.abs(position) === 10 };
       },

@@ -19,6 +19,9 @@ export default defineEnvironment(
         reward: length * REWARD_PER_CHARACTER,
       };
     },
+    // Nothing to save: an answer depends on its message alone.
+    snapshot: () => null,
+    restore: () => {},
     actions: ({ echoed_message: message = "" }) => [{ label: "Say it again", action: { message } }],
     tools: {
       echo_message: ({ message }) => message,

@@ -1,4 +1,4 @@
-import { type Action, defineEnvironment, type Environment, type ResetRequest, rng, type StateInput } from "openenv-ts";
+import { type Action, defineEnvironment, type Environment, type ResetRequest, type StateInput } from "openenv-ts";
 import { WordleGame } from "../game.js";
 import { wordle } from "../models.js";
 import { renderBoard } from "../render.js";
@@ -20,8 +20,8 @@ class WordleEnvironment implements Environment<typeof wordle> {
     this.#settings = settings;
   }
 
-  reset({ seed }: ResetRequest<typeof wordle>) {
-    const game = new TurnGame(new WordleGame(rng(seed).pick(secrets), this.#settings.guesses));
+  reset({ rng }: ResetRequest<typeof wordle>) {
+    const game = new TurnGame(new WordleGame(rng.pick(secrets), this.#settings.guesses));
     this.#game = game;
     this.#signals = new SignalTracker();
     this.#lastReward = 0;

@@ -60,4 +60,4 @@ export {
   type ValidationIssue,
 } from "./errors.js";
 export type { TextSpan, TextTone, ViewPart } from "./protocol/web.js";
-export { type Rng, rng } from "./util/rng.js";
+export type { Rng } from "./util/rng.js";

@@ -13,7 +13,6 @@ import {
   Rubric,
   RubricDict,
   RubricList,
-  rng,
   Sequential,
   TrajectoryRubric,
   WeightedSum,
@@ -62,5 +61,4 @@ export const saved = sequence.stateDict();
 export const score = sequence.score;
 export const trajectory = new Last().trajectory;
 export const tasks = createTasks({ train: parseJsonl("") });
-export const random = rng(1).next;
 export const errors = ERRORS;

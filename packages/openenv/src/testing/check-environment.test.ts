@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
-import { defineContract, defineEnvironment, rng } from "../index.js";
+import { defineContract, defineEnvironment, type StepContext } from "../index.js";
+import { rng } from "../util/rng.js";
 import { checkEnvironment } from "./check-environment.js";
 
 const contract = defineContract({
@@ -49,7 +50,11 @@ describe("checkEnvironment", () => {
     const report = await checkEnvironment(defineDice());
     expect(report).toMatchObject({ target: "dice_env", passed: true });
     const statuses = report.checks.map(({ id, status }) => (id === "tools_answer" ? "none" : status));
-    expect(statuses.filter((status) => status !== "none")).toEqual(Array(7).fill("passed"));
+    expect(statuses.filter((status) => status !== "none")).toEqual([
+      ...Array(6).fill("passed"),
+      "skipped",
+      ...Array(4).fill("passed"),
+    ]);
   });
 
   test("names the field that differs when the environment ignores the seed", async () => {
@@ -138,5 +143,102 @@ describe("checkEnvironment", () => {
     expect(await check(true, 1)).toMatchObject({ passed: true, seed: unshown });
     expect(await check(false, 1)).toMatchObject({ passed: true, seed: unshown });
     expect(await check(true, rng(7).int(2, 100))).toMatchObject({ passed: true, seed: { status: "passed" } });
+  });
+
+  describe("of restoring", () => {
+    /** Rolls dice that add up; `faults` replaces its members. */
+    function defineTotal(faults: object = {}, options: object = { seeded: true }) {
+      return defineEnvironment(
+        contract,
+        () => {
+          let total = 0;
+          return {
+            reset: () => ({ observation: { rolled: (total = 0) } }),
+            step: ({ sides }: { sides: number }, { rng: random }: StepContext) => {
+              total += random.int(1, sides);
+              return { observation: { rolled: total }, reward: 0 };
+            },
+            snapshot: (): unknown => ({ total }),
+            restore: (saved: unknown) => void ({ total } = saved as { total: number }),
+            ...faults,
+          };
+        },
+        options,
+      );
+    }
+
+    test("passes by snapshot and by replay, and by snapshot alone", async () => {
+      const { checks } = await checkEnvironment(defineTotal());
+      const status = Object.fromEntries(checks.map((check) => [check.id, check.status]));
+      const all = { restores: "passed", replays: "passed", resets_independent: "passed", seed_used: "passed" };
+      expect(status).toMatchObject(all);
+      expect(await failures(defineTotal({}, {}))).toEqual({});
+    });
+
+    test("accepts episodes that differ by nature, if their states are restored", async () => {
+      const step = () => ({ observation: { rolled: Math.floor(Math.random() * 1e9) }, reward: 0 });
+      expect(await failures(defineTotal({ step }, {}))).toEqual({});
+    });
+
+    test.each<[string, object, RegExp]>([
+      [
+        "forgets a field",
+        { restore: () => {} },
+        /restored after step 1 differs in restore\.snapshot\.total: \d+ and 0/,
+      ],
+      [
+        "saves nothing of it",
+        { snapshot: () => null, restore: () => {} },
+        /restored after step 1 differs in following\.0/,
+      ],
+      ["saves a Map", { snapshot: () => new Map() }, /SNAPSHOT_FAILED: .*Map has no JSON form/],
+      [
+        "throws in snapshot",
+        {
+          snapshot: () => {
+            throw new Error("no disk");
+          },
+        },
+        /SNAPSHOT_FAILED: .*no disk/,
+      ],
+      [
+        "throws in restore",
+        {
+          restore: () => {
+            throw new Error("bad save");
+          },
+        },
+        /RESTORE_FAILED: .*bad save/,
+      ],
+    ])("finds an environment that %s", async (_what, faults, message) => {
+      expect((await failures(defineTotal(faults)))["restores"]).toMatch(message);
+    });
+
+    test("finds an environment whose replay differs", async () => {
+      const step = () => ({ observation: { rolled: Math.floor(Math.random() * 1e9) }, reward: 0 });
+      expect((await failures(defineTotal({ step })))["replays"]).toMatch(
+        /the replay of event 2 differs .*rolled: \d+ and/,
+      );
+    });
+
+    test("finds an episode that depends on the one before", async () => {
+      let luck = 0;
+      const faults = {
+        step: (_action: unknown, { rng: random }: StepContext) => ({
+          observation: { rolled: luck++ + random.int(0, 9) },
+        }),
+      };
+      expect((await failures(defineTotal(faults)))["resets_independent"]).toMatch(
+        /after another one differs first in 1\./,
+      );
+    });
+
+    test("finds a seeded environment that uses neither the seed nor the random numbers", async () => {
+      const step = () => ({ observation: { rolled: 1 }, reward: 0 });
+      const found = await failures(defineTotal({ step }));
+      expect(found).toEqual({
+        seed_used: "the environment declares seeded: true, but reads neither `seed` nor `rng`",
+      });
+    });
   });
 });

@@ -15,6 +15,7 @@ import {
   seedHonoured,
   withSession,
 } from "./checks/behaviour.js";
+import { RESTORE_ADVICE, replaysEpisodes, resetsIndependently, restoresSnapshots, usesSeed } from "./checks/restore.js";
 import { collectWith, type RecordedCall } from "./collect-episode.js";
 import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
@@ -35,8 +36,9 @@ const SAMPLES = 8;
 
 /**
  * Plays an environment in process and checks what every environment must do: answers match the schema, rewards are
- * finite, sessions are isolated, reset starts over, close never fails, and, if `seeded` is declared, the seed
- * determines the episode. The last check is skipped, with a reason, if the actions do not show what the seed decides.
+ * finite, sessions are isolated, reset starts over, close never fails, snapshots can be restored, and, if `seeded` is
+ * declared, the seed determines the episode and a replay repeats it. The check of the seed is skipped, with a reason, if
+ * the actions do not show what the seed decides.
  * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
  */
 export function checkEnvironment<C extends Contract>(
@@ -80,6 +82,20 @@ function checksOf(subject: Subject): CheckDefinition[] {
       "tools are listed and accept what their schemas allow, and unknown tools are rejected",
       toolsAnswer,
     ),
+    check(
+      "restores",
+      "a session restored from a snapshot goes on like the original",
+      restoresSnapshots,
+      RESTORE_ADVICE.restores,
+    ),
+    check("replays", "an episode that is replayed gives the same answers", replaysEpisodes, RESTORE_ADVICE.replays),
+    check(
+      "resets_independent",
+      "an episode does not depend on earlier ones",
+      resetsIndependently,
+      RESTORE_ADVICE.independent,
+    ),
+    check("seed_used", "a seeded environment reads the seed or the random numbers", usesSeed, RESTORE_ADVICE.seedUsed),
     check("close_works", "close never fails: before a reset, after it, during a step", closeWorks),
   ];
 }

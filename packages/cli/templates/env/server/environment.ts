@@ -1,4 +1,4 @@
-import { defineEnvironment, rng } from "openenv-ts";
+import { defineEnvironment } from "openenv-ts";
 import { contract } from "../models.js";
 
 /** Each call of this function is one session, so the state of a session lives inside it. */
@@ -9,9 +9,9 @@ export default defineEnvironment(
     let target = 0;
     let history: number[] = [];
     return {
-      reset: ({ seed }) => {
+      reset: ({ rng }) => {
         count = 0;
-        target = rng(seed).int(10, 20);
+        target = rng.int(10, 20);
         history = [];
         return { observation: { count, target, message: `Count to ${target}.` } };
       },

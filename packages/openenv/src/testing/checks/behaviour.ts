@@ -31,7 +31,7 @@ export const UNSEEDED = "the environment does not declare `seeded: true`";
 export const ADVICE = {
   isolated: "Keep the data of a session inside the factory, not in the module.",
   resetResets: "Set every field of the environment in reset, not only in the factory.",
-  seeded: "Take all randomness from rng(seed); do not use the clock or Math.random.",
+  seeded: "Take all randomness from context.rng; do not use the clock or Math.random.",
 } as const;
 
 export async function withSession<T>({ open }: EpisodePlayer, use: (env: EnvClient) => Promise<T>): Promise<T> {
