@@ -2,7 +2,7 @@
 import { createServer } from "node:net";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { requireBubblewrap } from "../../test-support/requirement.js";
-import { ARCHITECTURES, type Architecture, JUDGED, REFUSED } from "./sandbox/syscalls.js";
+import { ARCHITECTURES, type Architecture, JUDGED, REFUSED } from "./sandbox/filter/syscalls.js";
 import { type Coding, openSession, prepareCoding, type SandboxSession } from "./test-support/sessions.js";
 
 const bubblewrap = await requireBubblewrap();

@@ -1,6 +1,6 @@
 import type { Language } from "../models.js";
 import { type Confinement, listScratch, renderArguments, type Scratch } from "./bubblewrap.js";
-import { renderFilter } from "./filter.js";
+import { renderFilter } from "./filter/filter.js";
 import { type Confiner, makeConfiner, type SandboxCommand } from "./languages.js";
 import type { SandboxLaunch } from "./launch.js";
 import type { SandboxLimits } from "./limits.js";

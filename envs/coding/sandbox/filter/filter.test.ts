@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { describe, expect, test } from "vitest";
-import { decide } from "../test-support/bpf.js";
+import { decide } from "../../test-support/bpf.js";
 import { ALLOW, assemble, fail, KILL_PROCESS } from "./bpf.js";
 import { renderFilter } from "./filter.js";
 import { ARCHITECTURES, JUDGED, REFUSED } from "./syscalls.js";
