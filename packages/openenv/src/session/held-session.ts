@@ -7,6 +7,8 @@ export interface SessionOpener {
   orchestrator: boolean;
   /** Of a session that has an id before it opens: it is restored, or the handshake has named it. */
   id?: string | undefined;
+  /** The session was in the journal: it may take one of the slots that are reserved for those. */
+  isRestored?: boolean;
 }
 
 const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };

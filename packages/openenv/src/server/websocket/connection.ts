@@ -122,7 +122,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     const id = this.#sessionId as string;
     const { journal } = this.#sessions;
     if (journal === undefined || resumptions.has(id)) return this.#continue(id, request);
-    const opener = { client: this.#protocol.client, orchestrator: this.orchestrator };
+    const client = this.extensions.includes("batch") ? "batch" : this.#protocol.client;
+    const opener = { client, orchestrator: this.orchestrator } as const;
     return journal.takeOver(id, request.secret, opener).then(
       (reason) => {
         if (reason !== undefined) return this.#lost(id, reason);

@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   chmodSync,
   closeSync,
   existsSync,
@@ -265,12 +266,22 @@ function checkHeader(path: string): void {
   }
 }
 
-/** A page that is missing would end the process when it is read. */
+/**
+ * A page that is missing would end the process when it is read. Pages that are free may never have been written, so the
+ * file is made longer, and everything is read once.
+ */
 function checkLength(db: Database, path: string): void {
   const { pageSize, lastPageNumber } = db.getStats() as { pageSize: number; lastPageNumber: number };
-  if (statSync(path).size >= (lastPageNumber + 1) * pageSize) return;
-  void db.close();
-  throw new Error("its end is missing; delete it to start without its sessions");
+  const missing = (lastPageNumber + 1) * pageSize - statSync(path).size;
+  if (missing <= 0) return;
+  // Appended, and not set to a length: another process may be writing.
+  appendFileSync(path, Buffer.alloc(missing));
+  try {
+    for (const { key } of db.getRange()) if (key === undefined) return;
+  } catch (error) {
+    void db.close();
+    throw new Error("its end is missing; delete it to start without its sessions", { cause: error });
+  }
 }
 
 /** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */

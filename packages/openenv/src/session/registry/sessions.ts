@@ -145,7 +145,7 @@ export class Sessions {
    */
   open(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
     this.#checkNew();
-    if (this.#makeRoom(opener?.id === undefined ? undefined : 0)) return this.#openNow(waiter, opener);
+    if (this.#makeRoom(opener?.isRestored === true ? 0 : undefined)) return this.#openNow(waiter, opener);
     const refusal = this.#atCapacity();
     const { statistics } = this.#runtime;
     if (waiter === undefined || this.#queue.isFull) {

@@ -9,7 +9,13 @@ import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 
 /** These sessions have no public id: no other client can end them. */
-const OPENER: SessionOpener = { client: "batch", orchestrator: false };
+export const BATCH_OPENER: SessionOpener = { client: "batch", orchestrator: false };
+
+/** Is notified of the sessions of a batch. */
+export interface BatchWatcher {
+  opened(number: number, session: Session): void;
+  ended(number: number): void;
+}
 
 /** The sessions of one socket with the extension `batch`: each has a slot, and all end together. */
 export class Batch {
@@ -18,10 +24,12 @@ export class Batch {
   /** The opens that wait for a session. */
   readonly #waiting = new Set<Waiter>();
   #id: string | undefined;
+  #watcher: BatchWatcher | undefined;
   #isDetached = false;
   #next = 0;
   #ended = false;
 
+  /** `id`: of a batch that another process had before. */
   constructor(sessions: Sessions, id?: string) {
     this.#sessions = sessions;
     this.#id = id;
@@ -37,6 +45,20 @@ export class Batch {
     return this.#open.values();
   }
 
+  watch(watcher: BatchWatcher): void {
+    this.#watcher = watcher;
+  }
+
+  /** Adds a session that another process had under this number. */
+  restore(number: number, session: Session): void {
+    this.#open.set(number, session);
+    this.#next = Math.max(this.#next, number + 1);
+  }
+
+  get numbers(): Iterable<number> {
+    return this.#open.keys();
+  }
+
   get(number: number): Session | undefined {
     const session = this.#open.get(number);
     return session?.ended ? undefined : session;
@@ -46,7 +68,7 @@ export class Batch {
   attach(): void {
     this.#isDetached = false;
     for (const [number, session] of this.#open) {
-      if (session.ended) this.#open.delete(number);
+      if (session.ended) this.#remove(number);
       else this.#attach(number, session);
     }
   }
@@ -59,7 +81,7 @@ export class Batch {
       return { type: "error", data: refusal.data };
     };
     try {
-      const opened = this.#sessions.open(applicant, OPENER);
+      const opened = this.#sessions.open(applicant, BATCH_OPENER);
       if (!isThenable(opened)) return this.#opened(opened);
       this.#waiting.add(applicant);
       return opened.then((session) => {
@@ -108,6 +130,7 @@ export class Batch {
   #adopt(session: Session): number {
     const number = this.#next++;
     this.#open.set(number, session);
+    this.#watcher?.opened(number, session);
     if (this.#isDetached) this.#sessions.keepDetached(session);
     else this.#attach(number, session);
     if (this.#ended) this.#sessions.end(session, "disconnected");
@@ -115,6 +138,11 @@ export class Batch {
   }
 
   #attach(number: number, session: Session): void {
-    session.attach(() => this.#open.delete(number));
+    session.attach(() => this.#remove(number));
+  }
+
+  #remove(number: number): void {
+    this.#open.delete(number);
+    this.#watcher?.ended(number);
   }
 }

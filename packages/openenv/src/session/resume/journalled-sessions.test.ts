@@ -7,6 +7,7 @@ import * as z from "zod";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
+import { connectVector } from "../../client/index.js";
 import { connect } from "../../connect.js";
 import {
   defineContract,
@@ -78,6 +79,9 @@ async function restart(server: RunningServer, tier: Parameters<typeof tally>[0],
   return servers.start({ journal, port: server.port, ...options }, tally(tier));
 }
 
+const countsOf = (results: readonly (object | null)[]): unknown[] =>
+  results.map((result) => result !== null && "observation" in result && result.observation);
+
 describe.each(["snapshot", "replay"] as const)("a session that is restored by %s", (tier) => {
   test("continues after its server was stopped, as if nothing had happened", async () => {
     const play = async (disturb: (server: RunningServer) => Promise<RunningServer>) => {
@@ -132,14 +136,31 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
     expect(await own.socket.ask(step(4, 2))).toMatchObject({ data: { code: "ANSWER_EXPIRED" } });
   });
 
+  test("continues in a batch, with the numbers of its sessions", async () => {
+    const play = async (disturb: (server: RunningServer) => Promise<RunningServer>) => {
+      let server = await servers.start({ journal }, tally(tier));
+      await using envs = await connectVector(server.url, contract, { size: 3, resume: true });
+      const seen = [countsOf(await envs.reset({ seed: 7 }))];
+      for (const amount of [1, 2]) {
+        server = await disturb(server);
+        seen.push(countsOf(await envs.step(Array(3).fill({ amount }))));
+      }
+      return seen;
+    };
+    const undisturbed = await play(async (server) => server);
+    expect(undisturbed.at(-1)).toMatchObject([{ count: 3 }, { count: 3 }, { count: 3 }]);
+    expect(await play((server) => restart(server, tier))).toEqual(undisturbed);
+  });
+
   test("holds its slot before newcomers", async () => {
     const server = await servers.start({ journal, maxConcurrentEnvs: 1 }, tally(tier));
     await using env = await connect(server.url, contract, { resume: true });
     await env.reset();
     const next = await restart(server, tier, { maxConcurrentEnvs: 1 });
-    await expect(connect(next.url, contract).then((other) => other.reset())).rejects.toMatchObject({
-      code: "CAPACITY_REACHED",
-    });
+    for (const resume of [false, true]) {
+      const other = connect(next.url, contract, { resume }).then((client) => client.reset());
+      await expect(other).rejects.toMatchObject({ code: "CAPACITY_REACHED" });
+    }
     expect((await env.step({ amount: 2 })).observation.count).toBe(2);
   });
 });

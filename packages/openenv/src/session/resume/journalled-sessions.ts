@@ -14,10 +14,12 @@ import { areSiblings } from "../journals/owner.js";
 import type { SessionsJournal } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
 import { openFrom } from "../restore/open-from.js";
+import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
+import { BATCH_OPENER, Batch } from "./batch.js";
 import { type Resumption, sessionsOf } from "./resumptions.js";
-import { readAnswers, readImage, SessionJournal } from "./session-journal.js";
+import { type JournalParts, readAnswers, readBatch, readImage, readLost, SessionJournal } from "./session-journal.js";
 
 interface JournalledOptions {
   journal: Journal;
@@ -56,8 +58,7 @@ export class JournalledSessions implements SessionsJournal {
     const created = this.#options.journal.create(target.id, tokenHash);
     const begin = (): MaybePromise<void> => {
       const own = this.#attach(resumption, (parts) => new SessionJournal(target.id, 1, parts));
-      if (target instanceof Session) return target.events.last > 0 ? own.copied(target) : undefined;
-      own.end("a batch socket cannot be restored from the journal");
+      return target instanceof Session && target.events.last > 0 ? own.copied(target) : undefined;
     };
     return isThenable(created) ? created.then(begin) : begin();
   }
@@ -123,18 +124,26 @@ export class JournalledSessions implements SessionsJournal {
     const { journal, codec } = this.#options;
     const record = await this.#ask(() => journal.takeOver(id));
     if (record === undefined) return "the session has ended";
-    const image = readImage(record, codec);
-    if (typeof image === "string") {
-      await journal.end(id, record.epoch, image);
-      return image;
+    const lost = readLost(record);
+    if (lost !== undefined) {
+      await journal.end(id, record.epoch, lost);
+      return lost;
     }
-    const named = { ...opener, id };
+    const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
-      const session = await (image ? openFrom(this.#sessions, image, named) : this.#sessions.open(undefined, named));
-      this.#continue(session, record);
+      if (batch === undefined)
+        this.#continue(await this.#open(readImage(record, codec), { ...opener, id, isRestored: true }), record);
+      else {
+        for (const [number, own] of readBatch(record)) {
+          const image = readImage(record, codec, `${number}.`);
+          batch.restore(number, await this.#open(image, { ...BATCH_OPENER, id: own, isRestored: true }));
+        }
+        this.#continue(batch, record);
+      }
       this.#orphans.delete(id);
       return undefined;
     } catch (error) {
+      batch?.end("it could not be restored");
       // A server with another version or more room may restore it.
       await journal.release(id, record.epoch);
       if (!(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED") throw error;
@@ -142,9 +151,13 @@ export class JournalledSessions implements SessionsJournal {
     }
   }
 
-  #continue(session: Session, record: JournalRecord): void {
+  #open(image: SessionImage | undefined, opener: SessionOpener): MaybePromise<Session> {
+    return image === undefined ? this.#sessions.open(undefined, opener) : openFrom(this.#sessions, image, opener);
+  }
+
+  #continue(target: Session | Batch, record: JournalRecord): void {
     const { resumptions } = this.#sessions;
-    const resumption = resumptions.add(session, record.tokenHash, undefined);
+    const resumption = resumptions.add(target, record.tokenHash, undefined);
     for (const { seq, request, answer } of readAnswers(record, this.#options.codec)) {
       resumption.answers.restore(seq, request, answer);
     }
@@ -152,16 +165,30 @@ export class JournalledSessions implements SessionsJournal {
     this.#sessions.detachResumable(resumption);
   }
 
-  #attach(resumption: Resumption, make: (parts: ConstructorParameters<typeof SessionJournal>[2]) => SessionJournal) {
+  #attach(resumption: Resumption, make: (parts: JournalParts) => SessionJournal): SessionJournal {
     const { journal, codec } = this.#options;
     const { target } = resumption;
     const onLost = (): void => this.#sessions.giveUp(resumption, "another process has taken over the session");
     const own = make({ journal, codec, onLost });
     resumption.journal = own;
+    const follow = (session: Session, prefix?: string): void => {
+      session.events.keep();
+      session.events.recorder = { record: (event) => own.record(event, session, prefix) };
+    };
     if (target instanceof Session) {
-      target.events.keep();
-      target.events.recorder = { record: (event) => own.record(event, target) };
+      follow(target);
+      return own;
     }
+    const batch = target as Batch;
+    for (const number of batch.numbers) follow(batch.get(number) as Session, `${number}.`);
+    batch.watch({
+      opened: (number, session) => {
+        follow(session, `${number}.`);
+        if (session.events.last === 0) own.opened(`${number}.`, session);
+        else void own.copied(session, `${number}.`);
+      },
+      ended: (number) => own.ended(`${number}.`),
+    });
     return own;
   }
 

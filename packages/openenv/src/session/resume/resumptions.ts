@@ -129,7 +129,9 @@ export class Resumptions {
   /** Sessions that another process can continue: a server that stops does not wait for them. */
   get movable(): number {
     let count = 0;
-    for (const { journal } of this.#byId.values()) if (journal?.isRestorable === true) count++;
+    for (const { journal, target } of this.#byId.values()) {
+      if (journal?.isRestorable === true) count += sessionsOf(target).length;
+    }
     return count;
   }
 

@@ -32,12 +32,15 @@ export interface JournalParts {
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 /** The cells of a session. Events and answers have their number after the letter. */
+/** The id of a session; those of a batch have their number and a dot before the names of all of their cells. */
+const OPEN = "open";
 const IMAGE = "image";
 /** Why the session cannot be restored. */
 const LOST = "lost";
 /** The number of the request that runs first after a restore. */
 const RUNNING = "running";
 const EVENT = "e";
+const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
 const ANSWER = "a";
 
 /**
@@ -52,7 +55,7 @@ export class SessionJournal {
   #put = new Map<string, Uint8Array>();
   #remove = new Set<string>();
   /** The events of the episode and the answers without `ack` that are stored. */
-  #events: string[] = [];
+  readonly #events = new Map<string, string[]>();
   readonly #answers: number[] = [];
   /** True while a request of the client runs: its events are committed with its answer. */
   #inRequest = false;
@@ -77,7 +80,10 @@ export class SessionJournal {
     const own = new SessionJournal(record.id, record.epoch, parts);
     own.#isFirst = true;
     own.#crashed = readRunning(record);
-    own.#events = [...record.cells.keys()].filter((name) => name.startsWith(EVENT));
+    for (const name of record.cells.keys()) {
+      const [, prefix, event] = EVENT_NAME.exec(name) ?? [];
+      if (event !== undefined && prefix !== undefined) own.#eventsOf(prefix).push(name);
+    }
     own.#answers.push(...readAnswers(record, parts.codec).map(({ seq }) => seq));
     return own;
   }
@@ -87,13 +93,14 @@ export class SessionJournal {
   }
 
   /** Stores the state of a session that is a copy, and has not been called yet. */
-  async copied(session: Session): Promise<void> {
+  async copied(session: Session, prefix = ""): Promise<void> {
     try {
       const image = await takeImage(session);
       const { restore } = image;
-      for (const event of "events" in restore ? restore.events : []) this.#putEvent(event);
+      for (const event of "events" in restore ? restore.events : []) this.#putEvent(event, prefix);
       const stored: SessionImage = "events" in restore ? { ...image, restore: { events: [] } } : image;
-      this.#put.set(IMAGE, this.#parts.codec.encode(stored));
+      this.#put.set(prefix + IMAGE, this.#parts.codec.encode(stored));
+      if (prefix !== "") this.opened(prefix, session);
     } catch (error) {
       this.#lose(describeError(error, session.runtime.mode));
     }
@@ -101,11 +108,13 @@ export class SessionJournal {
   }
 
   /** Called after each event, before its answer leaves the session and before the next request. */
-  record(event: SessionEvent, session: Session): MaybePromise<void> {
+  record(event: SessionEvent, session: Session, prefix = ""): MaybePromise<void> {
     const { environment } = session;
-    this.#isKilled ||= environment instanceof IsolatedEnvironment && environment.isKilled;
-    if (this.#isKilled || this.#closed) return undefined;
-    const noted = this.#note(event, session);
+    const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
+    // Of a batch only this session is lost.
+    if (prefix === "") this.#isKilled ||= isKilled;
+    if (isKilled || this.#closed) return undefined;
+    const noted = this.#note(event, session, prefix);
     const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
   }
@@ -140,6 +149,17 @@ export class SessionJournal {
     return this.#commit();
   }
 
+  /** A session of a batch has opened; it is committed with the next answer. */
+  opened(prefix: string, session: Session): void {
+    this.#put.set(prefix + OPEN, Buffer.from(session.id));
+  }
+
+  /** A session of a batch has ended. */
+  ended(prefix: string): void {
+    this.#dropEvents(prefix);
+    for (const name of [OPEN, IMAGE]) this.#drop(prefix + name);
+  }
+
   /** Ends the session in the journal. */
   end(reason: string): void {
     this.#finish((journal) => journal.end(this.#id, this.epoch, reason));
@@ -151,26 +171,26 @@ export class SessionJournal {
   }
 
   /** Adds to the next commit how the session is restored after this event. */
-  #note(event: SessionEvent, session: Session): MaybePromise<void> {
+  #note(event: SessionEvent, session: Session, prefix: string): MaybePromise<void> {
     const { tier } = session.events;
     const { codec } = this.#parts;
     // It holds no slot after a restart, and its client gets the reason.
     if (tier.tier === "none") return this.end(tier.reason);
     const keep = (image: SessionImage): void => {
-      this.#put.set(IMAGE, codec.encode(image));
+      this.#put.set(prefix + IMAGE, codec.encode(image));
       this.#put.delete(LOST);
       if (this.#lost !== undefined) this.#remove.add(LOST);
       this.#lost = undefined;
     };
     const fail = (error: unknown): void => {
-      if (error instanceof SessionKilledError) this.#isKilled = true;
+      if (error instanceof SessionKilledError) this.#isKilled ||= prefix === "";
       else this.#lose(describeError(error, session.runtime.mode));
     };
     try {
       if (tier.tier === "replay") {
         const { type, answer } = event;
-        if (type === "reset" && "type" in answer && answer.type === "observation") this.#dropEvents();
-        this.#putEvent(event);
+        if (type === "reset" && "type" in answer && answer.type === "observation") this.#dropEvents(prefix);
+        this.#putEvent(event, prefix);
         const described = describeSession(session, { events: [] });
         return isThenable(described) ? Promise.resolve(described).then(keep, fail) : keep(described);
       }
@@ -181,26 +201,33 @@ export class SessionJournal {
     }
   }
 
-  #putEvent(event: SessionEvent): void {
-    const name = EVENT + event.event;
+  #putEvent(event: SessionEvent, prefix: string): void {
+    const name = prefix + EVENT + event.event;
     this.#put.set(name, Buffer.from(stringifyJson(event)));
-    this.#events.push(name);
+    this.#eventsOf(prefix).push(name);
   }
 
-  #dropEvents(): void {
-    for (const name of this.#events) {
-      this.#put.delete(name);
-      this.#remove.add(name);
-    }
-    this.#events = [];
+  #eventsOf(prefix: string): string[] {
+    const events = this.#events.get(prefix) ?? [];
+    this.#events.set(prefix, events);
+    return events;
+  }
+
+  #dropEvents(prefix: string): void {
+    for (const name of this.#eventsOf(prefix)) this.#drop(name);
+    this.#events.delete(prefix);
+  }
+
+  #drop(name: string): void {
+    this.#put.delete(name);
+    this.#remove.add(name);
   }
 
   #lose(reason: string): void {
     if (this.#lost === reason) return;
     this.#lost = reason;
-    this.#dropEvents();
-    this.#put.delete(IMAGE);
-    this.#remove.add(IMAGE);
+    for (const prefix of this.#events.keys()) this.#dropEvents(prefix);
+    this.#drop(IMAGE);
     this.#remove.delete(LOST);
     this.#put.set(LOST, Buffer.from(reason));
   }
@@ -266,15 +293,25 @@ export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): Journ
     .sort((one, other) => one.seq - other.seq);
 }
 
-/** What the session continues from; undefined for one that has had no event; or why it cannot be restored. */
-export function readImage({ cells }: JournalRecord, codec: BinaryCodec): SessionImage | string | undefined {
+/** The sessions of a batch: their numbers and ids. */
+export function readBatch({ cells }: JournalRecord): Map<number, string> {
+  const opened = [...cells].filter(([name]) => name.endsWith(`.${OPEN}`));
+  return new Map(opened.map(([name, id]) => [Number.parseInt(name, 10), Buffer.from(id).toString()]));
+}
+
+/** Why it cannot be restored; undefined when it can. */
+export function readLost({ cells }: JournalRecord): string | undefined {
   const reason = cells.get(LOST);
-  if (reason !== undefined) return Buffer.from(reason).toString();
-  const value = cells.get(IMAGE);
+  return reason && Buffer.from(reason).toString();
+}
+
+/** What a session continues from; undefined for one that has had no event. */
+export function readImage({ cells }: JournalRecord, codec: BinaryCodec, prefix = ""): SessionImage | undefined {
+  const value = cells.get(prefix + IMAGE);
   if (value === undefined) return undefined;
   const image = codec.decode(value).value as SessionImage;
   if (!("events" in image.restore)) return image;
-  const events = [...cells].filter(([name]) => name.startsWith(EVENT));
+  const events = [...cells].filter(([name]) => EVENT_NAME.exec(name)?.[1] === prefix);
   const parsed = events.map(([, text]) => JSON.parse(Buffer.from(text).toString()) as SessionEvent);
   return { ...image, restore: { events: parsed.sort((one, other) => one.event - other.event) } };
 }
