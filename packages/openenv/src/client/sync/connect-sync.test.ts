@@ -12,7 +12,8 @@ const PACKAGE = join(import.meta.dirname, "../../..");
 /** Runs the script and returns the JSON lines that it printed. If it does not exit, it is killed and the test fails. */
 async function play(url: string, script: string): Promise<unknown[]> {
   const source = `
-    import { connectSync, RemoteError, ConnectionError } from "openenv-ts/sync";
+    import { ConnectionError, RemoteError } from "openenv-ts";
+    import { connectSync } from "openenv-ts/sync";
     const url = ${JSON.stringify(url)};
     const tell = (value) => console.log(JSON.stringify(value));
     const failure = (call) => { try { call(); } catch (error) { return error; } };
