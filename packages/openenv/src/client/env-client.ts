@@ -1,7 +1,7 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
-import type { ForkRequest } from "../protocol/http.js";
 // By the entry, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody } from "../protocol/index.js";
+import type { ForkRequest } from "../protocol/published.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";

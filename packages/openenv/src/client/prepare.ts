@@ -1,6 +1,7 @@
 import { RemoteError } from "../errors.js";
-import { type ForkBody, type ForkRequest, SESSION_HEADER, SESSION_TOKEN_HEADER } from "../protocol/http.js";
+import { SESSION_HEADER, SESSION_TOKEN_HEADER } from "../protocol/http.js";
 import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
+import type { ForkBody, ForkRequest } from "../protocol/published.js";
 import type { Transport } from "../protocol/transport.js";
 import { checkContract, fetchSchema } from "./contract/check.js";
 import type { ClientContract } from "./contract/contract.js";

@@ -6,7 +6,14 @@ import * as z from "zod";
 import { isObject } from "../util/is-object.js";
 import type { RESET_KEYS } from "./codec/codec.js";
 import type { JsonObject } from "./messages.js";
-import type { ContractFingerprint, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
+import type {
+  ContractFingerprint,
+  ForkBody,
+  ForkRequest,
+  MetadataBody,
+  PublishedTool,
+  SchemaBody,
+} from "./published.js";
 
 /** Passed on as it is. A record of zod would copy each member and lose one named `__proto__`. */
 const jsonObject = z
@@ -140,15 +147,13 @@ export const forkRequest = z.strictObject({
   count: z.int().min(1).max(MAX_FORKS),
   event: z.int().min(1).nullish(),
   rng: z.enum(["same", "split"]).nullish(),
-});
-export type ForkRequest = z.infer<typeof forkRequest>;
+}) satisfies z.ZodType<ForkRequest>;
 
 /** Answer to `POST /sessions/{session_id}/fork`: each copy waits for a socket that resumes it with its token. */
 export const forkBody = z.object({
   event: z.int(),
   sessions: z.array(z.object({ session_id: z.string(), token: z.string() })),
-});
-export type ForkBody = z.infer<typeof forkBody>;
+}) satisfies z.ZodType<ForkBody>;
 
 /** Answer to `POST /sessions/pause` and `POST /sessions/resume`. */
 export const pausedBody = z.object({ paused: z.boolean() });

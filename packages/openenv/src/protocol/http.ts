@@ -1,6 +1,4 @@
 export type {
-  ForkBody,
-  ForkRequest,
   HealthBody,
   LivenessBody,
   NotReadyReason,
@@ -12,7 +10,7 @@ export type {
   SessionsBody,
   StepBody,
 } from "./bodies.js";
-export type { MetadataBody, PublishedTool, SchemaBody } from "./published.js";
+export type { ForkBody, ForkRequest, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
 
 /** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
 export const SESSION_HEADER = "openenv-session";

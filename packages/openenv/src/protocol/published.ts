@@ -1,6 +1,6 @@
 /**
- * What a server publishes about its environment. Clients declare these types, so they are written without zod, which
- * generated clients do not have; the compiler holds the schemas of `bodies.ts` to them.
+ * The bodies whose types clients declare, such as what a server publishes about its environment. They are written
+ * without zod, which generated clients do not have; the compiler holds the schemas of `bodies.ts` to them.
  */
 import type { JsonObject } from "./messages.js";
 
@@ -36,4 +36,18 @@ export interface SchemaBody {
   state: JsonObject;
   reset_observation: JsonObject;
   tools?: PublishedTool[];
+}
+
+/** `POST /sessions/{session_id}/fork`. Without `event`, the copies continue from the last event. */
+export interface ForkRequest {
+  count: number;
+  event?: number | null | undefined;
+  /** `split` gives each copy random numbers of its own. Default `same`. */
+  rng?: "same" | "split" | null | undefined;
+}
+
+/** Answer to `POST /sessions/{session_id}/fork`: each copy waits for a socket that resumes it with its token. */
+export interface ForkBody {
+  event: number;
+  sessions: { session_id: string; token: string }[];
 }

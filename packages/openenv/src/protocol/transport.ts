@@ -1,5 +1,5 @@
-import type { ForkRequest } from "./http.js";
 import type { JsonObject } from "./messages.js";
+import type { ForkRequest } from "./published.js";
 
 /** A received frame, not yet validated. */
 export interface ReceivedMessage {

@@ -1,6 +1,6 @@
 import { ConnectionError, RemoteError } from "../../errors.js";
-import type { ForkBody, ForkRequest } from "../../protocol/http.js";
 import { CLOSE_CODES, type JsonObject } from "../../protocol/messages.js";
+import type { ForkBody, ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { sha256 } from "../../util/text/sha256.js";
 import { toRemoteError } from "../failures.js";

@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors.js";
-import type { ForkRequest } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { sessionLost, toRemoteError } from "../failures.js";
 import type { CallOptions } from "../options.js";
