@@ -1,4 +1,7 @@
-/** `node ours.mjs echo|snapshots|slow|full|tools|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|process|disk|snapshots|slow|full|tools|text|numbers`: an environment served by this package, as a user would write it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { serve } from "openenv-ts/server";
@@ -25,6 +28,9 @@ const environments = {
         }),
       }),
     ),
+  /** The echo environment with a journal in a file, by its durability. */
+  process: () => restorableEcho(),
+  disk: () => restorableEcho(),
   /** An environment whose state is a thousand numbers. */
   snapshots: () =>
     defineEnvironment(
@@ -75,12 +81,21 @@ const environments = {
   numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: makeNumbers() }),
 };
 
-const server = await serve(environments[process.argv[2]](), {
+const [, , name] = process.argv;
+const folder = mkdtempSync(join(tmpdir(), "openenv-bench-journal-"));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+const server = await serve(environments[name](), {
   port: 0,
-  maxConcurrentEnvs: process.argv[2] === "full" ? 14 : 20_000,
+  maxConcurrentEnvs: name === "full" ? 14 : 20_000,
   handleSignals: true,
+  ...(["process", "disk"].includes(name) && { journal: join(folder, "sessions.lmdb"), journalDurability: name }),
 });
 ready(server.port);
+
+function restorableEcho() {
+  const { contract, create } = environments.echo();
+  return defineEnvironment(contract, () => ({ ...create(), snapshot: () => null, restore: () => {} }));
+}
 
 function large(fields, first, observation) {
   const contract = defineContract({ name: "large_env", action: z.object({}), observation: z.object(fields) });
