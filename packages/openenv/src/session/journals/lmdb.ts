@@ -105,7 +105,7 @@ class LmdbJournal implements Journal {
     this.#waits = waits;
   }
 
-  create(id: string, tokenHash: string): void | Promise<void> {
+  create(id: string, tokenHash: string): Promise<void> {
     return this.#write(() => this.#put({ id, tokenHash, epoch: 1, owner: this.#owner, ended: null }));
   }
 
@@ -118,7 +118,7 @@ class LmdbJournal implements Journal {
     return ended === null && owner !== null && hasEnded(owner) === false;
   }
 
-  takeOver(id: string): JournalRecord | undefined | Promise<JournalRecord | undefined> {
+  takeOver(id: string): Promise<JournalRecord | undefined> {
     return this.#write(() => {
       const found = this.#get(id);
       if (found === undefined || found.ended !== null) return undefined;
@@ -129,7 +129,7 @@ class LmdbJournal implements Journal {
     });
   }
 
-  commit(id: string, epoch: number, { put, remove }: JournalChanges): void | Promise<void> {
+  commit(id: string, epoch: number, { put, remove }: JournalChanges): Promise<void> {
     return this.#write(() => {
       if (this.#own(id, epoch) === undefined) throw epochLost(id, epoch);
       for (const name of remove) void this.#db.remove(["cell", id, name]);
@@ -137,14 +137,14 @@ class LmdbJournal implements Journal {
     });
   }
 
-  release(id: string, epoch: number): void | Promise<void> {
+  release(id: string, epoch: number): Promise<void> {
     return this.#write(() => {
       const found = this.#own(id, epoch);
       if (found !== undefined) this.#put({ ...found, owner: null });
     });
   }
 
-  end(id: string, epoch: number, reason: string): void | Promise<void> {
+  end(id: string, epoch: number, reason: string): Promise<void> {
     return this.#write(() => {
       const found = this.#own(id, epoch);
       if (found === undefined) return;
@@ -159,9 +159,9 @@ class LmdbJournal implements Journal {
     );
   }
 
-  removeEnded(before: number): void | Promise<void> {
+  removeEnded(before: number): Promise<void> {
     const old = this.list().filter(({ ended }) => ended !== null && ended.at < before);
-    if (old.length === 0) return;
+    if (old.length === 0) return Promise.resolve();
     return this.#write(() => {
       for (const { id } of old) void this.#db.remove(["entry", id]);
     });
@@ -203,9 +203,8 @@ class LmdbJournal implements Journal {
     return [...range].map(({ key, value }) => [String(key[2]), Uint8Array.from(value)]);
   }
 
-  /** Runs a transaction: at once, or with others once a turn of the event loop when it waits for the disk. */
-  #write<T>(action: () => T): T | Promise<T> {
-    if (!this.#waits) return this.#transact(action);
+  /** Runs the transactions of one turn of the event loop as one: to begin and to end one costs more than its writes. */
+  #write<T>(action: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#batch.length === 0) setImmediate(() => this.#flush());
       this.#batch.push({ action, resolve: resolve as (value: unknown) => void, reject });
