@@ -69,6 +69,11 @@ test("maxSeconds truncates the first step after the limit, and starts again with
   expect((await env.step({})).outcome).toBe("ok");
 });
 
+test("maxSeconds counts from the first step of an episode without a reset", async () => {
+  await using env = await connect(define({ maxSeconds: 60, stepBeforeReset: "allow" }));
+  expect((await env.step({})).outcome).toBe("ok");
+});
+
 test("a rubric receives truncated episodes as such", async () => {
   class Truncated extends Rubric {
     forward(_action: unknown, seen: unknown): number {

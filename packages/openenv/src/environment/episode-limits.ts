@@ -19,8 +19,8 @@ export class EpisodeLimits {
   readonly #maxSteps: number;
   readonly #maxMs: number;
   #steps = 0;
-  /** Milliseconds, from `now()` of the reset. */
-  #begun = 0;
+  /** Milliseconds, from `now()` of the reset, or of the first step without one. */
+  #begun: number | undefined;
 
   constructor({ maxSteps = Infinity, maxSeconds = Infinity }: EpisodeLimitOptions) {
     this.#maxSteps = maxSteps;
@@ -37,7 +37,7 @@ export class EpisodeLimits {
     return { steps: this.#steps, begun: this.#begun };
   }
 
-  load({ steps, begun }: { steps: number; begun: number }): void {
+  load({ steps, begun }: { steps: number; begun?: number }): void {
     this.#steps = steps;
     this.#begun = begun;
   }
@@ -45,9 +45,14 @@ export class EpisodeLimits {
   /** Counts a step, and sets `truncated` when a limit is reached before the environment ended the episode. */
   apply<R extends Ending>(result: R, context: Clock): R {
     this.#steps++;
-    const isLate = this.#maxMs !== Infinity && context.now() - this.#begun >= this.#maxMs;
+    const isLate = this.#maxMs !== Infinity && this.#isPast(context.now());
     const isOver = isLate || this.#steps >= this.#maxSteps;
     return isOver && result.done !== true ? { ...result, truncated: true } : result;
+  }
+
+  #isPast(now: number): boolean {
+    this.#begun ??= now;
+    return now - this.#begun >= this.#maxMs;
   }
 }
 

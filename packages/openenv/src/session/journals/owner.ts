@@ -1,18 +1,21 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
+
+/** Where process ids mean the same: machines may have one name, and containers of a machine have ids of their own. */
+const MACHINE = [hostname(), bootId(), processSpace()].join(":").replaceAll("/", "_");
 
 /**
  * The name of a process, by default this one, as an owner of sessions: `w3-<process>/<parent>/<host>`, with the prefix of the session ids of a
  * worker. A process is its id and, where /proc says it, its start time, because ids are used again.
  */
 export function ownerName(prefix: string, pid: number = process.pid): string {
-  return `${prefix}${processName(pid)}/${processName(process.ppid)}/${hostname()}`;
+  return `${prefix}${processName(pid)}/${processName(process.ppid)}/${MACHINE}`;
 }
 
 /** Whether an owner is a process on this machine that has ended; undefined for one that cannot be seen from here. */
 export function hasEnded(owner: string): boolean | undefined {
   const [name = "", , host] = owner.split("/");
-  if (host !== hostname()) return undefined;
+  if (host !== MACHINE) return undefined;
   const given = name.slice(name.lastIndexOf("-") + 1);
   const pid = Number(given.split(".")[0]);
   return !isRunning(pid) || processName(pid) !== given;
@@ -44,6 +47,23 @@ function startTime(pid: number): string {
     // The fields after the name in parentheses: the first is the state, the 20th the start time.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" ? "ended" : (fields[19] ?? "");
+  } catch {
+    return "";
+  }
+}
+
+function bootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "";
+  }
+}
+
+/** The namespace of process ids; empty without /proc. */
+function processSpace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
   } catch {
     return "";
   }

@@ -280,7 +280,7 @@ export class Sessions {
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
     this.named.delete(session);
-    this.resumptions.delete(session.id, reason);
+    this.resumptions.ended(session, reason);
     this.#unclaimed.delete(session);
     this.#ephemeral.delete(session);
     if (session.ended) return;
@@ -370,16 +370,17 @@ export class Sessions {
     else target.end(reason);
   }
 
-  /** Ends an unused session if necessary. Returns false when all slots but the `reserved` ones are in use. */
+  /** Ends unused sessions if necessary, and if that is enough. Returns false when all slots but the `reserved` ones are in use. */
   #makeRoom(reserved = this.journal?.reserved ?? 0): boolean {
     const limit = this.#options.maxConcurrentEnvs - reserved;
-    if (this.#live.size < limit) return true;
-    const oldest = this.#unclaimed.oldest();
-    if (oldest === undefined) return false;
-    const reason = this.#unclaimed.reasonFor(oldest);
-    this.named.remember(oldest, reason);
-    this.end(oldest, reason);
-    return this.#live.size < limit;
+    if (this.#live.size - this.#unclaimed.evictable >= limit) return false;
+    while (this.#live.size >= limit) {
+      const oldest = this.#unclaimed.oldest();
+      if (oldest === undefined) return false;
+      this.named.remember(oldest, this.#unclaimed.reasonFor(oldest));
+      this.end(oldest, this.#unclaimed.reasonFor(oldest));
+    }
+    return true;
   }
 
   #checkNew(): void {

@@ -15,6 +15,8 @@ import type { SessionEvent, SessionImage } from "./session-event.js";
 
 /** How long the replay of an episode may take, in milliseconds. */
 const REPLAY_LIMIT_MS = 60_000;
+/** How long a replay may keep other sessions waiting, in milliseconds. */
+const TURN_MS = 10;
 
 /**
  * Opens a session that continues from an image: with the same episode, numbers of steps and events, and random numbers.
@@ -52,7 +54,8 @@ export async function restoreSession(session: Session, image: SessionImage): Pro
   const { runtime, events } = session;
   const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps } = image;
   await checkImage(image, runtime);
-  events.rngState = rng;
+  // A replay begins with the seed.
+  events.rngState = "events" in restore ? { seed: rng.seed, state: null } : rng;
   if ("events" in restore) await replay(session, restore.events);
   else await load(session, restore);
   const place = rng.state === null ? undefined : firstDifference(rng.state, events.rngState.state);
@@ -86,7 +89,15 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
   });
   session.events.keep();
   try {
-    for (const event of all) await Promise.race([replayEvent(session, event), late]);
+    let turn = performance.now();
+    for (const event of all) {
+      await Promise.race([replayEvent(session, event), late]);
+      if (performance.now() - turn < TURN_MS) continue;
+      // Sync events let nothing else run, not even the timer.
+      await new Promise(setImmediate);
+      turn = performance.now();
+    }
+    await Promise.race([late, undefined]);
   } finally {
     clearTimeout(timer);
   }

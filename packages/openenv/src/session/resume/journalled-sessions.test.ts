@@ -48,7 +48,10 @@ function tally(tier: "snapshot" | "replay" | "none"): { environment: Environment
         return { observation: { count: (count += amount), luck: rng.next() } };
       },
       ...(tier === "snapshot" && {
-        snapshot: () => ({ count }),
+        snapshot: () => {
+          if (count === 99) throw new Error("no room for 99");
+          return { count };
+        },
         restore: (saved: unknown) => void ({ count } = saved as { count: number }),
       }),
     };
@@ -163,6 +166,29 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
     }
     expect((await env.step({ amount: 2 })).observation.count).toBe(2);
   });
+});
+
+test("a batch of which one session has no snapshot is lost, and never one step behind", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  await using envs = await connectVector(server.url, contract, { size: 2, resume: true });
+  await envs.reset();
+  expect(countsOf(await envs.step([{ amount: 99 }, { amount: 1 }]))).toMatchObject([{ count: 99 }, { count: 1 }]);
+  await restart(server, "snapshot");
+  const next = await envs.step(Array(2).fill({ amount: 1 }));
+  expect(next).toMatchObject(Array(2).fill({ outcome: "lost", error: { code: "SESSION_LOST" } }));
+});
+
+test("a seeded session that could not be replayed for a while is restored after its next reset", async () => {
+  const server = await servers.start({ journal }, tally("replay"));
+  await using env = await connect(server.url, contract, { resume: true });
+  await env.reset({ seed: 7 });
+  const [copy] = await env.fork(1, { rng: "split" });
+  await copy?.step({ amount: 1 });
+  await copy?.reset({ seed: 8 });
+  await copy?.step({ amount: 2 });
+  await restart(server, "replay");
+  expect((await copy?.step({ amount: 3 }))?.observation.count).toBe(5);
+  await copy?.close();
 });
 
 test("a session without a way to restore it says so", async () => {

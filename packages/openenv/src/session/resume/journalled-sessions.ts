@@ -39,6 +39,8 @@ export class JournalledSessions implements SessionsJournal {
   readonly #restoring = new Map<string, Promise<string | undefined>>();
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
+  /** How many processes have sessions in the journal. */
+  #owners = 1;
 
   constructor(sessions: Sessions, options: JournalledOptions) {
     this.#sessions = sessions;
@@ -50,7 +52,7 @@ export class JournalledSessions implements SessionsJournal {
     const since = performance.now() - this.#sessions.resumptions.limits.guaranteeMs;
     let count = 0;
     for (const seen of this.#orphans.values()) if (seen > since) count++;
-    return Math.ceil(count / this.#options.workers);
+    return Math.ceil(count / Math.max(this.#options.workers, this.#owners));
   }
 
   add(resumption: Resumption): MaybePromise<void> {
@@ -65,9 +67,13 @@ export class JournalledSessions implements SessionsJournal {
 
   async siblingOf(id: string): Promise<string | undefined> {
     const { journal, owner } = this.#options;
-    const entry = await Promise.resolve(journal.find(id)).catch(() => undefined);
-    if (entry?.owner == null || entry.owner === owner || !areSiblings(entry.owner, owner)) return undefined;
-    return (await journal.isHeld(entry)) ? entry.owner : undefined;
+    try {
+      const entry = await journal.find(id);
+      if (entry?.owner == null || entry.owner === owner || !areSiblings(entry.owner, owner)) return undefined;
+      return (await journal.isHeld(entry)) ? entry.owner : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   async takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined> {
@@ -76,6 +82,7 @@ export class JournalledSessions implements SessionsJournal {
     if (!isTokenOf(entry, token)) return "the token is not that of the session";
     if (entry.ended !== null) return entry.ended.reason;
     // Connections of one client may come at once.
+    if (this.#sessions.resumptions.has(id)) return undefined;
     const running = this.#restoring.get(id) ?? this.#restore(id, opener).finally(() => this.#restoring.delete(id));
     this.#restoring.set(id, running);
     return running;
@@ -98,8 +105,11 @@ export class JournalledSessions implements SessionsJournal {
       if (!held.has(owner)) held.set(owner, journal.isHeld(entry));
       if (!(await held.get(owner))) orphans.set(entry.id, this.#orphans.get(entry.id) ?? performance.now());
     }
+    this.#owners = (await Promise.all(held.values())).filter(Boolean).length;
     for (const [id, seen] of orphans) {
       if (performance.now() - seen < windowMs) continue;
+      // Its client has come meanwhile.
+      if (this.#restoring.has(id) || this.#sessions.resumptions.has(id)) continue;
       orphans.delete(id);
       const record = await Promise.resolve(journal.takeOver(id)).catch(() => undefined);
       if (record !== undefined) await journal.end(id, record.epoch, "was not resumed in time");
@@ -172,7 +182,7 @@ export class JournalledSessions implements SessionsJournal {
     const own = make({ journal, codec, onLost });
     resumption.journal = own;
     const follow = (session: Session, prefix?: string): void => {
-      session.events.keep();
+      session.events.keepIfNeeded();
       session.events.recorder = { record: (event) => own.record(event, session, prefix) };
     };
     if (target instanceof Session) {
@@ -185,7 +195,7 @@ export class JournalledSessions implements SessionsJournal {
       opened: (number, session) => {
         follow(session, `${number}.`);
         if (session.events.last === 0) own.opened(`${number}.`, session);
-        else void own.copied(session, `${number}.`);
+        else own.copiedInBatch(`${number}.`, session);
       },
       ended: (number) => own.ended(`${number}.`),
     });

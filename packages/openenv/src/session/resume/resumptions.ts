@@ -162,6 +162,12 @@ export class Resumptions {
     return resumption;
   }
 
+  /** The session has ended; its id may by now be that of another instance. */
+  ended(session: Session, reason: string): void {
+    const { target = session } = this.#byId.get(session.id) ?? {};
+    if (target === session) this.delete(session.id, reason);
+  }
+
   get(id: string): Resumption | undefined {
     return this.#byId.get(id);
   }

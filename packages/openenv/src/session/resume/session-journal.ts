@@ -4,7 +4,13 @@ import { stringifyJson } from "../../protocol/codec/json.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { describeError } from "../failure.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
-import { type Journal, JournalError, type JournalRecord, type MaybePromise } from "../journals/journal.js";
+import {
+  type Journal,
+  type JournalChanges,
+  JournalError,
+  type JournalRecord,
+  type MaybePromise,
+} from "../journals/journal.js";
 import { describeSession, takeImage } from "../restore/image.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
@@ -39,6 +45,8 @@ const IMAGE = "image";
 const LOST = "lost";
 /** The number of the request that runs first after a restore. */
 const RUNNING = "running";
+/** The process before has left the session between two requests. */
+const CLEAN = "clean";
 const EVENT = "e";
 const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
 const ANSWER = "a";
@@ -67,7 +75,10 @@ export class SessionJournal {
   /** The commit that is being repeated: the next one must not overtake it. */
   #writing: Promise<void> | undefined;
   #closed = false;
-  #lost: string | undefined;
+  /** Why the session cannot be restored; of a batch, by the prefix of the session. */
+  readonly #lost = new Map<string, string>();
+  /** The states of copies in a batch that are being taken, for the commit of the answer that names them. */
+  #copying: Promise<void>[] = [];
 
   constructor(id: string, epoch: number, parts: JournalParts) {
     this.#id = id;
@@ -78,7 +89,8 @@ export class SessionJournal {
   /** Continues with what a process before this one has stored. */
   static restored(record: JournalRecord, parts: JournalParts): SessionJournal {
     const own = new SessionJournal(record.id, record.epoch, parts);
-    own.#isFirst = true;
+    own.#isFirst = !record.cells.has(CLEAN);
+    own.#remove.add(CLEAN);
     own.#crashed = readRunning(record);
     for (const name of record.cells.keys()) {
       const [, prefix, event] = EVENT_NAME.exec(name) ?? [];
@@ -89,22 +101,31 @@ export class SessionJournal {
   }
 
   get isRestorable(): boolean {
-    return this.#lost === undefined && !this.#closed;
+    return this.#lost.size === 0 && !this.#closed;
   }
 
   /** Stores the state of a session that is a copy, and has not been called yet. */
-  async copied(session: Session, prefix = ""): Promise<void> {
+  async copied(session: Session): Promise<void> {
+    await this.#copy(session, "");
+    await this.#commit();
+  }
+
+  /** A copy has opened in a batch; it is committed with the next answer. */
+  copiedInBatch(prefix: string, session: Session): void {
+    this.opened(prefix, session);
+    this.#copying.push(this.#copy(session, prefix));
+  }
+
+  async #copy(session: Session, prefix: string): Promise<void> {
     try {
       const image = await takeImage(session);
       const { restore } = image;
       for (const event of "events" in restore ? restore.events : []) this.#putEvent(event, prefix);
       const stored: SessionImage = "events" in restore ? { ...image, restore: { events: [] } } : image;
       this.#put.set(prefix + IMAGE, this.#parts.codec.encode(stored));
-      if (prefix !== "") this.opened(prefix, session);
     } catch (error) {
-      this.#lose(describeError(error, session.runtime.mode));
+      this.#lose(describeError(error, session.runtime.mode), prefix);
     }
-    await this.#commit();
   }
 
   /** Called after each event, before its answer leaves the session and before the next request. */
@@ -135,13 +156,18 @@ export class SessionJournal {
   }
 
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
-  store({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
+  store(answered: JournalledAnswer, ack: number): MaybePromise<void> {
+    if (this.#copying.length === 0) return this.#store(answered, ack);
+    return Promise.all(this.#copying.splice(0)).then(() => this.#store(answered, ack));
+  }
+
+  #store({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
     this.#inRequest = false;
     // The client repeats the request on its next connection.
-    if (this.#isKilled) return new Promise(() => {});
+    if (this.#isKilled && this.isRestorable) return new Promise(() => {});
     // Nothing of it would be read again.
     if (this.#closed) return undefined;
-    if (this.#lost !== undefined && this.#put.size === 0) return undefined;
+    if (this.#lost.size > 0 && this.#put.size === 0) return undefined;
     while ((this.#answers[0] ?? Number.POSITIVE_INFINITY) <= ack) this.#remove.add(ANSWER + this.#answers.shift());
     this.#put.set(ANSWER + seq, this.#parts.codec.encode([request, answer]));
     this.#answers.push(seq);
@@ -157,7 +183,8 @@ export class SessionJournal {
   /** A session of a batch has ended. */
   ended(prefix: string): void {
     this.#dropEvents(prefix);
-    for (const name of [OPEN, IMAGE]) this.#drop(prefix + name);
+    this.#lost.delete(prefix);
+    for (const name of [OPEN, IMAGE, LOST]) this.#drop(prefix + name);
   }
 
   /** Ends the session in the journal. */
@@ -167,24 +194,29 @@ export class SessionJournal {
 
   /** Leaves the session to another process. */
   release(): void {
-    this.#finish((journal) => journal.release(this.#id, this.epoch));
+    const changes: JournalChanges = { put: [[CLEAN, new Uint8Array(1)]], remove: [RUNNING] };
+    this.#finish(async (journal) => {
+      // In this order, also in a journal that is being closed.
+      await Promise.all([journal.commit(this.#id, this.epoch, changes), journal.release(this.#id, this.epoch)]);
+    });
   }
 
   /** Adds to the next commit how the session is restored after this event. */
   #note(event: SessionEvent, session: Session, prefix: string): MaybePromise<void> {
     const { tier } = session.events;
     const { codec } = this.#parts;
-    // It holds no slot after a restart, and its client gets the reason.
-    if (tier.tier === "none") return this.end(tier.reason);
+    if (tier.tier === "none") {
+      // A seeded environment can be restored again from its next reset on. Any other holds no slot after a restart.
+      return session.runtime.definition.seeded === true ? this.#lose(tier.reason, prefix) : this.end(tier.reason);
+    }
     const keep = (image: SessionImage): void => {
       this.#put.set(prefix + IMAGE, codec.encode(image));
-      this.#put.delete(LOST);
-      if (this.#lost !== undefined) this.#remove.add(LOST);
-      this.#lost = undefined;
+      this.#put.delete(prefix + LOST);
+      if (this.#lost.delete(prefix)) this.#remove.add(prefix + LOST);
     };
     const fail = (error: unknown): void => {
       if (error instanceof SessionKilledError) this.#isKilled ||= prefix === "";
-      else this.#lose(describeError(error, session.runtime.mode));
+      else this.#lose(describeError(error, session.runtime.mode), prefix);
     };
     try {
       if (tier.tier === "replay") {
@@ -192,10 +224,10 @@ export class SessionJournal {
         if (type === "reset" && "type" in answer && answer.type === "observation") this.#dropEvents(prefix);
         this.#putEvent(event, prefix);
         const described = describeSession(session, { events: [] });
-        return isThenable(described) ? Promise.resolve(described).then(keep, fail) : keep(described);
+        return isThenable(described) ? Promise.resolve(described).then(keep).catch(fail) : keep(described);
       }
       const image = takeImage(session);
-      return isThenable(image) ? Promise.resolve(image).then(keep, fail) : keep(image);
+      return isThenable(image) ? Promise.resolve(image).then(keep).catch(fail) : keep(image);
     } catch (error) {
       return fail(error);
     }
@@ -223,13 +255,13 @@ export class SessionJournal {
     this.#remove.add(name);
   }
 
-  #lose(reason: string): void {
-    if (this.#lost === reason) return;
-    this.#lost = reason;
-    for (const prefix of this.#events.keys()) this.#dropEvents(prefix);
-    this.#drop(IMAGE);
-    this.#remove.delete(LOST);
-    this.#put.set(LOST, Buffer.from(reason));
+  #lose(reason: string, prefix: string): void {
+    if (this.#lost.get(prefix) === reason) return;
+    this.#lost.set(prefix, reason);
+    this.#dropEvents(prefix);
+    this.#drop(prefix + IMAGE);
+    this.#remove.delete(prefix + LOST);
+    this.#put.set(prefix + LOST, Buffer.from(reason));
   }
 
   #commit(): MaybePromise<void> {
@@ -301,7 +333,7 @@ export function readBatch({ cells }: JournalRecord): Map<number, string> {
 
 /** Why it cannot be restored; undefined when it can. */
 export function readLost({ cells }: JournalRecord): string | undefined {
-  const reason = cells.get(LOST);
+  const [, reason] = [...cells].find(([name]) => name === LOST || name.endsWith(`.${LOST}`)) ?? [];
   return reason && Buffer.from(reason).toString();
 }
 
