@@ -133,7 +133,7 @@ export class SessionJournal {
     const { environment } = session;
     const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
     // Of a batch only this session is lost.
-    if (prefix === "") this.#isKilled ||= isKilled;
+    if (prefix === "" && this.isRestorable) this.#isKilled ||= isKilled;
     if (isKilled || this.#closed) return undefined;
     const noted = this.#note(event, session, prefix);
     const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
@@ -164,7 +164,7 @@ export class SessionJournal {
   #store({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
     this.#inRequest = false;
     // The client repeats the request on its next connection.
-    if (this.#isKilled && this.isRestorable) return new Promise(() => {});
+    if (this.#isKilled) return new Promise(() => {});
     // Nothing of it would be read again.
     if (this.#closed) return undefined;
     if (this.#lost.size > 0 && this.#put.size === 0) return undefined;
@@ -195,9 +195,11 @@ export class SessionJournal {
   /** Leaves the session to another process. */
   release(): void {
     const changes: JournalChanges = { put: [[CLEAN, new Uint8Array(1)]], remove: [RUNNING] };
+    const isClean = !this.#inRequest && !this.#isKilled;
     this.#finish(async (journal) => {
-      // In this order, also in a journal that is being closed.
-      await Promise.all([journal.commit(this.#id, this.epoch, changes), journal.release(this.#id, this.epoch)]);
+      // Both at once, because the journal may be closing.
+      const cleaned = isClean ? journal.commit(this.#id, this.epoch, changes) : undefined;
+      await Promise.all([cleaned, journal.release(this.#id, this.epoch)]);
     });
   }
 
