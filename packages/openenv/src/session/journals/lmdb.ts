@@ -24,7 +24,7 @@ import {
   type JournalRecord,
   unavailable,
 } from "./journal.js";
-import { hasEnded } from "./owner.js";
+import { hasEnded, readBootId } from "./owner.js";
 
 type Key = [kind: "entry", id: string] | [kind: "cell", id: string, name: string];
 type Database = RootDatabase<Uint8Array, Key>;
@@ -52,7 +52,6 @@ const NO_FLUSH = 0x10000;
 /** Ids of this package are shorter, and LMDB limits the length of keys. */
 const MAX_ID_LENGTH = 200;
 const LAST = "\u{10ffff}";
-const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 
 /**
  * A journal in one file that all workers of a machine share. Not for network file systems: LMDB needs shared memory.
@@ -85,7 +84,7 @@ export async function openLmdbJournal({ path, durability, owner }: LmdbJournalOp
  */
 export function dropTornFile(path: string): boolean {
   const marked = readText(`${path}-boot`);
-  if (marked === undefined || marked === readText(BOOT_ID)) return false;
+  if (marked === undefined || marked === readBootId()) return false;
   for (const suffix of ["", "-lock", "-boot"]) rmSync(path + suffix, { force: true });
   return true;
 }
@@ -285,7 +284,7 @@ function checkLength(db: Database, path: string): void {
 
 /** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
 function markBoot(path: string, durability: Durability): void {
-  const boot = durability === "process" ? readText(BOOT_ID) : undefined;
+  const boot = durability === "process" ? readBootId() : undefined;
   if (boot !== undefined) writeFileSync(`${path}-boot`, boot, { mode: MODE });
   else rmSync(`${path}-boot`, { force: true });
 }

@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /** Where process ids mean the same: machines may have one name, and containers of a machine have ids of their own. */
-const MACHINE = [hostname(), bootId(), processSpace()].join(":").replaceAll("/", "_");
+const MACHINE = [hostname(), readBootId(), processSpace()].join(":").replaceAll("/", "_");
 
 /**
  * The name of a process, by default this one, as an owner of sessions: `w3-<process>/<parent>/<host>`, with the prefix of the session ids of a
@@ -52,11 +52,12 @@ function startTime(pid: number): string {
   }
 }
 
-function bootId(): string {
+/** Another one after each start of the machine; undefined without /proc. */
+export function readBootId(): string | undefined {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   } catch {
-    return "";
+    return undefined;
   }
 }
 
