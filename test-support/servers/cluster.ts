@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect, type EnvClient } from "openenv-ts/client";
 import { type CommandOptions, createProject, type Running, startCommand } from "../commands/command-line.js";
 import { workerSockets } from "../commands/processes.js";
 import { AS_OPERATOR, fetchAsOperator, OPERATOR_VARIABLES } from "../operator.js";
@@ -112,6 +113,20 @@ export async function openAll(url: string, count: number): Promise<{ socket: Tes
       return { socket, pid: pidOf(await socket.ask(RESET)) };
     }),
   );
+}
+
+/**
+ * Opens sessions, one after the other, until there are 8 and both workers have one: a worker that has accepted all
+ * connections passes none on before it is full. Returns the last 8, closes the others.
+ */
+export async function openAtBothWorkers(url: string): Promise<{ env: EnvClient; pid: number }[]> {
+  const opened: { env: EnvClient; pid: number }[] = [];
+  while (opened.length < 8 || opened.every(({ pid }) => pid === opened[0]?.pid)) {
+    const env = await connect(url, { resume: true });
+    opened.push({ env, pid: (await env.reset()).observation["pid"] as number });
+  }
+  await Promise.all(opened.splice(0, opened.length - 8).map(({ env }) => env.close()));
+  return opened;
 }
 
 async function capacityAt(url: string): Promise<Counts> {

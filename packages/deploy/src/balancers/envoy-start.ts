@@ -23,13 +23,13 @@ drain() {
     sleep 0.2
   done
   kill "$envoy"
+  wait "$envoy"
+  exit "$?"
 }
 
 /docker-entrypoint.sh envoy -c ${ENVOY_CONFIG} &
 envoy=$!
 trap drain TERM INT
-# A signal interrupts the wait, but not Envoy.
-until wait "$envoy"; code=$?; ! kill -0 "$envoy" 2>/dev/null; do :; done
-exit "$code"
+wait "$envoy"
 `;
 }

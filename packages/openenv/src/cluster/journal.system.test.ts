@@ -8,6 +8,7 @@ import { createProject, type Project, startCommand } from "../../../../test-supp
 import { findFreePort } from "../../../../test-support/free-port.js";
 import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
 import { requireRedis } from "../../../../test-support/requirement.js";
+import { openAtBothWorkers } from "../../../../test-support/servers/cluster.js";
 import { startGateway } from "../../../../test-support/servers/gateway.js";
 import { connect } from "../connect.js";
 
@@ -79,9 +80,8 @@ describe("with a journal in a file", () => {
   test("clients continue when a worker is killed", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
     await using server = await serve(project, await findFreePort(), { WORKERS: "2", JOURNAL: "sessions.lmdb" });
-    const envs = await Promise.all(Array.from({ length: 8 }, () => open(server.url)));
-    const pids = await Promise.all(envs.map(async (env) => (await env.reset()).observation["pid"] as number));
-    expect(new Set(pids).size).toBe(2);
+    const opened = await openAtBothWorkers(server.url);
+    const [envs, pids] = [opened.map(({ env }) => env), opened.map(({ pid }) => pid)];
     await Promise.all(envs.map((env) => env.step({ amount: 1 })));
     process.kill(pids[0] as number, "SIGKILL");
     const results = await Promise.all(envs.map((env) => env.step({ amount: 2 })));

@@ -4,7 +4,7 @@ import { startGateway } from "../../../../test-support/servers/gateway.js";
 import { connect } from "../connect.js";
 
 test("a client resumes its session at the worker that has it", { timeout: 120_000 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
   await using gateway = await startGateway(cluster, "passes");
   const open = () => connect(gateway.url, { resume: true });
   const envs = await Promise.all(Array.from({ length: 8 }, open));
