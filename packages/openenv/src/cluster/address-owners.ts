@@ -1,7 +1,10 @@
-import type { WorkerRequest } from "./messages.js";
+import type { ClusterPeer, WorkerRequest } from "./messages.js";
+import { hasRoom } from "./placement.js";
 
 /** Addresses that are remembered. Beyond it, the workers are asked for those that were used least recently. */
 const MAX_ADDRESSES = 100_000;
+
+type OwnerQuery = Extract<WorkerRequest, { what: "owner" }>;
 
 /** A worker, as far as it can own the session of an address. */
 interface Owner {
@@ -14,20 +17,21 @@ interface Owner {
 /** Which worker has the session of each address: the one that opens it. */
 export class AddressOwners {
   readonly #workers: ReadonlyMap<number, Owner>;
-  readonly #leastLoaded: () => number | undefined;
+  readonly #leastLoaded: () => ClusterPeer | undefined;
   /** The address that was used least recently comes first. */
   readonly #owners = new Map<string, Promise<number | undefined>>();
   #hasForgotten = false;
 
-  constructor(workers: ReadonlyMap<number, Owner>, leastLoaded: () => number | undefined) {
+  constructor(workers: ReadonlyMap<number, Owner>, leastLoaded: () => ClusterPeer | undefined) {
     this.#workers = workers;
     this.#leastLoaded = leastLoaded;
   }
 
-  /** The worker of an address; a new one is opened by `otherwise`, or by the worker with the least load. */
-  find(address: string, otherwise: number | undefined): Promise<number | undefined> {
+  /** The worker of an address; a new one is opened by the worker that asks, or by the worker with the least load. */
+  find(query: OwnerQuery): Promise<number | undefined> {
+    const { address } = query;
     const before = this.#owners.get(address);
-    const owner = before === undefined ? this.#place(address, otherwise) : this.#check(address, otherwise, before);
+    const owner = before === undefined ? this.#place(query) : this.#check(query, before);
     this.#owners.delete(address);
     this.#owners.set(address, owner);
     const [first] = this.#owners.keys();
@@ -38,21 +42,26 @@ export class AddressOwners {
     return owner;
   }
 
-  async #check(address: string, otherwise: number | undefined, before: Promise<number | undefined>) {
+  async #check(query: OwnerQuery, before: Promise<number | undefined>): Promise<number | undefined> {
+    const { address, asking, opens } = query;
     const number = await before;
     const worker = number === undefined ? undefined : this.#workers.get(number);
-    if (worker?.state === "ready" && !worker.retiring) return number;
+    if (worker?.state === "ready" && !worker.retiring) {
+      // It was to open the session, and has become full before.
+      const roomier = number === asking && !opens ? this.#leastLoaded() : undefined;
+      return roomier !== undefined && hasRoom(roomier.load) ? roomier.number : number;
+    }
     // A worker that retires opens no session, and keeps those that it has.
     if (worker?.state === "ready" && (await worker.request({ what: "has", address })) === true) return number;
-    const next = await this.#place(address, otherwise);
+    const next = await this.#place(query);
     if (worker === undefined && next !== undefined) await this.#workers.get(next)?.request({ what: "lost", address });
     return next;
   }
 
-  async #place(address: string, otherwise: number | undefined): Promise<number | undefined> {
+  async #place({ address, asking, opens }: OwnerQuery): Promise<number | undefined> {
     const ready = [...this.#workers.values()].filter(({ state }) => state === "ready");
     const answers = this.#hasForgotten ? ready.map((worker) => worker.request({ what: "has", address })) : [];
     const index = (await Promise.all(answers)).indexOf(true);
-    return ready[index]?.number ?? otherwise ?? this.#leastLoaded();
+    return ready[index]?.number ?? (opens ? asking : this.#leastLoaded()?.number);
   }
 }

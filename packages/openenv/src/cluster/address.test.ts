@@ -11,7 +11,7 @@ interface Answer {
 }
 
 test("connections and requests of an address reach the worker that has its session", { timeout: 120_000 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
   await using gateway = await startGateway(cluster, "passes");
   const ask = async (name: string, message: object): Promise<Answer> => {
     // Not disposed: a socket that closes detaches, and the gateway cuts it.

@@ -29,8 +29,8 @@ export type WorkerRequest =
   | { what: "sessions" }
   | { what: "report"; query: SessionQuery }
   | { what: "pause"; paused: boolean }
-  /** To the supervisor: the worker that has the session of an address, or is to open it; by default `otherwise`. */
-  | { what: "owner"; address: string; otherwise: number | undefined }
+  /** To the supervisor: the worker that has the session of an address, or is to open it: the one that asks, or another. */
+  | { what: "owner"; address: string; asking: number; opens: boolean }
   /** To a worker: whether it has the session of an address; that the session was lost with another worker. */
   | { what: "has" | "lost"; address: string };
 

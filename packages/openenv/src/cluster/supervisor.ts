@@ -54,7 +54,7 @@ export class Supervisor {
   #about: ServerAbout | undefined;
   #numbers = 0;
   readonly #backoff = new RestartBackoff();
-  readonly #owners = new AddressOwners(this.#workers, () => leastLoaded(this.#accepting())?.number);
+  readonly #owners = new AddressOwners(this.#workers, () => leastLoaded(this.#accepting()));
   #peersDue = false;
   #draining = false;
   #paused = false;
@@ -318,7 +318,7 @@ export class Supervisor {
         this.#paused = about.paused;
         return this.#askAll(about, ["ready", "starting"]);
       case "owner":
-        return this.#owners.find(about.address, about.otherwise);
+        return this.#owners.find(about);
       default:
         return Promise.resolve(undefined);
     }

@@ -57,6 +57,8 @@ class WorkerCluster implements Cluster {
   /** How many sockets to pass on before the next report of the others. */
   #surplus = 0;
   #accepted = 0;
+  /** Addresses for which this worker offered to open the session, and awaits the supervisor's answer. */
+  #offered = 0;
   #reporting = false;
   #lastRequest = 0;
 
@@ -136,17 +138,22 @@ class WorkerCluster implements Cluster {
 
   async ownerOfAddress(address: string): Promise<number | undefined> {
     if (this.#server?.hasAddress(address)) return undefined;
-    const otherwise = this.shouldHandOff() ? undefined : this.number;
-    const owner = (await this.#request({ what: "owner", address, otherwise })) as number | undefined;
+    const opens = !this.shouldHandOff();
+    this.#offered += Number(opens);
+    // The supervisor chooses another worker for a full one by what they last reported.
+    if (!opens) this.#reportLoad();
+    const owner = (await this.#request({ what: "owner", address, asking: this.number, opens })) as number | undefined;
+    this.#offered -= Number(opens);
     return owner === this.number ? undefined : owner;
   }
 
   withRoom(): number | undefined {
-    return this.#server && roomElsewhere(this.#server.load(), this.#peers)?.number;
+    const own = this.#load();
+    return own && roomElsewhere(own, this.#peers)?.number;
   }
 
   shouldHandOff(): boolean {
-    const own = this.#server?.load();
+    const own = this.#load();
     if (own === undefined) return false;
     if (!hasRoom(own)) return shouldHandOff(own, this.#peers);
     return this.#surplus-- > 0;
@@ -246,15 +253,20 @@ class WorkerCluster implements Cluster {
     sendToSupervisor({ type: "upgrade", envelope }, socket);
   }
 
-  #isFull(): boolean {
+  #load(): WorkerLoad | undefined {
     const load = this.#server?.load();
+    return load && { ...load, active: load.active + this.#offered };
+  }
+
+  #isFull(): boolean {
+    const load = this.#load();
     return load !== undefined && !hasRoom(load) && load.unclaimed === 0;
   }
 
   #reportLoad(): void {
-    const server = this.#server;
-    if (server !== undefined)
-      sendToSupervisor({ type: "load", load: server.load(), inUse: server.inUse(), taken: this.#accepted });
+    const load = this.#load();
+    if (load !== undefined && this.#server !== undefined)
+      sendToSupervisor({ type: "load", load, inUse: this.#server.inUse(), taken: this.#accepted });
   }
 }
 

@@ -183,7 +183,10 @@ export async function serveHere(
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
   await cluster?.join({
     about: describeServer(environment, config),
-    load: () => context.sessions.load(),
+    load() {
+      const load = context.sessions.load();
+      return { ...load, active: load.active + context.addresses.expected };
+    },
     list: () => context.sessions.list(),
     report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
     upgrade: sockets.acceptForwarded,

@@ -79,6 +79,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
     if (this.#address !== undefined) {
       // The first valid message opens the session, or continues it.
+      this.#address.addresses.expect(this.#address.hash, this);
       return this.unblock();
     }
     if (sessionId !== null && this.extensions.includes("resume")) return this.#awaitToken();

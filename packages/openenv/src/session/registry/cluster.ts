@@ -29,6 +29,7 @@ export interface ServerAbout {
 /** The interface of a server for the other workers of its cluster. */
 export interface ClusterServer {
   readonly about: ServerAbout;
+  /** Counts sockets whose first message opens a session as active. */
   load(): WorkerLoad;
   list(): SessionInfo[];
   /** The worker's report, with the sessions that match the query. */

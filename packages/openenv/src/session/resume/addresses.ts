@@ -41,6 +41,8 @@ export class Addresses {
   readonly #sessions: Sessions;
   readonly #mode: Mode;
   readonly #opening = new Map<string, Opening>();
+  /** Sockets whose address has no session: their first message will open it. */
+  readonly #expecting = new Map<string, ResumptionHolder>();
 
   constructor(sessions: Sessions, mode: Mode) {
     this.#sessions = sessions;
@@ -52,14 +54,25 @@ export class Addresses {
     return this.#mode === "production" && !orchestrator;
   }
 
-  /** Whether this server has the session of the address, or knows that it has been lost. */
+  /** Whether this server has the session of the address, is about to open it, or knows that it has been lost. */
   has(address: string): boolean {
     const { resumptions } = this.#sessions;
     return (
+      this.#expecting.has(address) ||
       this.#opening.has(address) ||
       resumptions.at(address) !== undefined ||
       resumptions.reasonFor(address) !== undefined
     );
+  }
+
+  /** Number of sessions that the connected sockets are about to open. */
+  get expected(): number {
+    return this.#expecting.size;
+  }
+
+  /** A socket has connected. */
+  expect(address: string, holder: ResumptionHolder): void {
+    if (!this.has(address)) this.#expecting.set(address, holder);
   }
 
   /**
@@ -70,6 +83,7 @@ export class Addresses {
   async claim(address: string, claimant: Claimant): Promise<Resumption | undefined> {
     const { claim, opener, holder, id } = claimant;
     const { resumptions } = this.#sessions;
+    if (claim !== "find") this.#expecting.delete(address);
     const isCall = claim === "reset" || claim === "call";
     if (isCall && this.isReserved(opener.orchestrator)) throw rejected(forbidden(claim === "call" ? "step" : claim));
     for (;;) {
@@ -100,6 +114,7 @@ export class Addresses {
 
   /** A socket has closed before its session was open. */
   leave(address: string, holder: ResumptionHolder): void {
+    if (this.#expecting.get(address) === holder) this.#expecting.delete(address);
     const opening = this.#opening.get(address);
     if (opening?.holder !== holder) return;
     this.#opening.delete(address);
