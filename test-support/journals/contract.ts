@@ -129,6 +129,18 @@ export function testJournal(open: (owner: string) => Promise<Journal>, die: (jou
     expect(await second.journal.find("s")).toBeUndefined();
   });
 
+  test("an id is used again after its session has ended, and an old owner does not write to the next one", async () => {
+    const [first, second] = [await start(), await start()];
+    expect(await first.journal.create("s", HASH)).toBe(1);
+    await expect((async () => second.journal.create("s", HASH))()).rejects.toMatchObject({ code: "SESSION_ELSEWHERE" });
+    await first.journal.commit("s", 1, changes({ image: "1" }));
+    await first.journal.end("s", 1, "");
+    expect(await second.journal.create("s", HASH)).toBe(2);
+    const late = (async () => first.journal.commit("s", 1, changes({ image: "late" })))();
+    await expect(late).rejects.toMatchObject({ code: "EPOCH_LOST" });
+    expect(await second.journal.takeOver("s")).toMatchObject({ epoch: 3, ended: null, cells: new Map() });
+  });
+
   test("an unknown id is no session", async () => {
     const { journal } = await start();
     for (const id of ["unknown", "", "x".repeat(10_000), "#epoch"]) {

@@ -3,7 +3,7 @@ import type { ErrorData, ServerMessage, WireCode } from "../protocol/messages.js
 import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
 import type { CallKind } from "./calls/call-marks.js";
-import { errorMessage } from "./messages/message-codec.js";
+import { type ErrorMessage, errorMessage } from "./messages/message-codec.js";
 import type { Mode } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
@@ -21,8 +21,14 @@ export function forbidden(kind: CallKind | "close"): ErrorData {
 
 /** The error for everything but a reset after the session of an address was lost, whatever a step before a reset does. */
 export function lostEpisode(reason: string): ErrorData {
-  const message = `the episode is lost (NO_EPISODE), because the session ${reason}: mask it and call reset`;
+  const message = `the episode is lost (NO_EPISODE), because its session has ended (${reason}): mask it and call reset`;
   return { code: "EXECUTION_ERROR", message, openenv_code: "NO_EPISODE" };
+}
+
+/** The answer to a request that is not executed a third time. */
+export function stepCrashed(): ErrorMessage {
+  const message = "This request has twice ended the process that executed it, and is not executed again.";
+  return errorMessage("STEP_CRASHED", message);
 }
 
 /** The answer to a request that failed in the environment. Never throws. */

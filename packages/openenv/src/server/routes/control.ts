@@ -4,9 +4,11 @@ import { stepRequest } from "../../protocol/bodies.js";
 import type { StepBody } from "../../protocol/http.js";
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
+import { stepCrashed } from "../../session/failure.js";
 import { errorMessage, renderReply } from "../../session/messages/message-codec.js";
 import { digestRequest } from "../../session/resume/request-digest.js";
 import type { EnvironmentMessage, Session } from "../../session/session.js";
+import { isThenable } from "../../util/async/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody, readBody } from "../http/body.js";
 import { claimAddress, findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
@@ -97,15 +99,23 @@ async function callOnce(
   session: Session,
   { message, data, request_id, timeoutMs }: NamedCall,
 ): Promise<ServerMessage> {
-  if (request_id == null) return session.call(message, { timeoutMs, ...cancelledWith(ctx) });
   const { sessions, runtime } = ctx.context;
+  const request = { type: message.type, data };
+  const journal = ctx.address && sessions.resumptions.get(session.id)?.journal;
+  const call = (options: SessionCallOptions): MaybePromise<ServerMessage> => {
+    const run = (isCrashed: boolean) =>
+      isCrashed ? stepCrashed() : session.call(message, { timeoutMs, arrivedAt: ctx.arrivedAt, ...options });
+    const entered = journal?.enter(request) ?? false;
+    return isThenable(entered) ? Promise.resolve(entered).then(run) : run(entered);
+  };
+  if (request_id == null) return call(cancelledWith(ctx));
   const answers = sessions.resumptions.answersOf(session);
-  const stored = answers.admitById(request_id, digestRequest({ type: message.type, data }));
+  const stored = answers.admitById(request_id, digestRequest(request));
   if (stored !== undefined) {
     if (typeof stored === "object" && "code" in stored) return errorMessage(stored.code, stored.message);
     return JSON.parse(String(await stored)) as ServerMessage;
   }
-  const reply = Promise.resolve(session.call(message, { timeoutMs, requestId: request_id, arrivedAt: ctx.arrivedAt }));
+  const reply = Promise.resolve(call({ requestId: request_id }));
   answers.store(
     request_id,
     reply.then((value) => renderReply(value, runtime.maxAnswerBytes)),
@@ -187,7 +197,8 @@ export function atOwner(handler: Handler): Handler {
     const owner = context.cluster && (await ownerOf(ctx, namedSession(ctx)?.id));
     if (owner === undefined) return handler(ctx);
     const body = await readBody(ctx);
-    context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
+    // The session of an address may continue in another worker.
+    context.cluster?.forward(owner, { request, response, body: body.toString(), named: ctx.address === undefined });
   };
 }
 

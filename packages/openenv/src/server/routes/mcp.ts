@@ -114,7 +114,7 @@ async function forwardToOwner(ctx: RequestContext, session: string, body: string
   const { request, response, context } = ctx;
   const owner = context.cluster && (await ownerOf(ctx, session || undefined));
   if (owner === undefined) return false;
-  context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
+  context.cluster?.forward(owner, { request, response, body: body.toString(), named: ctx.address === undefined });
   return true;
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
-import { digestRequest } from "../../session/resume/request-digest.js";
+import { digestRequest, REQUEST_ID, requestIdOf } from "../../session/resume/request-digest.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
@@ -33,8 +33,6 @@ const MAX_TOKEN_LENGTH = 256;
 const NUMBERED = ["type", "data", "seq", "ack"];
 /** Characters or bytes of a request that is kept whole. */
 const KEPT_WHOLE = 4096;
-/** The member of `metadata` by which a released client names a step below an address. */
-const REQUEST_ID = "openenv.request_id";
 const MAX_ID_LENGTH = 256;
 /** Begins what is kept of others; no JSON object begins so. */
 const DIGEST = "digest:";
@@ -107,15 +105,14 @@ function withoutNumbers(frame: JsonObject): JsonObject {
  * Like {@link admitFrame}, for a client without sequence numbers: it may name a step in `metadata`. The client sends one
  * request at a time, so a new step says that it does not repeat an earlier one.
  */
-export function admitById({ answers }: Resumption, frame: unknown): Admitted {
-  const begin = (): boolean => false;
+export function admitById({ answers, journal }: Resumption, frame: unknown): Admitted {
+  const begin = (): MaybePromise<boolean> => (mayChange(frame) && journal?.enter(frame)) || false;
   const unnamed = { frame: frame as JsonObject, seq: undefined, begin, store: (answer: Answer) => answer };
   if (!isObject(frame)) return unnamed;
   // Names may be used again in the next episode.
   if (frame["type"] === "reset") answers.clear();
   if (frame["type"] !== "step" || !isObject(frame["data"])) return unnamed;
-  const { metadata } = frame["data"];
-  const id = isObject(metadata) ? metadata[REQUEST_ID] : undefined;
+  const id = requestIdOf(frame["data"]);
   if (typeof id !== "string" || !answers.has(id)) answers.freeComplete();
   if (id === undefined) return unnamed;
   if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH) {
@@ -133,6 +130,12 @@ export function admitById({ answers }: Resumption, frame: unknown): Admitted {
   }
   const isError = typeof admitted === "object" && "code" in admitted;
   return isError ? { refused: errorMessage(admitted.code, admitted.message) } : { stored: admitted };
+}
+
+function mayChange(frame: unknown): frame is JsonObject {
+  if (!isObject(frame)) return false;
+  const { type, data } = frame;
+  return type === "step" || type === "reset" || (type === "mcp" && isObject(data) && data["method"] === "tools/call");
 }
 
 function isCount(value: unknown): value is number {

@@ -3,6 +3,7 @@ import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { Extension, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
+import { stepCrashed } from "../../session/failure.js";
 import {
   checkMessage,
   type ErrorMessage,
@@ -186,11 +187,6 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     },
     queued: (place) => JSON.stringify({ type: "queued", data: { place } }),
   };
-}
-
-function stepCrashed(): Reply {
-  const message = "This request has twice ended the process that executed it, and is not executed again.";
-  return errorMessage("STEP_CRASHED", message);
 }
 
 /** The same as `{ ...reply, seq }`, which costs several times as much: most replies have these two members. */

@@ -8,13 +8,16 @@ export type Durability = "process" | "disk";
 /** One resumable session, as the journal knows it. */
 export interface JournalEntry {
   readonly id: string;
-  /** SHA-256 of the client's token, hexadecimal. */
+  /** SHA-256 of the client's token, hexadecimal. A session by address has the hash of the name here and as its id. */
   readonly tokenHash: string;
   /** Raised by each process that takes the session over: what another one commits with a lower epoch is refused. */
   readonly epoch: number;
   /** The process that has the session, see {@link ownerName}; null once it was released. */
   readonly owner: string | null;
-  /** When the session ended, in milliseconds since 1970, and why; null while it can be resumed. */
+  /**
+   * When the session ended, in milliseconds since 1970, and why; null while it can be resumed. The reason is empty when
+   * its client has ended a session by address: the address is free.
+   */
   readonly ended: { readonly at: number; readonly reason: string } | null;
 }
 
@@ -34,8 +37,11 @@ export interface JournalChanges {
  * the store throw {@link JournalError} with JOURNAL_UNAVAILABLE; the same call may be repeated later.
  */
 export interface Journal extends AsyncDisposable {
-  /** What is stored for a session of this process that has just been opened, with the epoch 1. */
-  create(id: string, tokenHash: string): MaybePromise<void>;
+  /**
+   * Stores a session of this process that has just been opened. Returns its epoch: 1, or the next one for an id whose
+   * session has ended. @throws JournalError SESSION_ELSEWHERE when there is one that has not ended.
+   */
+  create(id: string, tokenHash: string): MaybePromise<number>;
   find(id: string): MaybePromise<JournalEntry | undefined>;
   /** Whether a process that still runs has the session. */
   isHeld(entry: JournalEntry): MaybePromise<boolean>;

@@ -104,8 +104,14 @@ class LmdbJournal implements Journal {
     this.#waits = waits;
   }
 
-  create(id: string, tokenHash: string): Promise<void> {
-    return this.#write(() => this.#put({ id, tokenHash, epoch: 1, owner: this.#owner, ended: null }));
+  create(id: string, tokenHash: string): Promise<number> {
+    return this.#write(() => {
+      const found = this.#get(id);
+      if (found?.ended === null) throw isElsewhere(id);
+      const epoch = (found?.epoch ?? 0) + 1;
+      this.#put({ id, tokenHash, epoch, owner: this.#owner, ended: null });
+      return epoch;
+    });
   }
 
   find(id: string): JournalEntry | undefined {

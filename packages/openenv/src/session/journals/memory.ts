@@ -23,7 +23,11 @@ export function openMemoryJournal(owner: string, store = new MemoryStore()): Jou
   const close = async (): Promise<void> => void owners.delete(owner);
   return {
     create(id, tokenHash) {
-      sessions.set(id, { id, tokenHash, epoch: 1, owner, ended: null, cells: new Map() });
+      const found = sessions.get(id);
+      if (found?.ended === null) throw isElsewhere(id);
+      const epoch = (found?.epoch ?? 0) + 1;
+      sessions.set(id, { id, tokenHash, epoch, owner, ended: null, cells: new Map() });
+      return epoch;
     },
     find: (id) => sessions.get(id),
     isHeld,

@@ -19,9 +19,13 @@ const COMMAND_MS = 5_000;
 /** A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`. Each script runs as one step. */
 const IS_OWN = `if redis.call('HGET', KEYS[1], '#epoch') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], '#ended') == 1 then return 0 end`;
 const SCRIPTS = {
-  create: `redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], '#epoch', '1', '#token', ARGV[1], '#owner', ARGV[2])
-return redis.call('SADD', KEYS[2], ARGV[3])`,
+  create: `local before = redis.call('HGET', KEYS[1], '#epoch')
+if before and redis.call('HEXISTS', KEYS[1], '#ended') == 0 then return 0 end
+local epoch = (before or 0) + 1
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], '#epoch', epoch, '#token', ARGV[1], '#owner', ARGV[2])
+redis.call('SADD', KEYS[2], ARGV[3])
+return epoch`,
   commit: `${IS_OWN}
 local puts = tonumber(ARGV[2])
 for i = 3, 2 + 2 * puts, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
@@ -89,8 +93,10 @@ class RedisJournal implements Journal {
     return this;
   }
 
-  async create(id: string, tokenHash: string): Promise<void> {
-    await this.#run("create", [keyOf(id), IDS], [tokenHash, this.#owner, id]);
+  async create(id: string, tokenHash: string): Promise<number> {
+    const epoch = Number(await this.#run("create", [keyOf(id), IDS], [tokenHash, this.#owner, id]));
+    if (epoch === 0) throw isElsewhere(id);
+    return epoch;
   }
 
   async find(id: string): Promise<JournalEntry | undefined> {

@@ -28,8 +28,11 @@ export interface SessionObserver {
 export interface SessionsJournal {
   /** The slots that are kept for sessions of the journal whose clients may come back. */
   readonly reserved: number;
-  /** Stores a new resumable session. @throws JournalError (JOURNAL_UNAVAILABLE), or rejects with it. */
-  add(resumption: Resumption): void | Promise<void>;
+  /**
+   * Stores a new resumable session; `lost`: why the one before it at its address was lost.
+   * @throws JournalError (JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE for an address), or rejects with it.
+   */
+  add(resumption: Resumption, lost?: string): void | Promise<void>;
   /** The other worker of this server that has the session, as an owner; undefined when this one may take it over. */
   siblingOf(id: string): Promise<string | undefined>;
   /**
@@ -37,6 +40,11 @@ export interface SessionsJournal {
    * @throws SessionRejectedError (CAPACITY_REACHED, JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE): it may be possible later.
    */
   takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined>;
+  /**
+   * Restores the session of an address that this process does not have, or marks the address as lost or free.
+   * @throws SessionRejectedError as {@link takeOver}.
+   */
+  restore(address: string, opener: SessionOpener): Promise<void>;
   /** Leaves all sessions that can be restored to the next process. */
   releaseAll(): void;
 }

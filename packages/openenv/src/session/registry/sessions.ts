@@ -363,9 +363,9 @@ export class Sessions {
   }
 
   /** Ends the instance of a session that continues elsewhere or in another instance. */
-  giveUp({ target, holder, journal }: Resumption, reason: string): void {
-    journal?.release();
-    holder?.moved();
+  giveUp(resumption: Resumption, reason: string): void {
+    this.resumptions.release(resumption);
+    const { target } = resumption;
     if (target instanceof Session) this.end(target, reason);
     else target.end(reason);
   }

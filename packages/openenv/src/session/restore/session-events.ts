@@ -19,7 +19,7 @@ export interface SessionRecorder {
    * then the state after the event. The event may share objects with the environment: serialise it before returning a
    * promise. If it throws or rejects, the answer is an error.
    */
-  record(event: SessionEvent): MaybePromise<void>;
+  record(event: SessionEvent, requestId?: string): MaybePromise<void>;
 }
 
 /** The session of the events. */
@@ -148,7 +148,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
         this.#difference = firstDifference(this.#expected, JSON.parse(stringifyJson(event)));
       }
       if (this.#kept !== undefined) this.#keepEvent(event, call);
-      const recorded = this.recorder?.record(event);
+      const recorded = this.recorder?.record(event, call.requestId);
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {
       return refuse(error);

@@ -1,9 +1,11 @@
-import type { ErrorData } from "../../protocol/messages.js";
+import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { forbidden, lostEpisode } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
+import type { JournalError } from "../journals/journal.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Mode } from "../runtime.js";
+import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import type { Resumption, ResumptionHolder } from "./resumptions.js";
 
@@ -78,17 +80,24 @@ export class Addresses {
   /**
    * The session of the address, opened if necessary. A socket takes it over from one that does not answer a ping.
    * @throws SessionRejectedError (SESSION_IN_USE, SESSION_ERROR, FORBIDDEN, CAPACITY_REACHED, FACTORY_ERROR, and
-   * EXECUTION_ERROR with NO_EPISODE for a session that has been lost).
+   * EXECUTION_ERROR with NO_EPISODE for a session that has been lost; with a journal also JOURNAL_UNAVAILABLE and
+   * SESSION_ELSEWHERE).
    */
   async claim(address: string, claimant: Claimant): Promise<Resumption | undefined> {
     const { claim, opener, holder, id } = claimant;
-    const { resumptions } = this.#sessions;
+    const { resumptions, journal } = this.#sessions;
     if (claim !== "find") this.#expecting.delete(address);
     const isCall = claim === "reset" || claim === "call";
     if (isCall && this.isReserved(opener.orchestrator)) throw rejected(forbidden(claim === "call" ? "step" : claim));
-    for (;;) {
+    for (let isRestored = journal === undefined; ; ) {
       const opening = this.#opening.get(address);
       const found = resumptions.at(address);
+      if (!isRestored && opening === undefined && found === undefined) {
+        await journal?.restore(address, opener);
+        isRestored = true;
+        this.#prepare(resumptions.at(address)?.target as Session | undefined);
+        continue;
+      }
       if (id !== undefined && found?.target.id !== id) throw rejected(foreignId(id));
       const before = opening?.holder ?? found?.holder;
       if (holder !== undefined && before !== undefined) {
@@ -137,9 +146,14 @@ export class Addresses {
       if (this.#opening.get(address) !== opening) sessions.end(session, "disconnected");
       if (session.ended) throw rejected(GONE);
       if (lost !== undefined) session.requireReset(lost);
-      if (this.#mode === "production") session.guard();
-      sessions.named.add(session);
+      this.#prepare(session);
       const resumption = resumptions.add(session, address, holder, true);
+      await this.#store(resumption, lost);
+      if (this.#opening.get(address) !== opening) {
+        // The socket has closed meanwhile, or another one has taken the session over.
+        if (resumption.holder === holder) sessions.detachResumable(resumption);
+        throw rejected(GONE);
+      }
       holder?.take(resumption);
       if (resumption.holder === undefined) sessions.keepDetached(session);
       else sessions.markUnclaimed(session);
@@ -147,6 +161,23 @@ export class Addresses {
     } finally {
       if (this.#opening.get(address) === opening) this.#opening.delete(address);
       end();
+    }
+  }
+
+  #prepare(session: Session | undefined): void {
+    if (session === undefined) return;
+    if (this.#mode === "production") session.guard();
+    this.#sessions.named.add(session);
+  }
+
+  async #store(resumption: Resumption, lost: string | undefined): Promise<void> {
+    try {
+      await this.#sessions.journal?.add(resumption, lost);
+    } catch (error) {
+      resumption.isOver = true;
+      this.#sessions.end(resumption.target as Session, "it could not be stored");
+      const { code, message } = error as JournalError;
+      throw rejected({ code: code as WireCode, message });
     }
   }
 }

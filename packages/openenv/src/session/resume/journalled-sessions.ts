@@ -1,7 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import {
   type Journal,
@@ -18,8 +20,13 @@ import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
-import { type Resumption, sessionsOf } from "./resumptions.js";
-import { type JournalParts, readAnswers, readBatch, readImage, readLost, SessionJournal } from "./session-journal.js";
+import { readAnswers, readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
+import { keyOf, type Resumption, sessionsOf } from "./resumptions.js";
+import { type JournalParts, SessionJournal } from "./session-journal.js";
+
+/** How long to wait for the server that has the session of an address: the first time, and at most. */
+const MIN_WAIT_MS = 50;
+const MAX_WAIT_MS = 800;
 
 interface JournalledOptions {
   journal: Journal;
@@ -32,7 +39,7 @@ interface JournalledOptions {
   retentionMs: number;
 }
 
-/** The resumable sessions of one server that are kept in a journal. */
+/** The resumable sessions and those by address of one server, which are kept in a journal. */
 export class JournalledSessions implements SessionsJournal {
   readonly #sessions: Sessions;
   readonly #options: JournalledOptions;
@@ -45,7 +52,7 @@ export class JournalledSessions implements SessionsJournal {
   constructor(sessions: Sessions, options: JournalledOptions) {
     this.#sessions = sessions;
     this.#options = options;
-    options.journal.onWanted = (id) => this.#handOver(id);
+    options.journal.onWanted = (id) => void this.#handOver(id);
   }
 
   get reserved(): number {
@@ -55,14 +62,16 @@ export class JournalledSessions implements SessionsJournal {
     return Math.ceil(count / Math.max(this.#options.workers, this.#owners));
   }
 
-  add(resumption: Resumption): MaybePromise<void> {
-    const { target, tokenHash } = resumption;
-    const created = this.#options.journal.create(target.id, tokenHash);
-    const begin = (): MaybePromise<void> => {
-      const own = this.#attach(resumption, (parts) => new SessionJournal(target.id, 1, parts));
+  add(resumption: Resumption, lost?: string): MaybePromise<void> {
+    const { target, tokenHash, isAddress } = resumption;
+    const key = keyOf(resumption);
+    const created = this.#options.journal.create(key, tokenHash);
+    const begin = (epoch: number): MaybePromise<void> => {
+      const own = this.#attach(resumption, (parts) => new SessionJournal(key, epoch, parts));
+      if (isAddress) return own.opening(target as Session, lost);
       return target instanceof Session && target.events.last > 0 ? own.copied(target) : undefined;
     };
-    return isThenable(created) ? created.then(begin) : begin();
+    return isThenable(created) ? created.then(begin) : begin(created);
   }
 
   async siblingOf(id: string): Promise<string | undefined> {
@@ -78,13 +87,35 @@ export class JournalledSessions implements SessionsJournal {
 
   async takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined> {
     const entry = await this.#ask(() => this.#options.journal.find(id));
-    if (entry === undefined) return "the server does not know the session";
+    if (entry === undefined || isAddress(entry)) return "the server does not know the session";
     if (!isTokenOf(entry, token)) return "the token is not that of the session";
     if (entry.ended !== null) return entry.ended.reason;
     // Connections of one client may come at once.
     if (this.#sessions.resumptions.has(id)) return undefined;
-    const running = this.#restoring.get(id) ?? this.#restore(id, opener).finally(() => this.#restoring.delete(id));
-    this.#restoring.set(id, running);
+    return this.#restoreOnce(id, opener);
+  }
+
+  async restore(address: string, opener: SessionOpener): Promise<void> {
+    const { resumptions } = this.#sessions;
+    for (let waitMs = MIN_WAIT_MS; resumptions.at(address) === undefined; ) {
+      const entry = await this.#ask(() => this.#options.journal.find(address));
+      if (entry === undefined) return;
+      if (entry.ended !== null) return resumptions.lose(address, entry.ended.reason);
+      try {
+        await this.#ask(() => this.#restoreOnce(address, opener));
+      } catch (error) {
+        const isElsewhere = (error as SessionRejectedError).data.code === "SESSION_ELSEWHERE";
+        if (!isElsewhere || waitMs > MAX_WAIT_MS) throw error;
+        // Its owner was told, and leaves it to this process.
+        await sleep(waitMs);
+        waitMs *= 2;
+      }
+    }
+  }
+
+  #restoreOnce(key: string, opener: SessionOpener): Promise<string | undefined> {
+    const running = this.#restoring.get(key) ?? this.#restore(key, opener).finally(() => this.#restoring.delete(key));
+    this.#restoring.set(key, running);
     return running;
   }
 
@@ -109,7 +140,7 @@ export class JournalledSessions implements SessionsJournal {
     for (const [id, seen] of orphans) {
       if (performance.now() - seen < windowMs) continue;
       // Its client has come meanwhile.
-      if (this.#restoring.has(id) || this.#sessions.resumptions.has(id)) continue;
+      if (this.#restoring.has(id) || this.#sessions.resumptions.find(id) !== undefined) continue;
       orphans.delete(id);
       const record = await Promise.resolve(journal.takeOver(id)).catch(() => undefined);
       if (record !== undefined) await journal.end(id, record.epoch, "was not resumed in time");
@@ -123,8 +154,10 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   /** Leaves a session to the server that its client has come to: now, or when it asks again after the running step. */
-  #handOver(id: string): void {
-    const resumption = this.#sessions.resumptions.get(id);
+  async #handOver(key: string): Promise<void> {
+    const resumption = this.#sessions.resumptions.find(key);
+    // Another client with the same name, by mistake.
+    if (resumption?.isAddress && (await resumption.holder?.isAlive())) return;
     if (resumption?.journal?.isRestorable !== true || sessionsOf(resumption.target).some(({ busy }) => busy)) return;
     resumption.holder?.fence();
     this.#sessions.giveUp(resumption, "continues on another server");
@@ -134,15 +167,19 @@ export class JournalledSessions implements SessionsJournal {
     const { journal, codec } = this.#options;
     const record = await this.#ask(() => journal.takeOver(id));
     if (record === undefined) return "the session has ended";
+    const lose = async (reason: string): Promise<string> => {
+      await journal.end(id, record.epoch, isAddress(record) ? `could not be restored: ${reason}` : reason);
+      return reason;
+    };
     const lost = readLost(record);
-    if (lost !== undefined) {
-      await journal.end(id, record.epoch, lost);
-      return lost;
-    }
+    if (lost !== undefined) return lose(lost);
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
       if (batch === undefined)
-        this.#continue(await this.#open(readImage(record, codec), { ...opener, id, isRestored: true }), record);
+        this.#continue(
+          await this.#open(readImage(record, codec), { ...opener, ...openerOf(record), isRestored: true }),
+          record,
+        );
       else {
         for (const [number, own] of readBatch(record)) {
           const image = readImage(record, codec, `${number}.`);
@@ -154,9 +191,12 @@ export class JournalledSessions implements SessionsJournal {
       return undefined;
     } catch (error) {
       batch?.end("it could not be restored");
+      const isLater = !(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED";
+      // A client by address resets what is lost.
+      if (!isLater && isAddress(record)) return lose(error.message);
       // A server with another version or more room may restore it.
       await journal.release(id, record.epoch);
-      if (!(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED") throw error;
+      if (isLater) throw error;
       return error.message;
     }
   }
@@ -167,9 +207,10 @@ export class JournalledSessions implements SessionsJournal {
 
   #continue(target: Session | Batch, record: JournalRecord): void {
     const { resumptions } = this.#sessions;
-    const resumption = resumptions.add(target, record.tokenHash, undefined);
-    for (const { seq, request, answer } of readAnswers(record, this.#options.codec)) {
-      resumption.answers.restore(seq, request, answer);
+    const resumption = resumptions.add(target, record.tokenHash, undefined, isAddress(record));
+    for (const { seq, request, answer, id } of readAnswers(record, this.#options.codec)) {
+      resumption.answers.restore(id ?? seq, request, answer);
+      if (id !== undefined) resumptions.answersOf(target as Session).restore(id, request, answer);
     }
     this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
     this.#sessions.detachResumable(resumption);
@@ -179,11 +220,11 @@ export class JournalledSessions implements SessionsJournal {
     const { journal, codec } = this.#options;
     const { target } = resumption;
     const onLost = (): void => this.#sessions.giveUp(resumption, "another process has taken over the session");
-    const own = make({ journal, codec, onLost });
+    const own = make({ journal, codec, isAddress: resumption.isAddress, onLost });
     resumption.journal = own;
     const follow = (session: Session, prefix?: string): void => {
       session.events.keepIfNeeded();
-      session.events.recorder = { record: (event) => own.record(event, session, prefix) };
+      session.events.recorder = { record: (event, requestId) => own.record(event, session, prefix, requestId) };
     };
     if (target instanceof Session) {
       follow(target);
@@ -207,10 +248,20 @@ export class JournalledSessions implements SessionsJournal {
     try {
       return await action();
     } catch (error) {
-      if (!(error instanceof JournalError)) throw error;
-      throw new SessionRejectedError({ message: error.message, code: error.code as WireCode }, { cause: error });
+      if (error instanceof SessionRejectedError) throw error;
+      const { message } = toError(error);
+      const code = error instanceof JournalError ? (error.code as WireCode) : "JOURNAL_UNAVAILABLE";
+      throw new SessionRejectedError({ message, code }, { cause: error });
     }
   }
+}
+
+function isAddress({ id, tokenHash }: JournalEntry): boolean {
+  return id === tokenHash;
+}
+
+function openerOf(record: JournalRecord): Partial<SessionOpener> {
+  return isAddress(record) ? (readOpener(record) ?? {}) : { id: record.id };
 }
 
 function isTokenOf({ tokenHash }: JournalEntry, token: string): boolean {

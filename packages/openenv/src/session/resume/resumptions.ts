@@ -57,7 +57,7 @@ export interface Resumption {
   readonly tokenHash: string;
   /** The client names the session in its address: `/session/<name>`. */
   readonly isAddress: boolean;
-  /** The client ends the session: its address is free again, and nothing is lost. */
+  /** The client ends the session, or another process has it: here its address is free again, and nothing is lost. */
   isOver?: boolean;
   readonly answers: StoredAnswers;
   /** What another process restores the session from, if the server has a journal. */
@@ -68,6 +68,11 @@ export interface Resumption {
   attempt: number;
   /** When the last connection was lost, by the clock of `performance.now()`. */
   detachedAt: number;
+}
+
+/** By which the journal knows a session. */
+export function keyOf({ target, tokenHash, isAddress }: Resumption): string {
+  return isAddress ? tokenHash : target.id;
 }
 
 /** The resumable sessions of one server, by the id of the session. */
@@ -97,6 +102,18 @@ export class Resumptions {
     return this.#byId.has(id);
   }
 
+  /** What the journal knows by this key. */
+  find(key: string): Resumption | undefined {
+    return this.#byId.get(key) ?? this.#byAddress.get(key);
+  }
+
+  /** Leaves the session to another process, to which its client comes. */
+  release(resumption: Resumption): void {
+    resumption.journal?.release();
+    resumption.isOver = true;
+    resumption.holder?.moved();
+  }
+
   /** The client ends the session: its address is free again. */
   free(id: string): void {
     const resumption = this.#byId.get(id);
@@ -110,7 +127,7 @@ export class Resumptions {
 
   /** Why the session of an address was lost; undefined when it was not. */
   reasonFor(address: string): string | undefined {
-    return this.#ended.get(address)?.reason;
+    return this.#ended.get(address)?.reason || undefined;
   }
 
   /** A connection takes over what has none. */
@@ -213,15 +230,15 @@ export class Resumptions {
     const resumption = this.#byId.get(id);
     if (resumption === undefined) return;
     this.#byId.delete(id);
-    resumption.journal?.end(reason);
+    const { isAddress, isOver, tokenHash } = resumption;
+    resumption.journal?.end(isAddress && isOver ? "" : reason);
     resumption.answers.clear();
     this.#budget.give(ownBytes(resumption.target));
-    const { isAddress, isOver, tokenHash } = resumption;
     if (isAddress) this.#byAddress.delete(tokenHash);
     if (!isAddress || !isOver) this.#keepReason(isAddress ? tokenHash : id, { reason, tokenHash });
   }
 
-  /** The session of an address was lost with another worker. */
+  /** The session of an address was lost with another process; an empty reason: the address is free. */
   lose(address: string, reason: string): void {
     this.#keepReason(address, { reason, tokenHash: address });
   }

@@ -15,21 +15,27 @@ import { describeSession, takeImage } from "../restore/image.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
 import { SessionKilledError } from "../session-killed.js";
+import {
+  ANSWER,
+  CLEAN,
+  EVENT,
+  EVENT_NAME,
+  IMAGE,
+  type JournalledAnswer,
+  LOST,
+  OPEN,
+  RUNNING,
+  readAnswers,
+  readRunning,
+} from "./journal-cells.js";
+import { digestRequest, requestIdOf } from "./request-digest.js";
 
-/** A text frame or a binary one. */
-type Frame = string | Uint8Array;
-
-/** What a repeated request gets after a restore. */
-export interface JournalledAnswer {
-  seq: number;
-  request: Frame;
-  answer: Frame;
-}
-
-/** The parts of a journal that are the same for all sessions. */
+/** What the journal of a session is made with. */
 export interface JournalParts {
   journal: Journal;
   codec: BinaryCodec;
+  /** Of a session by address. Its requests have no numbers: each event is committed with its answer. */
+  isAddress: boolean;
   /** Called when another process has taken the session over: its instance here must be closed. */
   onLost(): void;
 }
@@ -37,20 +43,6 @@ export interface JournalParts {
 /** How long to wait before an append is repeated: the first time, and at most. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
-/** The cells of a session. Events and answers have their number after the letter. */
-/** The id of a session; those of a batch have their number and a dot before the names of all of their cells. */
-const OPEN = "open";
-const IMAGE = "image";
-/** Why the session cannot be restored. */
-const LOST = "lost";
-/** The number of the request that runs first after a restore. */
-const RUNNING = "running";
-/** The process before has left the session between two requests. */
-const CLEAN = "clean";
-const EVENT = "e";
-const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
-const ANSWER = "a";
-
 /**
  * The journal of one resumable session: one commit for each request, with its answer and the state after it. The answer
  * is not sent before. While the journal cannot be written, the answer is held and the commit repeated.
@@ -67,11 +59,13 @@ export class SessionJournal {
   readonly #answers: number[] = [];
   /** True while a request of the client runs: its events are committed with its answer. */
   #inRequest = false;
+  /** A request of a session by address may be running. */
+  #isEntered = false;
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;
   #isFirst = false;
   /** The request in which the process ended that had restored the session before. */
-  #crashed: number | undefined;
+  #crashed: string | undefined;
   /** The commit that is being repeated: the next one must not overtake it. */
   #writing: Promise<void> | undefined;
   #closed = false;
@@ -110,6 +104,13 @@ export class SessionJournal {
     await this.#commit();
   }
 
+  /** Stores how a session by address is opened again; `lost`: why the one before it was lost, until its next reset. */
+  opening({ id, client, ownedByOrchestrator }: Session, lost: string | undefined): MaybePromise<void> {
+    this.#put.set(OPEN, Buffer.from(JSON.stringify({ id, client, orchestrator: ownedByOrchestrator })));
+    if (lost !== undefined) this.#lose(lost, "");
+    return this.#commit();
+  }
+
   /** A copy has opened in a batch; it is committed with the next answer. */
   copiedInBatch(prefix: string, session: Session): void {
     this.opened(prefix, session);
@@ -128,14 +129,18 @@ export class SessionJournal {
     }
   }
 
-  /** Called after each event, before its answer leaves the session and before the next request. */
-  record(event: SessionEvent, session: Session, prefix = ""): MaybePromise<void> {
+  /**
+   * Called after each event, before its answer leaves the session and before the next request. `requestId`: of an HTTP
+   * request.
+   */
+  record(event: SessionEvent, session: Session, prefix = "", requestId?: string): MaybePromise<void> {
     const { environment } = session;
     const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
     // Of a batch only this session is lost.
     if (prefix === "" && this.isRestorable) this.#isKilled ||= isKilled;
     if (isKilled || this.#closed) return undefined;
     const noted = this.#note(event, session, prefix);
+    if (this.#parts.isAddress) this.#keepAnswer(event, requestId);
     const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
   }
@@ -147,12 +152,27 @@ export class SessionJournal {
   begin(seq: number): MaybePromise<boolean> {
     if (this.#closed) return false;
     this.#inRequest = true;
-    if (this.#crashed === seq) return true;
+    return this.#mark(String(seq));
+  }
+
+  /** Like {@link begin}, for a request of a session by address, which its digest names. */
+  enter(request: { type?: unknown; data?: unknown }): MaybePromise<boolean> {
+    if (this.#closed) return false;
+    this.#isEntered = true;
+    return this.#isFirst ? this.#mark(digestRequest(request)) : false;
+  }
+
+  #mark(request: string): MaybePromise<boolean> {
+    const isCrashed = this.#crashed === request;
+    this.#crashed = undefined;
+    if (isCrashed) return true;
     if (!this.#isFirst) return false;
     this.#isFirst = false;
-    this.#put.set(RUNNING, Buffer.from(String(seq)));
+    this.#put.set(RUNNING, Buffer.from(request));
     const committed = this.#commit();
-    return isThenable(committed) ? Promise.resolve(committed).then(() => false) : false;
+    const run = (): boolean => false;
+    // Where it fails the session has ended, and refuses the request.
+    return isThenable(committed) ? Promise.resolve(committed).then(run, run) : false;
   }
 
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
@@ -195,7 +215,7 @@ export class SessionJournal {
   /** Leaves the session to another process. */
   release(): void {
     const changes: JournalChanges = { put: [[CLEAN, new Uint8Array(1)]], remove: [RUNNING] };
-    const isClean = !this.#inRequest && !this.#isKilled;
+    const isClean = !this.#inRequest && !this.#isEntered && !this.#isKilled;
     this.#finish(async (journal) => {
       // Both at once, because the journal may be closing.
       const cleaned = isClean ? journal.commit(this.#id, this.epoch, changes) : undefined;
@@ -209,7 +229,9 @@ export class SessionJournal {
     const { codec } = this.#parts;
     if (tier.tier === "none") {
       // A seeded environment can be restored again from its next reset on. Any other holds no slot after a restart.
-      return session.runtime.definition.seeded === true ? this.#lose(tier.reason, prefix) : this.end(tier.reason);
+      // An address is free again when its client ends the session: the journal has to keep it until then.
+      const isKept = session.runtime.definition.seeded === true || this.#parts.isAddress;
+      return isKept ? this.#lose(tier.reason, prefix) : this.end(tier.reason);
     }
     const keep = (image: SessionImage): void => {
       this.#put.set(prefix + IMAGE, codec.encode(image));
@@ -239,6 +261,21 @@ export class SessionJournal {
     const name = prefix + EVENT + event.event;
     this.#put.set(name, Buffer.from(stringifyJson(event)));
     this.#eventsOf(prefix).push(name);
+  }
+
+  /** Keeps the answer of a step that has an id until the next step or reset. */
+  #keepAnswer({ event, type, request, answer }: SessionEvent, requestId: string | undefined): void {
+    this.#isEntered = false;
+    // Nothing of it would be read again.
+    if (this.#lost.size > 0 && this.#put.size === 0) return;
+    this.#remove.add(RUNNING);
+    if (type === "tool") return;
+    for (const seq of this.#answers.splice(0)) this.#drop(ANSWER + seq);
+    const id = requestIdOf(request) ?? requestId;
+    if (type === "reset" || typeof id !== "string" || this.#lost.size > 0) return;
+    const kept = [digestRequest({ type, data: request }), stringifyJson(answer), id];
+    this.#put.set(ANSWER + event, this.#parts.codec.encode(kept));
+    this.#answers.push(event);
   }
 
   #eventsOf(prefix: string): string[] {
@@ -298,6 +335,8 @@ export class SessionJournal {
         this.#closed = true;
         this.#parts.onLost();
       }
+      // A client by address learns that the call may not be in its episode.
+      if (this.#closed && this.#parts.isAddress) throw error;
       if (this.#closed) return new Promise(() => {});
       await sleep(Math.min(RETRY_MS * 2 ** tries, MAX_RETRY_MS), undefined, { ref: false });
       try {
@@ -314,44 +353,4 @@ export class SessionJournal {
     // A journal that is away now may take the session for one that can be resumed: its window ends it.
     void (async () => write(this.#parts.journal))().catch(() => {});
   }
-}
-
-/** The stored answers of a session that was taken over, in the order of their numbers. */
-export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): JournalledAnswer[] {
-  const answers = [...cells].filter(([name]) => name.startsWith(ANSWER));
-  return answers
-    .map(([name, value]) => {
-      const [request, answer] = codec.decode(value).value as [Frame, Frame];
-      return { seq: Number(name.slice(ANSWER.length)), request, answer };
-    })
-    .sort((one, other) => one.seq - other.seq);
-}
-
-/** The sessions of a batch: their numbers and ids. */
-export function readBatch({ cells }: JournalRecord): Map<number, string> {
-  const opened = [...cells].filter(([name]) => name.endsWith(`.${OPEN}`));
-  return new Map(opened.map(([name, id]) => [Number.parseInt(name, 10), Buffer.from(id).toString()]));
-}
-
-/** Why it cannot be restored; undefined when it can. */
-export function readLost({ cells }: JournalRecord): string | undefined {
-  const [, reason] = [...cells].find(([name]) => name === LOST || name.endsWith(`.${LOST}`)) ?? [];
-  return reason && Buffer.from(reason).toString();
-}
-
-/** What a session continues from; undefined for one that has had no event. */
-export function readImage({ cells }: JournalRecord, codec: BinaryCodec, prefix = ""): SessionImage | undefined {
-  const value = cells.get(prefix + IMAGE);
-  if (value === undefined) return undefined;
-  const image = codec.decode(value).value as SessionImage;
-  if (!("events" in image.restore)) return image;
-  const events = [...cells].filter(([name]) => EVENT_NAME.exec(name)?.[1] === prefix);
-  const parsed = events.map(([, text]) => JSON.parse(Buffer.from(text).toString()) as SessionEvent);
-  return { ...image, restore: { events: parsed.sort((one, other) => one.event - other.event) } };
-}
-
-/** The request that ran when the process ended, if it was the first after a restore. */
-function readRunning({ cells }: JournalRecord): number | undefined {
-  const value = cells.get(RUNNING);
-  return value && Number(Buffer.from(value).toString());
 }

@@ -121,10 +121,10 @@ export class StoredAnswers {
   }
 
   /** Stores what a process before this one answered. */
-  restore(seq: number, request: Frame, answer: Frame): void {
-    this.#last = Math.max(this.#last, seq);
-    this.#add(seq, request);
-    this.store(seq, answer);
+  restore(key: number | string, request: Frame, answer: Frame): void {
+    if (typeof key === "number") this.#last = Math.max(this.#last, key);
+    this.#add(key, request);
+    this.store(key, answer);
   }
 
   /** Frees everything. */

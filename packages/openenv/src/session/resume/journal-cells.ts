@@ -1,0 +1,79 @@
+import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import type { SessionOpener } from "../held-session.js";
+import type { JournalRecord } from "../journals/journal.js";
+import type { SessionEvent, SessionImage } from "../restore/session-event.js";
+
+/** A text frame or a binary one. */
+type Frame = string | Uint8Array;
+
+/** What a repeated request gets after a restore. */
+export interface JournalledAnswer {
+  seq: number;
+  request: Frame;
+  answer: Frame;
+  /** The id of the request, in a session by address; the request is then its digest. */
+  id?: string;
+}
+
+/** The cells of a session. Events and answers have their number after the letter. */
+/**
+ * The id of a session; those of a batch have their number and a dot before the names of all of their cells. Of a session
+ * by address, how it was opened.
+ */
+export const OPEN = "open";
+export const IMAGE = "image";
+/** Why the session cannot be restored. */
+export const LOST = "lost";
+/** The request that runs first after a restore: its number, or its digest in a session by address. */
+export const RUNNING = "running";
+/** The process before has left the session between two requests. */
+export const CLEAN = "clean";
+export const EVENT = "e";
+export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
+export const ANSWER = "a";
+
+/** The stored answers of a session that was taken over, in the order of their numbers. */
+export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): JournalledAnswer[] {
+  const answers = [...cells].filter(([name]) => name.startsWith(ANSWER));
+  return answers
+    .map(([name, value]) => {
+      const [request, answer, id] = codec.decode(value).value as [Frame, Frame, string?];
+      return { seq: Number(name.slice(ANSWER.length)), request, answer, ...(id !== undefined && { id }) };
+    })
+    .sort((one, other) => one.seq - other.seq);
+}
+
+/** How a session by address was opened. */
+export function readOpener({ cells }: JournalRecord): SessionOpener | undefined {
+  const value = cells.get(OPEN);
+  return value && (JSON.parse(Buffer.from(value).toString()) as SessionOpener);
+}
+
+/** The sessions of a batch: their numbers and ids. */
+export function readBatch({ cells }: JournalRecord): Map<number, string> {
+  const opened = [...cells].filter(([name]) => name.endsWith(`.${OPEN}`));
+  return new Map(opened.map(([name, id]) => [Number.parseInt(name, 10), Buffer.from(id).toString()]));
+}
+
+/** Why it cannot be restored; undefined when it can. */
+export function readLost({ cells }: JournalRecord): string | undefined {
+  const [, reason] = [...cells].find(([name]) => name === LOST || name.endsWith(`.${LOST}`)) ?? [];
+  return reason && Buffer.from(reason).toString();
+}
+
+/** What a session continues from; undefined for one that has had no event. */
+export function readImage({ cells }: JournalRecord, codec: BinaryCodec, prefix = ""): SessionImage | undefined {
+  const value = cells.get(prefix + IMAGE);
+  if (value === undefined) return undefined;
+  const image = codec.decode(value).value as SessionImage;
+  if (!("events" in image.restore)) return image;
+  const events = [...cells].filter(([name]) => EVENT_NAME.exec(name)?.[1] === prefix);
+  const parsed = events.map(([, text]) => JSON.parse(Buffer.from(text).toString()) as SessionEvent);
+  return { ...image, restore: { events: parsed.sort((one, other) => one.event - other.event) } };
+}
+
+/** The request that ran when the process ended, if it was the first after a restore. */
+export function readRunning({ cells }: JournalRecord): string | undefined {
+  const value = cells.get(RUNNING);
+  return value && Buffer.from(value).toString();
+}
