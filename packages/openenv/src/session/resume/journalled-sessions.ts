@@ -106,7 +106,7 @@ export class JournalledSessions implements SessionsJournal {
       } catch (error) {
         const isElsewhere = (error as SessionRejectedError).data.code === "SESSION_ELSEWHERE";
         if (!isElsewhere || waitMs > MAX_WAIT_MS) throw error;
-        // Its owner was told, and leaves it to this process.
+        // Its owner has been notified, and releases it when it can.
         await sleep(waitMs);
         waitMs *= 2;
       }
