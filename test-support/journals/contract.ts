@@ -53,6 +53,10 @@ export function testJournal(open: (owner: string) => Promise<Journal>, die: (jou
     await first.journal.create("s", HASH);
     await first.journal.commit("s", 1, changes({ image: "1", a1: "answer", a2: "\u0000\u00ff" }));
     await first.journal.commit("s", 1, changes({ image: "2" }, ["a1", "unknown"]));
+    const read = await second.journal.read("s");
+    expect(read).toMatchObject({ id: "s", tokenHash: HASH, epoch: 1, ended: null });
+    expect([...(read?.cells.keys() ?? [])].sort()).toEqual(["a2", "image"]);
+    expect(text(read?.cells.get("a2"))).toBe("\u0000\u00ff");
     await first.kill();
     const found = await second.journal.find("s");
     expect(found).toMatchObject({ id: "s", tokenHash: HASH, epoch: 1, ended: null });
@@ -145,6 +149,7 @@ export function testJournal(open: (owner: string) => Promise<Journal>, die: (jou
     const { journal } = await start();
     for (const id of ["unknown", "", "x".repeat(10_000), "#epoch"]) {
       expect(await journal.find(id)).toBeUndefined();
+      expect(await journal.read(id)).toBeUndefined();
       expect(await journal.takeOver(id)).toBeUndefined();
       await expect((async () => journal.commit(id, 1, changes({ a: "b" })))()).rejects.toMatchObject({
         code: "EPOCH_LOST",

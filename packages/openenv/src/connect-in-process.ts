@@ -13,7 +13,7 @@ import type { JsonObject } from "./protocol/messages.js";
 import type { Transport } from "./protocol/transport.js";
 import { renderMetadata } from "./server/routes/metadata.js";
 import { askTasks } from "./session/calls/ask-tasks.js";
-import { createInProcessTransport } from "./session/messages/in-process.js";
+import { createInProcessTransport, type InProcessOptions } from "./session/messages/in-process.js";
 import { silentLog } from "./util/log.js";
 
 /** A client of an environment in this process. Calls take the same path as on a server, without a socket. */
@@ -24,9 +24,17 @@ export async function connectInProcess(
   return createEnvClient(await prepare(environment, options, "connect"));
 }
 
-/** Like {@link connectInProcess}, with values as they are on the wire: bytes and dates are text. */
-export async function connectUntyped(environment: EnvironmentDefinition): Promise<EnvClient> {
-  return createEnvClient({ ...(await prepare(environment, {}, "connect")), shape: genericShape(() => []) });
+/**
+ * Like {@link connectInProcess}, with values as they are on the wire: bytes and dates are text. Tools are called outside
+ * of the episode. With recorded events, the environment gets from outside what these got.
+ */
+export async function connectUntyped(
+  environment: EnvironmentDefinition,
+  repeats?: InProcessOptions["repeats"],
+): Promise<McpToolClient> {
+  const parts = await prepare(environment, { repeats }, "connect");
+  const untyped = { ...parts, shape: genericShape(() => []) };
+  return createToolClient(untyped, { mode: "production", ask: askInSession(untyped) });
 }
 
 /** Like {@link connectInProcess}, with tools called by name; production mode calls them with `mcp` frames. */
@@ -35,16 +43,19 @@ export async function connectToolsInProcess(
   { mode = "simulation", ...options }: ConnectToolsOptions,
 ): Promise<McpToolClient> {
   const parts = await prepare(environment, options, "connectTools");
-  const ask: AskRpc = async (method, params, { timeoutMs = parts.timeoutMs, signal }) => {
+  return createToolClient(parts, { mode, ask: askInSession(parts) });
+}
+
+function askInSession(parts: ClientParts): AskRpc {
+  return async (method, params, { timeoutMs = parts.timeoutMs, signal }) => {
     const data = { jsonrpc: "2.0", method, params, id: 1 };
     return toRpcAnswer((await parts.session.call({ type: "mcp", data }, { timeoutMs, signal })).data);
   };
-  return createToolClient(parts, { mode, ask });
 }
 
 async function prepare(
   environment: EnvironmentDefinition,
-  options: ConnectOptions,
+  options: ConnectOptions & InProcessOptions,
   caller: string,
 ): Promise<ClientParts> {
   if (!isEnvironmentDefinition(environment)) {
@@ -64,11 +75,11 @@ async function prepare(
 /** The connect timeout limits the factory. An environment that is created too late is closed. */
 async function openTransport(
   environment: EnvironmentDefinition,
-  { timing, digest, connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS }: ConnectOptions,
+  { connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, ...options }: ConnectOptions & InProcessOptions,
   signal: AbortSignal | undefined,
 ): Promise<Transport> {
   if (signal?.aborted) throw aborted(signal);
-  const opening = createInProcessTransport(environment, { timing, digest });
+  const opening = createInProcessTransport(environment, options);
   try {
     return await withLimits(opening, { timeoutMs, signal }, () => {
       opening.then(

@@ -60,6 +60,8 @@ export { renderDefault, type Setting } from "./server/config/setting.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
 export type { ServerAbout } from "./session/registry/cluster.js";
+export type { SessionEvent } from "./session/restore/session-event.js";
+export type { StoredSession } from "./session/resume/read-journal.js";
 export { watchParent } from "./session/watchdog.js";
 export type { CheckServerOptions } from "./testing/check-server.js";
 export {
@@ -97,6 +99,8 @@ export const loadClient = () => import("./client/connect-to.js");
 export const loadConnection = () => import("./client/transport/connection.js");
 /** The client of an environment in this process. */
 export const loadInProcess = () => import("./connect-in-process.js");
+/** The sessions of a journal. */
+export const loadJournal = () => import("./session/resume/read-journal.js");
 /** What watches over workers, and what a worker finds it with. */
 export const loadSupervisor = () => import("./cluster/supervise.js");
 export const loadWorker = () => import("./cluster/worker-cluster.js");

@@ -104,6 +104,7 @@ describe("openenv replay", () => {
         episode: line - 1,
         difference: { event: 4, kind: "step", field: "done", recorded: false, replayed: true },
       })),
+      skips: [],
     });
   });
 
@@ -136,7 +137,7 @@ describe("openenv replay", () => {
     await write("camera.jsonl", [episode, unbegun]);
     expect(await replay("camera.jsonl", "camera.ts", "--ignore", "observation.taken_ms")).toEqual({
       code: 0,
-      stdout: "1 episodes, 3 events: all equal; 1 without an episode skipped\n",
+      stdout: "camera.jsonl:2: episode 0 is skipped: its reset failed\n1 episodes, 3 events: all equal; 1 skipped\n",
       stderr: "",
     });
     await write("camera.jsonl", [{ ...episode, failures: [] }]);

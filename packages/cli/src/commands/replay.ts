@@ -1,26 +1,29 @@
 import type { Command } from "commander";
-import { connect, type EnvClient } from "openenv-ts/client";
+import { connect, connectTools } from "openenv-ts/client";
 import { ConfigError, loadInProcess, OpenEnvError, show } from "openenv-ts/internal";
-import { readEpisodes } from "../collect/episode-file.js";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
-import { type EpisodeDifference, hasNoEpisode, replayEpisode } from "../replay/replay-episode.js";
+import { type Recording, readRecordings, withSeeds } from "../replay/recordings.js";
+import { type EpisodeDifference, type Player, replayEpisode } from "../replay/replay-episode.js";
 import { serverToken } from "../server-token.js";
 import { repeatable, wholeNumber } from "../terminal/option-values.js";
 import { exit, print, printProgress } from "../terminal/output.js";
 
-/** Differences that are printed; all are counted. */
+/** Differences, and episodes that are skipped, that are printed; all are counted. */
 const MOST_PRINTED = 20;
 
 const EXAMPLES = `
 Each episode is played again in a new session, up to its first difference: the event, the field and both values.
+Of a session in a journal, this is the episode since its last reset. The journal is only read.
 
-Exit codes: 0 all episodes are equal, 1 some differ, 2 invalid usage, an invalid file, or no answer to compare.
+Exit codes: 0 all episodes are equal, 1 some differ, 2 invalid usage, an invalid file, or nothing to compare.
 
 Examples:
   openenv replay episodes.jsonl
   openenv replay episodes.jsonl envs/echo --ignore observation.seen_at
-  openenv replay episodes.jsonl --against http://localhost:8000`;
+  openenv replay episodes.jsonl --against http://localhost:8000
+  openenv replay sessions.lmdb
+  openenv replay redis://localhost:6379 envs/echo`;
 
 interface ReplayFlags {
   against?: string;
@@ -29,16 +32,15 @@ interface ReplayFlags {
   json?: boolean;
 }
 
-interface EpisodeResult {
-  line: number;
-  episode: number;
-  events: number;
+interface Result extends Recording {
+  /** How many events were played. */
+  played: number;
   difference: EpisodeDifference | undefined;
 }
 
 export function configureReplay(command: Command): void {
   command
-    .argument("<file>", "episodes, written by openenv collect or exported by the page")
+    .argument("<source>", "episodes of openenv collect or of the page, or a journal: its file, or redis://host:6379")
     .argument("[environment]", "module or folder of the environment; default: the current folder")
     .option("--against <url>", "URL of a server to replay against instead")
     .option("--ignore <path>", "field not to compare, such as observation.seen_at; repeatable", repeatable, [])
@@ -48,65 +50,72 @@ export function configureReplay(command: Command): void {
     .action(run);
 }
 
-async function run(file: string, given: string | undefined, flags: ReplayFlags): Promise<void> {
+async function run(source: string, given: string | undefined, flags: ReplayFlags): Promise<void> {
   const { against, ignore, parallel, json } = flags;
   if (given !== undefined && against !== undefined) {
     throw new ConfigError("Pass an environment or --against, not both.");
   }
   const { name, open } = await findTarget(given ?? ".", against);
-  const results: EpisodeResult[] = [];
-  let skipped = 0;
-  const episodes = readEpisodes(file);
+  const read: Result[] = [];
+  const recordings = readRecordings(source);
   const work = async (): Promise<void> => {
-    for (const { line, record } of episodes) {
-      const where = `${file}:${line}`;
-      if (record.environment !== name) {
-        const what = `${where} is an episode of ${record.environment}, not of ${name}`;
+    for await (const recording of recordings) {
+      const { where, environment = name, reason } = recording;
+      if (environment !== name) {
+        const what = `${where} is an episode of ${environment}, not of ${name}`;
         throw new ConfigError(`${what}: pass the environment that it was recorded with, or --against its server.`);
       }
-      if (hasNoEpisode(record)) {
-        skipped++;
-        continue;
-      }
+      const result: Result = { ...recording, played: 0, difference: undefined };
+      read.push(result);
+      if (reason !== undefined) continue;
       const replayed = await compared(where, async () => {
-        await using env = await open();
-        return await replayEpisode(env, record, ignore);
+        await using env = await open(recording);
+        return await replayEpisode(env, against === undefined ? recording.events : withSeeds(recording), ignore);
       });
-      results.push({ line, episode: record.episode, ...replayed });
-      printProgress(`${results.length} episodes`);
+      Object.assign(result, replayed);
+      printProgress(`${read.length} episodes`);
     }
   };
   await Promise.all(Array.from({ length: parallel }, work));
-  results.sort((a, b) => a.line - b.line);
-  const different = results.filter(({ difference }) => difference !== undefined);
-  const events = results.reduce((sum, result) => sum + result.events, 0);
-  const summary = { episodes: results.length, events, different: different.length, skipped };
-  const differences = different.slice(0, MOST_PRINTED);
+  const skipped = read.filter(({ reason }) => reason !== undefined);
+  const different = read.filter(({ difference }) => difference !== undefined);
+  const episodes = read.length - skipped.length;
+  const events = read.reduce((sum, { played }) => sum + played, 0);
+  const summary = { episodes, events, different: different.length, skipped: skipped.length };
+  const [differences, skips] = [different, skipped].map((list) => list.slice(0, MOST_PRINTED)) as [Result[], Result[]];
   print(
     json
-      ? JSON.stringify({ ...summary, differences: differences.map(({ events: _, ...rest }) => rest) })
-      : [...differences.map((result) => render(file, result)), renderSummary(summary)].join("\n"),
+      ? JSON.stringify({
+          ...summary,
+          differences: differences.map(({ key, difference }) => ({ ...key, difference })),
+          skips: skips.map(({ key, reason }) => ({ ...key, reason })),
+        })
+      : [...skips.map(renderSkip), ...differences.map(renderDifference), renderSummary(summary)].join("\n"),
   );
-  exit(different.length > 0 ? 1 : 0);
+  exit(different.length > 0 ? 1 : episodes > 0 ? 0 : 2);
 }
 
 interface Target {
   /** The name of the environment. */
   name: string;
-  open(): Promise<EnvClient>;
+  open(recording: Recording): Promise<Player & AsyncDisposable>;
 }
 
 async function findTarget(given: string, against: string | undefined): Promise<Target> {
   if (against === undefined) {
     const environment = await loadEnvironment(await findEnvironment(given));
     const { connectUntyped } = await loadInProcess();
-    return { name: environment.contract.name, open: () => connectUntyped(environment) };
+    return { name: environment.contract.name, open: ({ repeats }) => connectUntyped(environment, repeats) };
   }
-  const open = () => connect(against, { check: false, token: serverToken() });
+  const options = { check: false, token: serverToken() };
   const { name } = await compared(against, async () => {
-    await using env = await open();
+    await using env = await connect(against, options);
     return await env.metadata();
   });
+  const open: Target["open"] = ({ events }) =>
+    events.some(({ kind }) => kind === "tool")
+      ? connectTools(against, { ...options, mode: "production" })
+      : connect(against, options);
   return { name, open };
 }
 
@@ -120,14 +129,22 @@ async function compared<T>(what: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-function render(file: string, { line, episode, difference }: EpisodeResult): string {
-  const { event, kind, field, recorded, replayed, message } = difference as EpisodeDifference;
+/** The episode of a file has a number; a session has its name already. */
+function nameOf({ where, key }: Recording): string {
+  return "episode" in key ? `${where}: episode ${key.episode}` : where;
+}
+
+function renderSkip(result: Result): string {
+  return `${nameOf(result)} is skipped: ${result.reason}`;
+}
+
+function renderDifference(result: Result): string {
+  const { event, kind, field, recorded, replayed, message } = result.difference as EpisodeDifference;
   const now = message === undefined ? show(replayed) : `${replayed}: ${message}`;
-  return `${file}:${line}: episode ${episode}, event ${event} (${kind}): ${field} was ${show(recorded)}, now ${now}`;
+  return `${nameOf(result)}, event ${event} (${kind}): ${field} was ${show(recorded)}, now ${now}`;
 }
 
 function renderSummary({ episodes, events, different, skipped }: Record<string, number>): string {
-  const result = different === 0 ? "all equal" : `${different} differ`;
-  const left = skipped === 0 ? "" : `; ${skipped} without an episode skipped`;
-  return `${episodes} episodes, ${events} events: ${result}${left}`;
+  const result = episodes === 0 ? "none could be compared" : different === 0 ? "all equal" : `${different} differ`;
+  return `${episodes} episodes, ${events} events: ${result}${skipped === 0 ? "" : `; ${skipped} skipped`}`;
 }

@@ -1,12 +1,11 @@
-import type { EnvClient, StepResult } from "openenv-ts/client";
+import { type McpToolClient, ToolCallError } from "openenv-ts/client";
 import { findDifference, RemoteError, without } from "openenv-ts/internal";
-import type { EpisodeRecord, JsonObject, RecordedStep } from "openenv-ts/protocol";
+import type { JsonObject } from "openenv-ts/protocol";
 
 /** The first answer of an episode that is not the recorded one. */
 export interface EpisodeDifference {
-  /** The number of the event in its episode: 1 for the reset. */
   event: number;
-  kind: "reset" | "step";
+  kind: ReplayEvent["kind"];
   /** The path of the field, such as `observation.count`; `error` when one of the two answers is an error. */
   field: string;
   /** Undefined where one of the two has no such field. */
@@ -17,75 +16,61 @@ export interface EpisodeDifference {
 }
 
 /** What is replayed: the request of an event and its recorded answer. */
-interface ReplayEvent {
-  kind: "reset" | "step";
+export interface ReplayEvent {
+  /** Its number in the episode of a file, or in its session. */
+  event: number;
+  kind: "reset" | "step" | "tool";
   request: JsonObject;
   answer: JsonObject;
 }
+
+/** A client that also calls tools outside of steps, where the events have such calls. */
+export type Player = Pick<McpToolClient, "reset" | "step"> & Partial<Pick<McpToolClient, "callTool">>;
 
 /**
  * Plays the events of an episode again up to the first one whose answer differs from the recorded one.
  * @throws ConnectionError when there is no answer, so that nothing can be compared.
  */
 export async function replayEpisode(
-  env: EnvClient,
-  record: EpisodeRecord,
+  env: Player,
+  all: readonly ReplayEvent[],
   ignore: readonly string[],
-): Promise<{ events: number; difference: EpisodeDifference | undefined }> {
-  let event = 0;
-  for (const { kind, request, answer } of eventsOf(record)) {
-    event++;
-    const now = await answerTo(() => (kind === "reset" ? env.reset(request) : env.step(request)));
+): Promise<{ played: number; difference: EpisodeDifference | undefined }> {
+  for (const [index, { event, kind, request, answer }] of all.entries()) {
+    const now = await answerTo(() => perform(env, kind, request));
     const [recorded, replayed] = without([answer, now.answer], ignore);
     const found = findDifference(recorded, replayed);
     if (found === undefined) continue;
     const { path: field, one, other } = found;
     const message = now.message === undefined ? {} : { message: now.message };
-    return { events: event, difference: { event, kind, field, recorded: one, replayed: other, ...message } };
+    return { played: index + 1, difference: { event, kind, field, recorded: one, replayed: other, ...message } };
   }
-  return { events: event, difference: undefined };
+  return { played: all.length, difference: undefined };
 }
 
-/** True for the record of a reset that failed: there is no episode to play again. */
-export function hasNoEpisode({ failures = [], steps }: EpisodeRecord): boolean {
-  return steps.length === 0 && failures.some(({ kind }) => kind === "reset");
+async function perform(env: Player, kind: ReplayEvent["kind"], request: JsonObject): Promise<JsonObject> {
+  if (kind === "reset") return comparable({ ...(await env.reset(request)) });
+  if (kind === "step") return comparable({ ...(await env.step(request)) });
+  const called = await env.callTool?.(String(request["name"]), request["arguments"] as JsonObject);
+  return { error: null, result: called?.data };
 }
 
-function* eventsOf({ reset, start, steps, failures = [] }: EpisodeRecord): Generator<ReplayEvent> {
-  // The id of an episode is unique, and the replay is a new episode.
-  const { episode_id: _, ...request } = reset;
-  yield { kind: "reset", request, answer: recordedAnswer(start) };
-  for (let taken = 0; taken <= steps.length; taken++) {
-    for (const { after, kind, code, action } of failures) {
-      // Requests that failed in other ways did not reach the environment, or ended the session.
-      if (kind !== "step" || after !== taken || code !== "EXECUTION_ERROR") continue;
-      yield { kind, request: action, answer: { error: code } };
-    }
-    const step = steps[taken];
-    if (step !== undefined) yield { kind: "step", request: step.action, answer: recordedAnswer(step) };
-  }
-}
-
-function recordedAnswer({ observation, reward, done, metadata = {} }: Omit<RecordedStep, "action">): JsonObject {
-  // The page records the metadata with the observation as well.
-  const { metadata: _, ...fields } = observation;
-  return { error: null, observation: fields, reward, done, metadata: ownMetadata(metadata) };
+/** The answer to a reset or a step, without what says how it was served. */
+export function comparable({ observation, reward, done, metadata = {} }: JsonObject): JsonObject {
+  // A record and the wire have the metadata with the observation as well.
+  const { metadata: _, ...fields } = observation as JsonObject;
+  const { openenv: _ours, ...own } = metadata as JsonObject;
+  const score = typeof reward === "boolean" ? Number(reward) : reward;
+  return { error: null, observation: fields, reward: score, done, metadata: own };
 }
 
 /** The answer as JSON, like the recorded one; the message of an error can change, its code cannot. */
-async function answerTo(call: () => Promise<StepResult>): Promise<{ answer: JsonObject; message?: string }> {
+async function answerTo(call: () => Promise<JsonObject>): Promise<{ answer: JsonObject; message?: string }> {
   try {
-    const { observation, reward, done, metadata } = await call();
-    const score = typeof reward === "boolean" ? Number(reward) : reward;
-    const answer = { error: null, observation, reward: score, done, metadata: ownMetadata(metadata) };
-    return { answer: JSON.parse(JSON.stringify(answer)) as JsonObject };
+    return { answer: JSON.parse(JSON.stringify(await call())) as JsonObject };
   } catch (error) {
+    if (error instanceof ToolCallError) return { answer: { error: error.errorType }, message: error.message };
     if (!(error instanceof RemoteError)) throw error;
     return { answer: { error: error.wireCode }, message: error.message };
   }
-}
-
-/** What the server adds says how a request was served. */
-function ownMetadata({ openenv: _, ...own }: JsonObject): JsonObject {
-  return own;
 }

@@ -21,7 +21,7 @@ export interface JournalEntry {
   readonly ended: { readonly at: number; readonly reason: string } | null;
 }
 
-/** A session that was taken over, with all that was stored of it. */
+/** A session with all that is stored of it. */
 export interface JournalRecord extends JournalEntry {
   readonly cells: ReadonlyMap<string, Uint8Array>;
 }
@@ -32,11 +32,20 @@ export interface JournalChanges {
   readonly remove: readonly string[];
 }
 
+/** Reads a journal, also while servers use it. */
+export interface JournalReader extends AsyncDisposable {
+  /** All sessions, also those that have ended. */
+  list(): MaybePromise<JournalEntry[]>;
+  /** All that is stored of a session, as it is now; its owner keeps it. */
+  read(id: string): MaybePromise<JournalRecord | undefined>;
+  close(): Promise<void>;
+}
+
 /**
  * Stores resumable sessions outside of the process that has them. Each session has one owner. Methods that fail because of
  * the store throw {@link JournalError} with JOURNAL_UNAVAILABLE; the same call may be repeated later.
  */
-export interface Journal extends AsyncDisposable {
+export interface Journal extends JournalReader {
   /**
    * Stores a session of this process that has just been opened. Returns its epoch: 1, or the next one for an id whose
    * session has ended. @throws JournalError SESSION_ELSEWHERE when there is one that has not ended.
@@ -61,11 +70,8 @@ export interface Journal extends AsyncDisposable {
    * such message.
    */
   onWanted?: ((id: string) => void) | undefined;
-  /** All sessions, also those that have ended. */
-  list(): MaybePromise<JournalEntry[]>;
   /** Forgets the sessions that ended before this time, in milliseconds since 1970. */
   removeEnded(before: number): MaybePromise<void>;
-  close(): Promise<void>;
 }
 
 export type JournalErrorCode = "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE" | "EPOCH_LOST";

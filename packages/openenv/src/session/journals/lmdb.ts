@@ -2,7 +2,9 @@ import {
   appendFileSync,
   chmodSync,
   closeSync,
+  copyFileSync,
   existsSync,
+  mkdtempSync,
   openSync,
   readFileSync,
   readSync,
@@ -10,7 +12,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import type { RootDatabase } from "lmdb";
 import { ConfigError } from "../../errors.js";
 import {
@@ -21,6 +24,7 @@ import {
   type JournalChanges,
   type JournalEntry,
   JournalError,
+  type JournalReader,
   type JournalRecord,
   unavailable,
 } from "./journal.js";
@@ -79,14 +83,56 @@ export async function openLmdbJournal({ path, durability, owner }: LmdbJournalOp
 }
 
 /**
+ * Reads a journal in a file, also while a server uses it, and changes nothing in its folder.
+ * @throws ConfigError when the file cannot be read, or the package `lmdb` is not installed.
+ */
+export async function readLmdbJournal(path: string): Promise<JournalReader> {
+  const { open } = await loadLmdb();
+  let copies: string | undefined;
+  let db: Database | undefined;
+  const close = async (): Promise<void> => {
+    await db?.close();
+    if (copies !== undefined) rmSync(copies, { recursive: true, force: true });
+  };
+  try {
+    if (statSync(path).size === 0) throw new Error("it is empty");
+    checkHeader(path, "r");
+    if (isTorn(path)) throw new Error("parts of it may be missing: the machine has restarted since it was written");
+    const options = { noSubdir: true, encoding: "binary" } as const;
+    // Without a file of locks no process uses it, and LMDB would make one.
+    if (existsSync(`${path}-lock`)) db = open<Uint8Array, Key>({ ...options, path, readOnly: true });
+    if (db === undefined || missingBytes(db, path) > 0) {
+      copies = mkdtempSync(join(tmpdir(), "openenv-journal-"));
+      const copy = join(copies, "copy.lmdb");
+      // The pages of a state that is read are not used for a later one.
+      const reading = db?.useReadTransaction();
+      copyFileSync(path, copy);
+      chmodSync(copy, MODE);
+      reading?.done();
+      await db?.close();
+      db = open<Uint8Array, Key>({ ...options, path: copy, noSync: true, overlappingSync: false });
+      checkLength(db, copy);
+    }
+    return new LmdbJournal(db, path, { owner: "", waits: false, close });
+  } catch (error) {
+    await close();
+    throw new ConfigError(`${path} cannot be read as a journal: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/**
  * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
  * missing. Only the first process of a server may call this. Returns whether there was one.
  */
 export function dropTornFile(path: string): boolean {
-  const marked = readText(`${path}-boot`);
-  if (marked === undefined || marked === readBootId()) return false;
+  if (!isTorn(path)) return false;
   for (const suffix of ["", "-lock", "-boot"]) rmSync(path + suffix, { force: true });
   return true;
+}
+
+function isTorn(path: string): boolean {
+  const marked = readText(`${path}-boot`);
+  return marked !== undefined && marked !== readBootId();
 }
 
 class LmdbJournal implements Journal {
@@ -94,11 +140,17 @@ class LmdbJournal implements Journal {
   readonly #path: string;
   readonly #owner: string;
   readonly #waits: boolean;
+  readonly #close: () => Promise<void>;
   /** Commits that wait for the next transaction: it writes all of them to the disk together. */
   #batch: Waiting[] = [];
 
-  constructor(db: Database, path: string, { owner, waits }: { owner: string; waits: boolean }) {
+  constructor(
+    db: Database,
+    path: string,
+    { owner, waits, close = () => db.close() }: { owner: string; waits: boolean; close?: () => Promise<void> },
+  ) {
     this.#db = db;
+    this.#close = close;
     this.#path = path;
     this.#owner = owner;
     this.#waits = waits;
@@ -164,6 +216,13 @@ class LmdbJournal implements Journal {
     );
   }
 
+  read(id: string): JournalRecord | undefined {
+    return this.#latest(() => {
+      const entry = this.#get(id);
+      return entry && { ...entry, cells: new Map(this.#cells(id)) };
+    });
+  }
+
   removeEnded(before: number): Promise<void> {
     const old = this.list().filter(({ ended }) => ended !== null && ended.at < before);
     if (old.length === 0) return Promise.resolve();
@@ -174,7 +233,7 @@ class LmdbJournal implements Journal {
 
   async close(): Promise<void> {
     this.#flush();
-    await this.#db.close();
+    await this.#close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -258,9 +317,9 @@ function parseEntry(value: Uint8Array): JournalEntry {
   return JSON.parse(Buffer.from(value).toString()) as JournalEntry;
 }
 
-function checkHeader(path: string): void {
+function checkHeader(path: string, flags = "r+"): void {
   if (!existsSync(path) || statSync(path).size === 0) return;
-  const file = openSync(path, "r+");
+  const file = openSync(path, flags);
   try {
     const header = Buffer.alloc(MAGIC_OFFSET + 4);
     readSync(file, header);
@@ -275,8 +334,7 @@ function checkHeader(path: string): void {
  * file is made longer, and everything is read once.
  */
 function checkLength(db: Database, path: string): void {
-  const { pageSize, lastPageNumber } = db.getStats() as { pageSize: number; lastPageNumber: number };
-  const missing = (lastPageNumber + 1) * pageSize - statSync(path).size;
+  const missing = missingBytes(db, path);
   if (missing <= 0) return;
   // Appended, and not set to a length: another process may be writing.
   appendFileSync(path, Buffer.alloc(missing));
@@ -286,6 +344,11 @@ function checkLength(db: Database, path: string): void {
     void db.close();
     throw new Error("its end is missing; delete it to start without its sessions", { cause: error });
   }
+}
+
+function missingBytes(db: Database, path: string): number {
+  const { pageSize, lastPageNumber } = db.getStats() as { pageSize: number; lastPageNumber: number };
+  return (lastPageNumber + 1) * pageSize - statSync(path).size;
 }
 
 /** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */

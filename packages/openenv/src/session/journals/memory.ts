@@ -55,6 +55,7 @@ export function openMemoryJournal(owner: string, store = new MemoryStore()): Jou
       sessions.set(id, { ...found, owner: null, ended: { at: Date.now(), reason }, cells: new Map() });
     },
     list: () => [...sessions.values()],
+    read: (id) => sessions.get(id),
     removeEnded(before) {
       for (const [id, { ended }] of sessions) if (ended !== null && ended.at < before) sessions.delete(id);
     },

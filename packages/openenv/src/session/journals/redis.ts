@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.js";
-import { epochLost, isElsewhere, type Journal, type JournalEntry, JournalError, unavailable } from "./journal.js";
+import { epochLost, isElsewhere, type Journal, type JournalEntry, JournalError, type JournalReader, type JournalRecord, unavailable } from "./journal.js";
 import { hasEnded } from "./owner.js";
 
 type Sdk = typeof import("redis");
@@ -56,13 +56,22 @@ return redis.call('SREM', KEYS[2], ARGV[2])`,
  * @throws ConfigError when the server cannot be reached, or the package `redis` is not installed.
  */
 export async function openRedisJournal({ url, owner }: { url: string; owner: string }): Promise<Journal> {
+  return (await openAs(url, owner, "JOURNAL")).start();
+}
+
+/** Reads a journal in Redis without a lease. @throws ConfigError as above. */
+export function readRedisJournal(url: string): Promise<JournalReader> {
+  return openAs(url, "", "The journal");
+}
+
+async function openAs(url: string, owner: string, subject: string): Promise<RedisJournal> {
   const sdk = await loadRedis();
   const shown = withoutPassword(url);
   const client = await connect(sdk, url).catch((error: unknown) => {
-    const message = `JOURNAL must be the address of a Redis that answers, not ${shown}: ${(error as Error).message}`;
+    const message = `${subject} must be the address of a Redis that answers, not ${shown}: ${(error as Error).message}`;
     throw new ConfigError(message, { cause: error });
   });
-  return new RedisJournal(client, shown, owner).start();
+  return new RedisJournal(client, shown, owner);
 }
 
 class RedisJournal implements Journal {
@@ -123,8 +132,7 @@ class RedisJournal implements Journal {
     }
     const fields = new Map<string, Buffer>();
     for (let i = 0; i < answer.length; i += 2) fields.set(String(answer[i]), answer[i + 1] as Buffer);
-    const entry = toEntry(id, fields);
-    return entry && { ...entry, cells: new Map([...fields].filter(([name]) => !name.startsWith("#"))) };
+    return toRecord(id, fields);
   }
 
   async commit(id: string, epoch: number, { put, remove }: Parameters<Journal["commit"]>[2]): Promise<void> {
@@ -147,6 +155,11 @@ class RedisJournal implements Journal {
     return found.filter((entry) => entry !== undefined);
   }
 
+  async read(id: string): Promise<JournalRecord | undefined> {
+    const fields = await this.#ask(() => this.#client.hGetAll(keyOf(id)));
+    return toRecord(id, new Map(Object.entries(fields)));
+  }
+
   async removeEnded(before: number): Promise<void> {
     const old = (await this.list()).filter(({ ended }) => ended !== null && ended.at < before);
     await Promise.all(old.map(({ id }) => this.#run("remove", [keyOf(id), IDS], [String(before), id])));
@@ -154,7 +167,7 @@ class RedisJournal implements Journal {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#client.del(leaseKey(this.#owner)).catch(() => {});
+    if (this.#subscriber !== undefined) await this.#client.del(leaseKey(this.#owner)).catch(() => {});
     this.#subscriber?.destroy();
     this.#client.destroy();
   }
@@ -227,6 +240,11 @@ function toEntry(id: string, fields: ReadonlyMap<string, Buffer | null>): Journa
     owner: text("#owner"),
     ended: ended === null ? null : JSON.parse(ended),
   };
+}
+
+function toRecord(id: string, fields: ReadonlyMap<string, Buffer>): JournalRecord | undefined {
+  const entry = toEntry(id, fields);
+  return entry && { ...entry, cells: new Map([...fields].filter(([name]) => !name.startsWith("#"))) };
 }
 
 function withoutPassword(url: string): string {

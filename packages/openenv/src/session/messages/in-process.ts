@@ -6,6 +6,7 @@ import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { makeEnvironment } from "../make-environment.js";
 import { imageAt } from "../restore/fork.js";
 import { capture, restoreSession } from "../restore/open-from.js";
+import type { SessionEvent } from "../restore/session-event.js";
 import { createRuntime, type Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -15,6 +16,8 @@ import { answerMcp } from "./rpc.js";
 export interface InProcessOptions {
   timing?: boolean | undefined;
   digest?: boolean | undefined;
+  /** The events that the requests repeat, in order: they get from outside what these got. */
+  repeats?: readonly SessionEvent[] | undefined;
 }
 
 /**
@@ -43,6 +46,7 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
   const timing = options.timing === true;
   const digest = options.digest === true;
   const extensions = ["warnings", ...(timing ? ["timing"] : []), ...(digest ? ["digest"] : [])];
+  const repeats = options.repeats?.values();
   const answer = (frame: Exclude<ReturnType<typeof parseMessage>, { type: "close" }>) => {
     if (frame.type === "error") return frame;
     if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined });
@@ -57,6 +61,7 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
       const frame = parseMessage(renderRequest(message));
       if (frame.type === "close")
         throw new ConnectionError("PROTOCOL_ERROR", "use close() to end a session in process");
+      if (repeats !== undefined) session.events.expect(repeats.next().value);
       const reply = await answer(frame);
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
       return { ...received, openenv: { extensions } };

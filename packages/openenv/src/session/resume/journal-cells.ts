@@ -55,9 +55,11 @@ export function readBatch({ cells }: JournalRecord): Map<number, string> {
   return new Map(opened.map(([name, id]) => [Number.parseInt(name, 10), Buffer.from(id).toString()]));
 }
 
-/** Why it cannot be restored; undefined when it can. */
-export function readLost({ cells }: JournalRecord): string | undefined {
-  const [, reason] = [...cells].find(([name]) => name === LOST || name.endsWith(`.${LOST}`)) ?? [];
+/** Why it cannot be restored; undefined when it can. Of a batch, for one session or for any of them. */
+export function readLost({ cells }: JournalRecord, prefix?: string): string | undefined {
+  const isLost = (name: string): boolean =>
+    prefix === undefined ? name === LOST || name.endsWith(`.${LOST}`) : name === prefix + LOST;
+  const [, reason] = [...cells].find(([name]) => isLost(name)) ?? [];
   return reason && Buffer.from(reason).toString();
 }
 

@@ -1,0 +1,170 @@
+import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  callCommand,
+  createProject,
+  type Project,
+  type Running,
+  startCommand,
+} from "../../../../test-support/commands/command-line.js";
+import { diceModule, playDice } from "../../../../test-support/journals/dice.js";
+import { connect, connectVector } from "../../../openenv/src/client/index.js";
+
+/** Servers are started as processes. */
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+let project: Project;
+let url = "";
+let session = "";
+const close: AsyncDisposable[] = [];
+const replay = (...args: string[]) => callCommand(["replay", ...args], { cwd: project.dir });
+const serve = async (module: string, journal: string): Promise<[Running, string]> => {
+  const args = ["serve", module, "--port", "0", "--journal", journal];
+  const running = startCommand(args, { cwd: project.dir });
+  close.push(running);
+  return [running, (await running.printed(/at (http:\S+)/))[1] as string];
+};
+const EQUAL = "1 episodes, 5 events: all equal\n";
+/** Everything in the folder of the journal, and what the environments did outside. */
+const contents = async () => {
+  const names = (await readdir(join(project.dir, "journals"))).sort();
+  const files = names.map(async (name) => {
+    const path = join(project.dir, "journals", name);
+    // A reader takes a place in the file of locks.
+    return [name, (await stat(path)).size, name.endsWith("-lock") ? "" : await readFile(path, "base64")];
+  });
+  return [...(await Promise.all(files)), await readFile(join(project.dir, "effects"), "utf8")];
+};
+
+beforeAll(async () => {
+  project = await createProject({
+    "environment.ts": diceModule(),
+    "loaded.ts": diceModule("rng.int(1, 6) + 1"),
+    "saved.ts": diceModule(undefined, { saves: true }),
+    effects: "",
+  });
+  await mkdir(join(project.dir, "journals"));
+  [, url] = await serve("environment.ts", "journals/dice.lmdb");
+  const played = await playDice(url);
+  close.push(played.socket);
+  session = played.id;
+});
+afterAll(async () => {
+  for (const one of close.reverse()) await one[Symbol.asyncDispose]();
+  await project?.[Symbol.asyncDispose]();
+});
+
+describe("openenv replay of a journal in a file", () => {
+  test("finds that an environment gives the recorded answers, and changes nothing while a server uses it", async () => {
+    const before = await contents();
+    expect(await replay("journals/dice.lmdb")).toEqual({ code: 0, stdout: EQUAL, stderr: "" });
+    expect(await contents()).toEqual(before);
+  });
+
+  test("plays a copy of the file, and leaves nothing beside it", async () => {
+    await mkdir(join(project.dir, "copies"), { recursive: true });
+    await copyFile(join(project.dir, "journals/dice.lmdb"), join(project.dir, "copies/of-ci"));
+    expect(await replay("copies/of-ci")).toEqual({ code: 0, stdout: EQUAL, stderr: "" });
+    expect(await readdir(join(project.dir, "copies"))).toEqual(["of-ci"]);
+  });
+
+  test.each([
+    ["rng.int(1, 6) + 1", "total + plus", `event 4 (step): observation.total was`, 2],
+    ["rng.int(1, 6)", "total - plus", `event 6 (tool): result was`, 4],
+  ])("names the first difference of a changed environment: %s, %s", async (amount, peek, difference, events) => {
+    const changed = `changed-${events}.ts`;
+    await project.write(changed, diceModule(amount).replace("total + plus", peek));
+    const { code, stdout } = await replay("journals/dice.lmdb", changed);
+    expect(stdout).toContain(`session ${session}, ${difference}`);
+    expect(stdout).toContain(`\n1 episodes, ${events} events: 1 differ\n`);
+    expect(code).toBe(1);
+    const { stdout: json } = await replay("journals/dice.lmdb", changed, "--json");
+    const [, event, kind, field] = /event (\d) \((\w+)\): (\S+)/.exec(difference) ?? [];
+    expect(JSON.parse(json)).toMatchObject({
+      differences: [{ session, difference: { event: Number(event), kind, field } }],
+      skips: [],
+    });
+  });
+
+  test("plays it on a server, with the random numbers and without what came from outside", async () => {
+    const outside = ["at", "luck", "seed"].flatMap((name) => ["--ignore", `observation.${name}`]);
+    expect(await replay("journals/dice.lmdb", "--against", url, ...outside)).toMatchObject({ code: 0, stdout: EQUAL });
+    const { code, stdout } = await replay("journals/dice.lmdb", "--against", url);
+    expect(stdout).toMatch(/event 3 \(reset\): observation\.(at|luck|seed) was/);
+    expect(code).toBe(1);
+  });
+
+  test("skips sessions without events, with the reason", async () => {
+    const [, saving] = await serve("saved.ts", "journals/saved.lmdb");
+    const saved = await playDice(saving);
+    close.push(saved.socket);
+    const reason = "its environment has snapshots: the journal has the state after event 7, and no events";
+    expect(await replay("journals/saved.lmdb")).toEqual({
+      code: 2,
+      stdout: `session ${saved.id} is skipped: ${reason}\n0 episodes, 0 events: none could be compared; 1 skipped\n`,
+      stderr: "",
+    });
+    expect(JSON.parse((await replay("journals/saved.lmdb", "--json")).stdout)).toMatchObject({
+      skipped: 1,
+      skips: [{ session: saved.id, reason }],
+    });
+  });
+
+  test("plays the sessions of a batch and of an address, and skips those that have ended", async () => {
+    const [, batching] = await serve("environment.ts", "journals/batch.lmdb");
+    const ended = await connect(batching, { resume: true });
+    await ended.reset();
+    await ended.close();
+    const envs = await connectVector(batching, { size: 3, resume: true });
+    close.push(envs);
+    await envs.reset();
+    await envs.step([{}, {}, {}]);
+    const address = `${batching}/session/0123456789abcdef`;
+    for (const path of ["reset", "step"]) {
+      const headers = { "content-type": "application/json" };
+      const body = JSON.stringify(path === "reset" ? {} : { action: {} });
+      expect((await fetch(`${address}/${path}`, { method: "POST", headers, body })).status).toBe(200);
+    }
+    // A client does not wait for the end of its session.
+    await expect
+      .poll(() => replay("journals/batch.lmdb"))
+      .toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(
+          /^session \S+ is skipped: it has ended: .+\n4 episodes, 8 events: all equal; 1 skipped\n$/,
+        ),
+      });
+    const { stdout: changed } = await replay("journals/batch.lmdb", "loaded.ts");
+    expect(new Set(changed.match(/session \S+, event 2 \(step\): observation\.total/g)).size).toBe(4);
+  });
+});
+
+describe("a journal that cannot be replayed", () => {
+  const write = (name: string, change: (path: string) => Promise<unknown>) => async () => {
+    const path = join(project.dir, name);
+    await copyFile(join(project.dir, "journals/dice.lmdb"), path);
+    await change(path);
+  };
+
+  test.each([
+    ["missing.lmdb", async () => {}, /^error: No such file: missing\.lmdb\. Check the path\.$/],
+    ["other.lmdb", write("other.lmdb", (path) => writeFile(path, "x".repeat(9000))), /: it is not a journal$/],
+    ["empty.lmdb", write("empty.lmdb", (path) => writeFile(path, "")), /: it is empty$/],
+    ["cut.lmdb", write("cut.lmdb", (path) => truncate(path, 16_384)), /: its end is missing; delete it/],
+    ["old.lmdb", write("old.lmdb", (path) => writeFile(`${path}-boot`, "an earlier one")), /: parts of it may be missing/],
+    ["unused.lmdb", unused, /^error: The journal has no sessions\.$/],
+    ["redis://127.0.0.1:1", async () => {}, /^error: The journal must be the address of a Redis that answers, not redis:/],
+  ])("%s: one line, exit code 2", async (name, make, message) => {
+    await make();
+    const { code, stdout, stderr } = await replay(name);
+    expect(stderr.trim()).toMatch(message);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  });
+
+  async function unused(): Promise<void> {
+    const [running] = await serve("environment.ts", "unused.lmdb");
+    await running[Symbol.asyncDispose]();
+  }
+});

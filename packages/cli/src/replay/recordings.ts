@@ -1,0 +1,108 @@
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { ConfigError, loadJournal, OpenEnvError, type SessionEvent, type StoredSession } from "openenv-ts/internal";
+import type { EpisodeRecord, JsonObject } from "openenv-ts/protocol";
+import { readEpisodes } from "../collect/episode-file.js";
+import { comparable, type ReplayEvent } from "./replay-episode.js";
+
+/** An episode to play again. */
+export interface Recording {
+  /** Where it is, such as `episodes.jsonl:4`. */
+  where: string;
+  /** What it is called in the result. */
+  key: { line: number; episode: number } | { session: string };
+  /** The name of its environment, where it is recorded. */
+  environment?: string;
+  events: ReplayEvent[];
+  /** The events with what the environment got from outside, where that is recorded. */
+  repeats?: SessionEvent[];
+  /** Why it cannot be played again. */
+  reason?: string;
+}
+
+/** Reads a file of episodes, or a journal. @throws ConfigError */
+export async function* readRecordings(source: string): AsyncGenerator<Recording> {
+  if (!isJournal(source)) {
+    for (const { line, record } of readEpisodes(source)) yield ofEpisode(source, line, record);
+    return;
+  }
+  const { readJournal } = await loadJournal();
+  try {
+    for await (const session of readJournal(source)) yield ofSession(session);
+  } catch (error) {
+    if (!(error instanceof OpenEnvError) || error instanceof ConfigError) throw error;
+    throw new ConfigError(error.message, { cause: error });
+  }
+}
+
+/** For a server, which does not know the recorded events: a reset without a seed got a random one. */
+export function withSeeds({ events, repeats = [] }: Recording): ReplayEvent[] {
+  return events.map((event, index) => {
+    const seed = repeats[index]?.recorded.seed;
+    if (event.kind !== "reset" || seed === undefined) return event;
+    return { ...event, request: { ...event.request, seed: event.request["seed"] ?? seed } };
+  });
+}
+
+const MAGIC = 0xbeefc0de;
+const MAGIC_OFFSET = 24;
+
+/** By the address, or by the first page of LMDB. A file that is damaged may have only its name. */
+function isJournal(source: string): boolean {
+  if (/^rediss?:/.test(source)) return true;
+  if (!existsSync(source)) return false;
+  if (source.endsWith(".lmdb")) return true;
+  const file = openSync(source, "r");
+  try {
+    const start = Buffer.alloc(MAGIC_OFFSET + 4);
+    readSync(file, start);
+    return start.readUInt32LE(MAGIC_OFFSET) === MAGIC;
+  } catch {
+    return false;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function ofEpisode(file: string, line: number, record: EpisodeRecord): Recording {
+  const { environment, episode, steps, failures = [] } = record;
+  const recording = { where: `${file}:${line}`, key: { line, episode }, environment, events: [...eventsOf(record)] };
+  const isUnbegun = steps.length === 0 && failures.some(({ kind }) => kind === "reset");
+  return isUnbegun ? { ...recording, reason: "its reset failed" } : recording;
+}
+
+function* eventsOf({ reset, start, steps, failures = [] }: EpisodeRecord): Generator<ReplayEvent> {
+  // The id of an episode is unique, and the replay is a new episode.
+  const { episode_id: _, ...request } = reset;
+  let event = 1;
+  yield { event, kind: "reset", request, answer: comparable({ ...start }) };
+  for (let taken = 0; taken <= steps.length; taken++) {
+    for (const { after, kind, code, action } of failures) {
+      // Requests that failed in other ways did not reach the environment, or ended the session.
+      if (kind !== "step" || after !== taken || code !== "EXECUTION_ERROR") continue;
+      yield { event: ++event, kind, request: action, answer: { error: code } };
+    }
+    const step = steps[taken];
+    if (step !== undefined) {
+      yield { event: ++event, kind: "step", request: step.action, answer: comparable({ ...step }) };
+    }
+  }
+}
+
+function ofSession(session: StoredSession): Recording {
+  const recording = { where: `session ${session.id}`, key: { session: session.id } };
+  if ("reason" in session) return { ...recording, events: [], reason: session.reason };
+  const { events } = session;
+  return { ...recording, events: events.map(toReplayEvent), repeats: events };
+}
+
+function toReplayEvent({ event, type: kind, request, answer }: SessionEvent): ReplayEvent {
+  return { event, kind, request, answer: toAnswer(answer) };
+}
+
+function toAnswer(answer: SessionEvent["answer"]): JsonObject {
+  if (!("type" in answer)) {
+    const { result, error } = answer;
+    return error === null ? { error, result: result?.data } : { error: error.error_type };
+  }
+  return answer.type === "error" ? { error: answer.data.code } : comparable(answer.data as JsonObject);
+}

@@ -1,0 +1,60 @@
+import { ConfigError } from "../../errors.js";
+import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
+import type { JournalReader, JournalRecord } from "../journals/journal.js";
+import type { SessionEvent } from "../restore/session-event.js";
+import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
+
+/** The events of a session since its last reset, or why there are none to play again. */
+export type StoredSession = { id: string } & ({ events: SessionEvent[] } | { reason: string });
+
+/**
+ * Reads the sessions of a journal, also while servers use it. Changes nothing, and takes no session over.
+ * @throws ConfigError when it cannot be read, is damaged, or has no sessions.
+ */
+export async function* readJournal(place: string): AsyncGenerator<StoredSession> {
+  await using journal = await openReader(place);
+  const codec = await loadBinary();
+  const ids = (await journal.list()).map(({ id }) => id).sort();
+  if (ids.length === 0) throw new ConfigError("The journal has no sessions.");
+  for (const id of ids) {
+    const record = await journal.read(id);
+    // It may have been removed meanwhile.
+    if (record === undefined) continue;
+    if (record.ended !== null) yield { id, reason: `it has ended: ${record.ended.reason || "by its client"}` };
+    else yield* readSessions(record, codec);
+  }
+}
+
+async function openReader(place: string): Promise<JournalReader> {
+  if (/^rediss?:/.test(place)) return (await import("../journals/redis.js")).readRedisJournal(place);
+  return (await import("../journals/lmdb.js")).readLmdbJournal(place);
+}
+
+/** The session, or those of a batch. */
+function readSessions(record: JournalRecord, codec: BinaryCodec): StoredSession[] {
+  const batch = [...readBatch(record)].map(([number, id]) => ({ id, prefix: `${number}.` }));
+  // A session by address is stored by the hash of its name.
+  const stored = batch.length > 0 ? batch : [{ id: readOpener(record)?.id ?? record.id, prefix: "" }];
+  return stored.map(({ id, prefix }) => {
+    try {
+      return { id, ...readEpisode(record, codec, prefix) };
+    } catch (error) {
+      const reason = (error as Error).message;
+      throw new ConfigError(`The journal is damaged: session ${id} cannot be read: ${reason}`, { cause: error });
+    }
+  });
+}
+
+function readEpisode(
+  record: JournalRecord,
+  codec: BinaryCodec,
+  prefix: string,
+): { events: SessionEvent[] } | { reason: string } {
+  const lost = readLost(record, prefix);
+  if (lost !== undefined) return { reason: lost };
+  const image = readImage(record, codec, prefix);
+  if (image === undefined) return { reason: "it has had no event" };
+  const { restore, event } = image;
+  if ("events" in restore) return { events: restore.events };
+  return { reason: `its environment has snapshots: the journal has the state after event ${event}, and no events` };
+}
