@@ -152,9 +152,17 @@ describe("a journal that cannot be replayed", () => {
     ["other.lmdb", write("other.lmdb", (path) => writeFile(path, "x".repeat(9000))), /: it is not a journal$/],
     ["empty.lmdb", write("empty.lmdb", (path) => writeFile(path, "")), /: it is empty$/],
     ["cut.lmdb", write("cut.lmdb", (path) => truncate(path, 16_384)), /: its end is missing; delete it/],
-    ["old.lmdb", write("old.lmdb", (path) => writeFile(`${path}-boot`, "an earlier one")), /: parts of it may be missing/],
+    [
+      "old.lmdb",
+      write("old.lmdb", (path) => writeFile(`${path}-boot`, "an earlier one")),
+      /: parts of it may be missing/,
+    ],
     ["unused.lmdb", unused, /^error: The journal has no sessions\.$/],
-    ["redis://127.0.0.1:1", async () => {}, /^error: The journal must be the address of a Redis that answers, not redis:/],
+    [
+      "redis://127.0.0.1:1",
+      async () => {},
+      /^error: The journal must be the address of a Redis that answers, not redis:/,
+    ],
   ])("%s: one line, exit code 2", async (name, make, message) => {
     await make();
     const { code, stdout, stderr } = await replay(name);

@@ -1,5 +1,14 @@
 import { ConfigError } from "../../errors.js";
-import { epochLost, isElsewhere, type Journal, type JournalEntry, JournalError, type JournalReader, type JournalRecord, unavailable } from "./journal.js";
+import {
+  epochLost,
+  isElsewhere,
+  type Journal,
+  type JournalEntry,
+  JournalError,
+  type JournalReader,
+  type JournalRecord,
+  unavailable,
+} from "./journal.js";
 import { hasEnded } from "./owner.js";
 
 type Sdk = typeof import("redis");
