@@ -1,7 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineContract, defineEnvironment, defineTools } from "../../packages/openenv/src/index.js";
@@ -10,7 +6,8 @@ import type { RunningServer } from "../../packages/openenv/src/server/types.js";
 import { AS_OPERATOR, fetchAsOperator, WITH_OPERATOR } from "../../test-support/operator.js";
 import { requirePython } from "../../test-support/requirement.js";
 import { until } from "../../test-support/servers/cluster.js";
-import { type Gateway, startGateway } from "../../test-support/servers/gateway.js";
+import { startGateway } from "../../test-support/servers/gateway.js";
+import { type Results, runClients } from "./run-clients.js";
 
 const python = await requirePython();
 const KINDS = ["typed", "typed-sync", "generic", "generic-sync", "tools", "tools-sync"];
@@ -44,8 +41,6 @@ function defineCount() {
   return { environment, waiting };
 }
 
-type Results = Map<string, Record<string, unknown>>;
-
 async function playAll(): Promise<Results> {
   const { environment, waiting } = defineCount();
   await using server = await serve(environment, { port: 0, logLevel: "silent", ...WITH_OPERATOR });
@@ -71,7 +66,8 @@ async function playAll(): Promise<Results> {
     }
     return null;
   };
-  return await runPython(gateway, act);
+  const urls = Object.fromEntries(KINDS.map((kind) => [kind, `${gateway.url}/session/name-of-the-client-${kind}`]));
+  return await runClients({ python: python.path, script: "address_client.py", urls }, act);
 }
 
 async function countResumed({ url }: RunningServer): Promise<number> {
@@ -83,34 +79,6 @@ async function endAll(server: RunningServer): Promise<void> {
   for (const { session_id } of await server.sessions()) {
     await fetch(`${server.url}/sessions/${session_id}`, { method: "DELETE", headers: AS_OPERATOR });
   }
-}
-
-interface Line {
-  kind: string;
-  what: string;
-  result: unknown;
-  do?: string;
-}
-
-async function runPython({ url }: Gateway, act: (thing: string) => Promise<unknown>): Promise<Results> {
-  const urls = Object.fromEntries(KINDS.map((kind) => [kind, `${url}/session/name-of-the-client-${kind}`]));
-  const child = spawn(python.path as string, [join(import.meta.dirname, "address_client.py"), JSON.stringify(urls)]);
-  let errors = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  const exited = once(child, "close") as Promise<[number]>;
-  const results: Results = new Map(KINDS.map((kind) => [kind, {}]));
-  try {
-    for await (const text of createInterface(child.stdout)) {
-      const line = JSON.parse(text) as Line;
-      if (line.do !== undefined) child.stdin.write(`${JSON.stringify(await act(line.do))}\n`);
-      else Object.assign(results.get(line.kind) ?? {}, { [line.what]: line.result });
-    }
-  } finally {
-    child.kill();
-  }
-  const [code] = await exited;
-  if (code !== 0) throw new Error(`the clients exited with code ${code}:\n${errors}`);
-  return results;
 }
 
 describe.skipIf(!python.available)("the released Python clients by address", () => {

@@ -138,4 +138,5 @@ async def main() -> None:
             print(json.dumps({"kind": kind, "what": what, "result": result}), flush=True)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fetchAsOperator } from "../../../../test-support/operator.js";
 import { RESET, startCluster, step } from "../../../../test-support/servers/cluster.js";
 import { startGateway } from "../../../../test-support/servers/gateway.js";
-import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { openTestSocket, type TestSocket } from "../../../../test-support/sockets/socket.js";
 
 const NAMES = Array.from({ length: 8 }, (_, index) => `name-of-session-${index}`);
 
@@ -36,6 +36,32 @@ test("connections and requests of an address reach the worker that has its sessi
   }
   const { sessions } = (await (await fetchAsOperator(`${cluster.url}/sessions`)).json()) as { sessions: object[] };
   expect(sessions).toHaveLength(NAMES.length);
+});
+
+test("with a journal, an address whose worker was killed continues in another one", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.lmdb" });
+  const open = (name: string) => openTestSocket(`${cluster.url}/session/${name}/ws`);
+  const begun = await Promise.all(
+    NAMES.map(async (name) => {
+      const socket = await open(name);
+      await socket.ask(RESET);
+      const { data } = (await socket.ask(step(2))) as unknown as Answer;
+      return { name, socket, pid: data.observation.pid };
+    }),
+  );
+  const killed = begun[0]?.pid as number;
+  process.kill(killed, "SIGKILL");
+  for (const { name, socket, pid } of begun) {
+    const step1 = async (on: TestSocket): Promise<number> =>
+      ((await on.ask(step(1))) as unknown as Answer).data.observation.count;
+    if (pid !== killed) {
+      expect(await step1(socket)).toBe(3);
+      continue;
+    }
+    await socket.closed;
+    // Until the supervisor knows that the worker has ended, it may send the connection there.
+    await expect.poll(() => open(name).then(step1).catch(String), { timeout: 20_000 }).toBe(3);
+  }
 });
 
 test("an address whose worker has ended is lost until the next reset", { timeout: 120_000 }, async () => {

@@ -4,12 +4,14 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { createProject, type Project, startCommand } from "../../../../test-support/commands/command-line.js";
+import { createProject, type Project } from "../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../test-support/free-port.js";
 import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
 import { requireRedis } from "../../../../test-support/requirement.js";
 import { openAtBothWorkers } from "../../../../test-support/servers/cluster.js";
 import { startGateway } from "../../../../test-support/servers/gateway.js";
+import { serveProject } from "../../../../test-support/servers/killable.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 import { connect } from "../connect.js";
 
 /**
@@ -43,43 +45,25 @@ export default defineEnvironment(tally, () => {
 });
 `;
 
-interface Served extends AsyncDisposable {
-  url: string;
-  /** Sends a signal to all processes of the server. Resolves when it has ended, if it ends. */
-  signal(name: NodeJS.Signals): Promise<unknown>;
-}
-
-async function serve(project: Project, port: number, env: Record<string, string>): Promise<Served> {
-  const options = { cwd: project.dir, env: { MAX_CONCURRENT_ENVS: "64", ...env }, detached: true };
-  const command = startCommand(["serve", "environment.mjs", "--port", String(port)], options);
-  const [, url = ""] = await command.printed(/at (http:\S+)/);
-  const send = (name: NodeJS.Signals): void => {
-    try {
-      process.kill(-(command.process.pid ?? 0), name);
-    } catch {}
-  };
-  return {
-    url,
-    signal: (name) => {
-      send(name);
-      return command.exited;
-    },
-    async [Symbol.asyncDispose]() {
-      send("SIGKILL");
-      await command.exited;
-    },
-  };
-}
-
 const executions = async ({ dir }: Project): Promise<string[]> =>
   (await readFile(`${dir}/executions`, "utf8")).trim().split("\n");
 const open = (url: string) => connect(url, { resume: true });
+interface Answer {
+  data: { openenv_code?: string; code?: string; observation: { pid: number; count: number } };
+}
+
+/** Sends one frame to a session by address, on a connection of its own. */
+async function ask(url: string, type: "reset" | "step", amount?: number): Promise<Answer["data"]> {
+  await using socket = await openTestSocket(`${url}/session/run-7_worker-3_5f1c9a/ws`);
+  return ((await socket.ask({ type, data: { amount } })) as unknown as Answer).data;
+}
+
 const countOf = ({ observation }: { observation: Record<string, unknown> | null }): unknown => observation?.["count"];
 
 describe("with a journal in a file", () => {
   test("clients continue when a worker is killed", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
-    await using server = await serve(project, await findFreePort(), { WORKERS: "2", JOURNAL: "sessions.lmdb" });
+    await using server = await serveProject(project, await findFreePort(), { WORKERS: "2", JOURNAL: "sessions.lmdb" });
     const opened = await openAtBothWorkers(server.url);
     const [envs, pids] = [opened.map(({ env }) => env), opened.map(({ pid }) => pid)];
     await Promise.all(envs.map((env) => env.step({ amount: 1 })));
@@ -97,14 +81,14 @@ describe("with a journal in a file", () => {
       await using project = await createProject({ "environment.mjs": TALLY });
       const port = await findFreePort();
       const settings = { WORKERS: "2", JOURNAL: "sessions.lmdb", SHUTDOWN_DRAIN: "600" };
-      await using first = await serve(project, port, settings);
+      await using first = await serveProject(project, port, settings);
       const envs = await Promise.all(Array.from({ length: 8 }, () => open(first.url)));
       await Promise.all(envs.map((env) => env.reset()));
       await Promise.all(envs.map((env) => env.step({ amount: 1 })));
       const pending = envs.map((env) => env.step({ amount: 17 }));
       await expect.poll(async () => (await executions(project)).length).toBe(16);
       await first.signal(signal);
-      await using _second = await serve(project, port, settings);
+      await using _second = await serveProject(project, port, settings);
       expect((await Promise.all(pending)).map(countOf)).toEqual(envs.map(() => 18));
       expect((await Promise.all(envs.map((env) => env.step({ amount: 2 })))).map(countOf)).toEqual(envs.map(() => 20));
       // A step in flight runs again after a kill, and only then.
@@ -116,7 +100,7 @@ describe("with a journal in a file", () => {
 
   test("a step that ends its process is not executed a third time", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
-    await using server = await serve(project, await findFreePort(), { JOURNAL: "sessions.lmdb" });
+    await using server = await serveProject(project, await findFreePort(), { JOURNAL: "sessions.lmdb" });
     await using env = await open(server.url);
     await env.reset();
     await env.step({ amount: 4 });
@@ -134,7 +118,7 @@ describe("with a journal in memory", () => {
     async (kind) => {
       await using project = await createProject({ "environment.mjs": TALLY });
       const settings = { JOURNAL: "memory", ISOLATION: kind, STEP_TIMEOUT: "5" };
-      await using server = await serve(project, await findFreePort(), settings);
+      await using server = await serveProject(project, await findFreePort(), settings);
       await using env = await open(server.url);
       await env.reset();
       const { observation } = await env.step({ amount: 4 });
@@ -151,6 +135,18 @@ describe("with a journal in memory", () => {
       expect(await executions(project)).toEqual(["4", "13", "13", "1", "1"]);
     },
   );
+
+  test("a session by address continues when its isolated process ends", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { JOURNAL: "memory", ISOLATION: "process", STEP_TIMEOUT: "5" };
+    await using server = await serveProject(project, await findFreePort(), settings);
+    await ask(server.url, "reset");
+    expect(countOf(await ask(server.url, "step", 4))).toBe(4);
+    expect((await ask(server.url, "step", 13)).code).toBe("ISOLATE_LOST");
+    expect((await ask(server.url, "step", 13)).code).toBe("ISOLATE_LOST");
+    expect((await ask(server.url, "step", 13)).code).toBe("STEP_CRASHED");
+    expect(countOf(await ask(server.url, "step", 1))).toBe(5);
+  });
 });
 
 test("a full disk is an error, and what was stored before is still there", { timeout: 60_000 }, async () => {
@@ -194,8 +190,8 @@ describe.skipIf(!component.available)("with a journal in Redis", () => {
     const settings = { JOURNAL: redis?.url ?? "" };
     const [first, second] = [await findFreePort(), await findFreePort()];
     for (const signal of ["SIGKILL", "SIGSTOP"] as const) {
-      await using one = await serve(project, first, settings);
-      await using two = await serve(project, second, settings);
+      await using one = await serveProject(project, first, settings);
+      await using two = await serveProject(project, second, settings);
       await using gateway = await startGateway(one, "passes");
       await using env = await open(gateway.url);
       await env.reset();
@@ -210,11 +206,56 @@ describe.skipIf(!component.available)("with a journal in Redis", () => {
     }
   });
 
+  test("a session by address continues on another server when its own is killed or frozen", {
+    timeout: 120_000,
+  }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { JOURNAL: redis?.url ?? "", WORKERS: "2" };
+    const [first, second] = [await findFreePort(), await findFreePort()];
+    for (const signal of ["SIGKILL", "SIGSTOP"] as const) {
+      await using one = await serveProject(project, first, settings);
+      await using two = await serveProject(project, second, settings);
+      expect(countOf(await ask(one.url, "reset"))).toBe(0);
+      expect(countOf(await ask(one.url, "step", 1))).toBe(1);
+      void one.signal(signal);
+      // The lease of a frozen server ends later.
+      await expect.poll(() => ask(two.url, "step", 2).then(countOf, String), { timeout: 30_000 }).toBe(3);
+      if (signal === "SIGSTOP") void one.signal("SIGCONT");
+      expect(countOf(await ask(two.url, "step", 3))).toBe(6);
+      // What the frozen server still had is closed.
+      if (signal === "SIGSTOP") {
+        await expect.poll(() => ask(one.url, "step", 4).then(countOf, String), { timeout: 30_000 }).toBe(10);
+      }
+    }
+  });
+
+  test("a session by address moves with its client, and not to another client while its own is there", {
+    timeout: 120_000,
+  }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { JOURNAL: redis?.url ?? "" };
+    await using one = await serveProject(project, await findFreePort(), settings);
+    await using two = await serveProject(project, await findFreePort(), settings);
+    const pids = new Set([(await ask(one.url, "reset")).observation.pid]);
+    for (let round = 1; round <= 6; round++) {
+      const { observation } = await ask((round % 2 === 1 ? two : one).url, "step", 1);
+      expect(observation.count).toBe(round);
+      pids.add(observation.pid);
+    }
+    expect(pids.size).toBe(2);
+    await using own = await openTestSocket(`${one.url}/session/run-7_worker-3_5f1c9a/ws`);
+    await own.ask({ type: "step", data: { amount: 1 } });
+    expect(await ask(two.url, "step", 1)).toMatchObject({ code: "SESSION_ELSEWHERE" });
+    expect(((await own.ask({ type: "step", data: { amount: 1 } })) as unknown as Answer).data.observation.count).toBe(
+      8,
+    );
+  });
+
   test("a session moves to the server that its client comes to", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
     const settings = { JOURNAL: redis?.url ?? "" };
-    await using one = await serve(project, await findFreePort(), settings);
-    await using two = await serve(project, await findFreePort(), settings);
+    await using one = await serveProject(project, await findFreePort(), settings);
+    await using two = await serveProject(project, await findFreePort(), settings);
     await using gateway = await startGateway(one, "passes");
     await using env = await open(gateway.url);
     const first = (await env.reset()).observation["pid"];
@@ -232,7 +273,7 @@ describe.skipIf(!component.available)("with a journal in Redis", () => {
 
   test("an answer is held while Redis is away, and new sessions are refused", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
-    await using server = await serve(project, await findFreePort(), { JOURNAL: redis?.url ?? "" });
+    await using server = await serveProject(project, await findFreePort(), { JOURNAL: redis?.url ?? "" });
     await using env = await open(server.url);
     await env.reset();
     await redis?.stop();
