@@ -64,6 +64,32 @@ test("with a journal, an address whose worker was killed continues in another on
   }
 });
 
+test("with a journal, addresses continue in the workers that replace theirs on SIGHUP", {
+  timeout: 120_000,
+}, async () => {
+  const settings = { WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.lmdb", SHUTDOWN_GRACE: "60" };
+  await using cluster = await startCluster(settings);
+  const ask = async (name: string, message: Record<string, unknown>): Promise<Answer["data"]["observation"]> => {
+    await using socket = await openTestSocket(`${cluster.url}/session/${name}/ws`);
+    return ((await socket.ask(message)) as unknown as Answer).data.observation;
+  };
+  const old = new Set<number>();
+  for (const name of NAMES) {
+    await ask(name, RESET);
+    old.add((await ask(name, step(2))).pid);
+  }
+  cluster.command.process.kill("SIGHUP");
+  for (const name of NAMES) {
+    const isMoved = (): Promise<boolean> =>
+      ask(name, step(0)).then(
+        ({ pid }) => !old.has(pid),
+        () => false,
+      );
+    await expect.poll(isMoved, { timeout: 60_000 }).toBe(true);
+    expect((await ask(name, step(1))).count).toBe(3);
+  }
+});
+
 test("an address whose worker has ended is lost until the next reset", { timeout: 120_000 }, async () => {
   await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
   const open = () => openTestSocket(`${cluster.url}/session/${NAMES[0]}/ws`);

@@ -120,8 +120,9 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   releaseAll(): void {
-    for (const resumption of this.#sessions.resumptions.all()) {
-      if (resumption.journal?.isRestorable === true) resumption.journal.release();
+    const { resumptions } = this.#sessions;
+    for (const resumption of resumptions.all()) {
+      if (resumption.journal?.isRestorable === true) resumptions.release(resumption);
     }
   }
 

@@ -109,7 +109,7 @@ export class Resumptions {
 
   /** Leaves the session to another process, to which its client comes. */
   release(resumption: Resumption): void {
-    resumption.journal?.release();
+    resumption.journal?.release(sessionsOf(resumption.target).some(({ busy }) => busy));
     resumption.isOver = true;
     resumption.holder?.moved();
   }

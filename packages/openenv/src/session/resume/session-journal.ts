@@ -59,8 +59,6 @@ export class SessionJournal {
   readonly #answers: number[] = [];
   /** True while a request of the client runs: its events are committed with its answer. */
   #inRequest = false;
-  /** A request of a session by address may be running. */
-  #isEntered = false;
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;
   #isFirst = false;
@@ -158,7 +156,6 @@ export class SessionJournal {
   /** Like {@link begin}, for a request of a session by address, which its digest names. */
   enter(request: { type?: unknown; data?: unknown }): MaybePromise<boolean> {
     if (this.#closed) return false;
-    this.#isEntered = true;
     return this.#isFirst ? this.#mark(digestRequest(request)) : false;
   }
 
@@ -212,10 +209,10 @@ export class SessionJournal {
     this.#finish((journal) => journal.end(this.#id, this.epoch, reason));
   }
 
-  /** Leaves the session to another process. */
-  release(): void {
+  /** Leaves the session to another process; `isBusy`: in the middle of a call. */
+  release(isBusy: boolean): void {
     const changes: JournalChanges = { put: [[CLEAN, new Uint8Array(1)]], remove: [RUNNING] };
-    const isClean = !this.#inRequest && !this.#isEntered && !this.#isKilled;
+    const isClean = !this.#inRequest && !isBusy && !this.#isKilled;
     this.#finish(async (journal) => {
       // Both at once, because the journal may be closing.
       const cleaned = isClean ? journal.commit(this.#id, this.epoch, changes) : undefined;
@@ -265,7 +262,6 @@ export class SessionJournal {
 
   /** Keeps the answer of a step that has an id until the next step or reset. */
   #keepAnswer({ event, type, request, answer }: SessionEvent, requestId: string | undefined): void {
-    this.#isEntered = false;
     // Nothing of it would be read again.
     if (this.#lost.size > 0 && this.#put.size === 0) return;
     this.#remove.add(RUNNING);
