@@ -12,6 +12,9 @@ export interface TestRedis extends AsyncDisposable {
   /** Kills it; {@link start} brings it back with what it had written. */
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** Lets it answer nothing, until {@link resume}. */
+  suspend(): void;
+  resume(): void;
   /** Removes all keys. */
   clear(): Promise<void>;
 }
@@ -49,6 +52,8 @@ export async function startRedis(command: string): Promise<TestRedis> {
     url: `redis://127.0.0.1:${port}`,
     start,
     stop,
+    suspend: () => void child?.kill("SIGSTOP"),
+    resume: () => void child?.kill("SIGCONT"),
     async clear() {
       const socket = createConnection({ port, host: "127.0.0.1" }).end("FLUSHALL\r\n").resume();
       await once(socket, "close");

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { createConnection, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
@@ -44,6 +45,16 @@ export default defineEnvironment(tally, () => {
   };
 });
 `;
+
+/** A connection that comes back to a session which no worker has. */
+async function beginHandshake(url: string): Promise<Socket> {
+  const socket = createConnection(Number(new URL(url).port), "127.0.0.1").on("error", () => {});
+  const fields = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n";
+  const key = "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  const head = `GET /ws?openenv=resume&session_id=w7-0123 HTTP/1.1\r\nhost: localhost\r\n${fields}${key}\r\n`;
+  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
+  return socket;
+}
 
 const executions = async ({ dir }: Project): Promise<string[]> =>
   (await readFile(`${dir}/executions`, "utf8")).trim().split("\n");
@@ -269,6 +280,22 @@ describe.skipIf(!component.available)("with a journal in Redis", () => {
     }
     expect(pids.size).toBe(2);
     expect(await executions(project)).toHaveLength(6);
+  });
+
+  test("a connection that is reset while its session is looked up ends no worker", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    await using server = await serveProject(project, await findFreePort(), { WORKERS: "2", JOURNAL: redis?.url ?? "" });
+    const opened = await openAtBothWorkers(server.url);
+    redis?.suspend();
+    const sockets = await Promise.all(Array.from({ length: 16 }, () => beginHandshake(server.url)));
+    // Each worker has read the handshakes when it answers.
+    for (let asked = 0; asked < 16; asked++) await fetch(`${server.url}/health`, { headers: { connection: "close" } });
+    for (const socket of sockets) socket.resetAndDestroy();
+    for (let asked = 0; asked < 16; asked++) await fetch(`${server.url}/health`, { headers: { connection: "close" } });
+    redis?.resume();
+    const results = await Promise.all(opened.map(({ env }) => env.step({ amount: 1 })));
+    expect(results.map(({ observation }) => observation["pid"])).toEqual(opened.map(({ pid }) => pid));
+    await Promise.all(opened.map(({ env }) => env.close()));
   });
 
   test("an answer is held while Redis is away, and new sessions are refused", { timeout: 120_000 }, async () => {

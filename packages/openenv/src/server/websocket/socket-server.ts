@@ -114,11 +114,12 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     );
   };
 
-  /** Opens the socket in the worker that has the session of its address. */
-  const openAtOwner = async (cluster: Cluster, address: string, { target, request, socket, head }: Placed) => {
+  /** Opens the socket in the worker that this resolves with, here without one. */
+  const openAtOwner = async (cluster: Cluster, finding: Promise<number | undefined>, placed: Placed): Promise<void> => {
+    const { target, request, socket, head } = placed;
     const onError = (): void => void socket.destroy();
     socket.on("error", onError);
-    const owner = await cluster.ownerOfAddress(address);
+    const owner = await finding;
     socket.off("error", onError);
     if (socket.destroyed) return;
     if (owner === undefined) return open(target, { request, socket, head });
@@ -153,19 +154,17 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
       }
       const { cluster } = context;
       if (cluster !== undefined && target.address !== undefined) {
-        return void openAtOwner(cluster, target.address, { target, request, socket, head });
+        return void openAtOwner(cluster, cluster.ownerOfAddress(target.address), { target, request, socket, head });
       }
       const { journal, resumptions } = sessions;
       const id = target.sessionId;
       if (cluster !== undefined && journal !== undefined && id !== null && target.extensions.includes("resume")) {
         if (resumptions.has(id)) return open(target, { request, socket, head });
         // The number in the id may be that of another worker, before a restart.
-        void journal.siblingOf(id).then((sibling) => {
-          const owner = sibling === undefined ? undefined : cluster.ownerOf(sibling);
-          if (owner !== undefined) cluster.handOff({ request, socket, head }, owner);
-          else open(target, { request, socket, head });
-        });
-        return;
+        const finding = journal
+          .siblingOf(id)
+          .then((sibling) => (sibling === undefined ? undefined : cluster.ownerOf(sibling)));
+        return void openAtOwner(cluster, finding, { target, request, socket, head });
       }
       if (cluster !== undefined) {
         const owner = target.sessionId === null ? undefined : cluster.ownerOf(target.sessionId);
