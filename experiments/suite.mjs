@@ -16,7 +16,7 @@ export async function runSuite({ title, command, report, csv, experiments, optio
   try {
     for (const name of only) {
       process.stderr.write(`${name}: ${experiments[name].title}\n`);
-      rows.push(...(await experiments[name].run(bench)));
+      rows.push(...(await experiments[name].run(bench, rows)));
     }
   } finally {
     await bench.close();

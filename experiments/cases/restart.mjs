@@ -42,6 +42,7 @@ export async function run({ quick }) {
     };
     const lost = { ...row("lost", "of them lost or wrong", sessions - right), unit: "sessions" };
     return [
+      { ...row("kills", "servers killed", 1), unit: "kills" },
       { ...row("sessions", "sessions of a server that was killed", sessions), unit: "sessions" },
       { ...lost, targets: [{ limit: "at most", value: 0 }] },
       row("start", "until the next server listens", started - killed),

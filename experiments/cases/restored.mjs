@@ -1,13 +1,15 @@
-import { playDisturbed } from "./faults.mjs";
+import { join } from "node:path";
+import { crewsOf } from "../faults/crews.mjs";
+import { playDisturbed } from "../faults/disturbed.mjs";
+import { killServers } from "../faults/processes.mjs";
+import { CREWS } from "./faults.mjs";
 
-export const title = "faults and killed workers, with a journal";
-
-/** Sessions on sockets with batches are not restored. */
-const CREWS = [
-  ...Array.from({ length: 64 }, (_, nth) => ({ size: 1, binary: nth % 2 === 1 })),
-  { size: 16, ownSockets: true },
-];
-const KILL_EVERY_MS = 3_000;
+export const title = "faults, killed workers and killed servers, with a journal in a file";
 
 export const run = ({ faults, seed }) =>
-  playDisturbed({ id: "restored", faults: Math.ceil(faults / 4), seed, crews: CREWS, killEveryMs: KILL_EVERY_MS });
+  playDisturbed({
+    ...{ id: "restored", who: "TypeScript clients, journal in a file", clients: crewsOf(CREWS), seed },
+    faults: Math.ceil(faults / 4),
+    startJournal: async (folder) => ({ url: join(folder, "sessions.lmdb"), close() {} }),
+    interruptions: killServers,
+  });

@@ -3,12 +3,64 @@ import { rng } from "openenv-ts/internal";
 
 /** Turns from one reset to the next. */
 const EPISODE = 25;
+/** Undisturbed sessions that are played at once. */
+const AT_ONCE = 64;
+/** Waits that are short, so that the run is. The clients must find out by themselves. */
+const OPTIONS = { check: false, connectTimeoutMs: 1000, resume: { pingIntervalMs: 250 } };
+
+/** Clients of this package: a crew of each of these sizes and options. */
+export const crewsOf = (sizes) => ({
+  async open(url) {
+    const crews = [];
+    let first = 0;
+    for (const crew of sizes) {
+      crews.push(await openCrew(url, { ...OPTIONS, ...crew, first }));
+      first += crew.size;
+    }
+    // A connection that fails before there is a session is an error for its caller.
+    await Promise.all(crews.map((crew) => crew.play((turn) => turn === 1)));
+    let lost = [];
+    return {
+      async play(isOver) {
+        const ends = await Promise.all(crews.map((crew) => crew.play(isOver)));
+        lost = ends.filter((end) => end).map(({ code, message }) => `${code}: ${message}`);
+      },
+      async end() {
+        await Promise.all(crews.map((crew) => crew.close()));
+        return { lost, transcripts: new Map(crews.flatMap(transcriptsOf)) };
+      },
+    };
+  },
+  /** Plays these players for as many turns without `resume`. */
+  async replay(url, turns) {
+    const left = [...turns];
+    const transcripts = new Map();
+    const playNext = async () => {
+      for (let next = left.pop(); next; next = left.pop()) {
+        const [first, count] = next;
+        const crew = await openCrew(url, { first, size: 1, label: " undisturbed", check: false });
+        await crew.play((turn) => turn === count);
+        for (const [player, transcript] of transcriptsOf(crew)) transcripts.set(player, transcript);
+        await crew.close();
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, playNext));
+    return transcripts;
+  },
+});
+
+function transcriptsOf({ players, transcripts }) {
+  return players.map((player, nth) => [
+    player,
+    transcripts[nth].map((answer, turn) => ({ isEvent: kindOf(turn) !== "state", answer })),
+  ]);
+}
 
 /**
  * Sessions that make their calls together: one of `connect`, or those of a vector environment. `size` players, numbered
  * from `first` on.
  */
-export async function openCrew(url, { first, size, label = "", ...options }) {
+async function openCrew(url, { first, size, label = "", ...options }) {
   const single = size === 1;
   const env = await (single ? connect(url, options) : connectVector(url, { size, ...options }));
   const players = Array.from({ length: size }, (_, nth) => first + nth);
@@ -37,9 +89,6 @@ export async function openCrew(url, { first, size, label = "", ...options }) {
     close: () => env.close(),
   };
 }
-
-/** Whether a turn calls the environment, rather than the server alone. */
-export const isEvent = (turn) => kindOf(turn) !== "state";
 
 function kindOf(turn) {
   if (turn % EPISODE === 0) return "reset";

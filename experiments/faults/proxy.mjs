@@ -16,6 +16,7 @@ export const FAULTS = {
   "cut in place of an answer": { at: "answer", act: (link) => link.cut() },
   "cut in an answer": { at: "answer", act: (link, frame) => link.cutAfter("answer", half(frame)) },
   "cut after an answer": { at: "answer", act: (link, frame) => link.cutAfter("answer", frame) },
+  "cut that the server does not notice": { at: "answer", act: (link) => link.strand() },
   "request after its connection was cut": { at: "request", act: (link, frame) => link.deliverLate(frame) },
   "connection that falls silent": { at: "request", act: (link) => link.mute() },
   "connection that arrives twice": { at: "request", act: (link, frame) => link.repeat(frame) },
@@ -51,7 +52,7 @@ export async function startFaultProxy({ url, seed = 1, frames = 16, kinds = Obje
     let next = draw(random, isCalm ? later : kinds);
     const link = new Link(client, connect(Number(port), "127.0.0.1"), random);
     const meet = (at, frame) => {
-      if (isCalm || next.at !== at || (at !== "open" && --next.left > 0)) return false;
+      if (isCalm || link.isSpared || next.at !== at || (at !== "open" && --next.left > 0)) return false;
       const { kind, act } = next;
       // A second session would be opened, and its requests executed: the client cannot know of it.
       if (kind === "connection that arrives twice" && !link.returns) return false;
@@ -90,8 +91,14 @@ export async function startFaultProxy({ url, seed = 1, frames = 16, kinds = Obje
 /** One connection of a client and its connection to the server. */
 class Link {
   muted = false;
-  /** Whether the client names a session in its handshake. */
+  /** Whether this connection belongs to a session that is known to be open. */
   returns = false;
+  /**
+   * Whether the session is named by the address alone, as by released clients. While a second connection of it is open,
+   * the first one has no fault: otherwise the server must take the second one for the client, which has come back.
+   */
+  isByAddress = false;
+  isSpared = false;
   onClose = () => {};
   #sent = [];
   #ends;
@@ -114,8 +121,12 @@ class Link {
       const take = async (unit) => {
         if (this.muted) return;
         if (at === "request") this.#sent.push(unit);
-        if (isHead && at === "request") this.returns = unit.includes("session_id=");
+        if (isHead && at === "request") {
+          this.returns = unit.includes("session_id=");
+          this.isByAddress = unit.includes("/session/");
+        }
         const isFrame = !isHead && (unit[0] & 0x0f) < 3;
+        if (isFrame && at === "answer" && this.isByAddress) this.returns = true;
         isHead = false;
         const met = isFrame && meet(at, unit);
         if (met) await met;
@@ -154,6 +165,14 @@ class Link {
     this.#ends.request[0].resume();
   }
 
+  /** The client is cut off, and the server still has its connection. */
+  strand() {
+    const [client, server] = this.#ends.request;
+    this.muted = true;
+    client.removeAllListeners("close").destroy();
+    server.on("close", () => this.onClose());
+  }
+
   async delay(at, frame) {
     await sleep(this.#random.int(1, MAX_DELAY_MS));
     this.send(at, frame);
@@ -176,7 +195,9 @@ class Link {
     server.write(frame);
     const second = connect(server.remotePort, "127.0.0.1").on("error", () => {});
     second.write(Buffer.concat(this.#sent));
+    this.isSpared = this.isByAddress;
     second.resume().setTimeout(10 * MAX_DELAY_MS, () => second.destroy());
+    second.once("close", () => (this.isSpared = false));
   }
 }
 

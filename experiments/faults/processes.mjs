@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startCluster } from "../clusters.mjs";
+
+const WORKERS = 2;
+
+/** `controls/counted.mjs` with two workers, which write their calls to the folder. */
+export async function startServer(folder, journal) {
+  const start = (port) =>
+    startCluster("node", {
+      target: "controls/counted.mjs",
+      args: [
+        ...["--workers", String(WORKERS), "--max-concurrent-envs", "1000", "--port", String(port)],
+        ...(journal ? ["--journal", journal] : []),
+      ],
+      env: { COUNTED_CALLS: folder },
+    });
+  let server = await start(0);
+  const { port, url } = server;
+  const workers = () => server.processes().filter((pid) => pid !== server.pid);
+  return {
+    url,
+    /** Kills the oldest worker, which has the most sessions, if all of them run; returns whether it did. */
+    killWorker() {
+      const pids = workers();
+      if (pids.length < WORKERS) return false;
+      process.kill(Math.min(...pids), "SIGKILL");
+      return true;
+    },
+    /** Kills all processes and starts them again at the same port. */
+    async killAll() {
+      for (const pid of new Set([server.pid, ...workers()])) process.kill(pid, "SIGKILL");
+      await server.close();
+      server = await start(port);
+      return true;
+    },
+    close: () => server.close(),
+  };
+}
+
+/** Between two of these faults. */
+const PAUSE_MS = 3_000;
+
+/** A worker is killed, and then the whole server. */
+export const killServers = ({ server }) => ({
+  "worker killed": { isKill: true, act: () => sleep(PAUSE_MS).then(() => server.killWorker()) },
+  "server killed": { isKill: true, act: () => sleep(PAUSE_MS).then(() => server.killAll()) },
+});
+
+/** Redis is killed, stopped or suspended, and is back after a while. */
+export const killRedis = ({ journal }) => {
+  const act = (fail) => ({
+    act: () =>
+      sleep(PAUSE_MS)
+        .then(fail)
+        .then(() => true),
+  });
+  return {
+    "Redis killed": act(() => journal.restart("SIGKILL", 500)),
+    "Redis stopped": act(() => journal.restart("SIGTERM", 500)),
+    "Redis suspended for 1 s": act(() => journal.pause(1_000)),
+    "Redis suspended for longer than its time limit": act(() => journal.pause(7_000)),
+  };
+};
