@@ -44,7 +44,10 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
    * @throws RemoteError NOT_RESTORABLE, CAPACITY_REACHED and others; ConfigError without `resume`.
    */
   fork(count: number, options?: ForkOptions): Promise<EnvClient<C>[]>;
-  /** The episode after one of its events: events are the resets, steps and tool calls of the session, from 1. */
+  /**
+   * The episode after one of its events, which the `event` of a result names: the resets, steps and tool calls of the
+   * session, from 1.
+   */
   at(event: number): {
     /** Like `fork`, from there. @throws RemoteError EVENT_NOT_KEPT, and the errors of `fork`. */
     fork(count: number, options?: ForkOptions): Promise<EnvClient<C>[]>;
@@ -77,7 +80,9 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     const limits = { timeoutMs: options.timeoutMs ?? parts.timeoutMs, signal: options.signal };
     const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, limits);
     const result = operation.decode(answer.data, session.extensions, data);
-    return answer.recovered ? { ...result, recovered: true } : result;
+    const { event, recovered } = answer;
+    if (event === undefined && !recovered) return result;
+    return { ...result, ...(event !== undefined && { event }), ...(recovered && { recovered }) };
   };
 
   const fork = async (request: ForkRequest, signal: AbortSignal | undefined): Promise<EnvClient<C>[]> => {

@@ -117,10 +117,12 @@ test("an episode is copied at one of its events", async () => {
   await env.reset({ seed: 8 });
   await env.step({ add: 5 });
   await env.reset({ seed: 9 });
-  const rolls = [];
-  for (const add of [1, 2, 3]) rolls.push((await env.step({ add })).observation.rolled);
+  const results = [];
+  for (const add of [1, 2, 3]) results.push(await env.step({ add }));
+  const rolls = results.map(({ observation }) => observation.rolled);
   // Events 1 and 2 are of the episode before; 3 is the reset.
-  const [start, middle] = [(await env.at(3).fork(1))[0], (await env.at(5).fork(1))[0]];
+  expect(results.map(({ event }) => event)).toEqual([4, 5, 6]);
+  const [start, middle] = [(await env.at(3).fork(1))[0], (await env.at(results[1]?.event ?? 0).fork(1))[0]];
   expect(await start?.state()).toMatchObject({ step_count: 0 });
   expect(await middle?.state()).toMatchObject({ step_count: 2 });
   expect((await start?.step({ add: 7 }))?.observation).toEqual({ sum: 7, rolled: rolls[0] });
@@ -132,6 +134,17 @@ test("an episode is copied at one of its events", async () => {
     });
   }
   await close([start, middle].flatMap((one) => one ?? []));
+});
+
+test("a copy continues the numbers of the events, also in process", async () => {
+  const server = await servers.start({}, byReplay);
+  for (const env of [await open(server), await connect(byReplay.environment)]) {
+    const { event = 0 } = await env.reset({ seed: 8 });
+    await env.step({ add: 5 });
+    const [copy] = await env.at(event).fork(1);
+    expect([event, (await copy?.step({ add: 1 }))?.event, (await env.step({ add: 1 })).event]).toEqual([1, 2, 3]);
+    await close([env, copy].flatMap((one) => one ?? []));
+  }
 });
 
 test("with snapshots, only the state after the last event is kept", async () => {

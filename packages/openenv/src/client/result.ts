@@ -19,6 +19,10 @@ export interface StepResult<O = JsonObject> {
    * `state_key:`, `snapshot:` or `observation:`, what it was taken from, and a SHA-256 (hex).
    */
   readonly digest?: string;
+  /**
+   * The number of the event in the session, for `env.at(event)`. Of one session, with the option `resume` or in process.
+   */
+  readonly event?: number;
   /** True when the connection was lost during the call and the session was resumed. */
   readonly recovered?: boolean;
 }
@@ -40,6 +44,7 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly warnings: readonly string[];
   readonly recovered?: never;
   readonly digest?: never;
+  readonly event?: never;
 }
 
 /** The result of one session of a vector environment; `outcome`, `observation` and `reward` are those of the call. */

@@ -56,11 +56,14 @@ export interface ErrorData {
   factory_name?: string;
 }
 
-/** Frames that the server sends: one for each client frame except `close`, in order, and no unsolicited frames. */
+/**
+ * Frames that the server sends: one for each client frame except `close`, in order, and no unsolicited frames.
+ * `event`: in a resumable session, the number of the event that the request was.
+ */
 export type ServerMessage =
-  | { type: "observation"; data: ObservationData }
+  | { type: "observation"; data: ObservationData; event?: number }
   | { type: "state"; data: JsonObject }
-  | { type: "error"; data: ErrorData }
+  | { type: "error"; data: ErrorData; event?: number }
   | { type: "mcp"; data: JsonObject };
 
 /**

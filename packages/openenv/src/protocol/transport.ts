@@ -9,6 +9,8 @@ export interface ReceivedMessage {
   openenv?: { extensions: string[] };
   /** In a resumable session: the number of the request; missing when the request had no valid one. */
   seq?: number;
+  /** In a resumable session: the number of the event that the request was. */
+  event?: number;
   /** The connection was lost during the request, and the session was resumed on another one. */
   recovered?: boolean;
 }

@@ -142,9 +142,10 @@ export class Session extends HeldSession {
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
-    if (!isThenable(answer)) return answer;
+    if (!isThenable(answer)) return withEvent(answer, call);
     options.onDisconnect?.(() => call.abort(new Error("the client disconnected")));
-    return call.inTime(answer, (message) => rejectRequest(type, "TIMEOUT", message));
+    const inTime = call.inTime(answer, (message) => rejectRequest(type, "TIMEOUT", message));
+    return options.event === true ? inTime.then((value) => withEvent(value, call)) : inTime;
   }
 
   /** Calls a tool outside of steps, in the same queue. Never throws or rejects. */
@@ -380,6 +381,11 @@ export class Session extends HeldSession {
     }
     this.#state = "closed";
   }
+}
+
+/** Adds the number of the event, if the request was one and the peer requested it. */
+function withEvent(answer: Answer, { event, options }: Call): Answer {
+  return options.event === true && event > 0 ? Object.assign(answer, { event }) : answer;
 }
 
 /** Calls `next` immediately with a value, or later with the value of a promise. */

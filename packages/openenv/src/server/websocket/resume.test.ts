@@ -88,6 +88,19 @@ describe("a socket with the extension resume", () => {
     expect(count(await socket.ask(step(1, 5, 4)))).toBe(3);
   });
 
+  test("answers with the number of the event, repeats too; a refused request has none, nor has another socket", async () => {
+    const server = await servers.start();
+    const { socket } = await openSession(server);
+    const ask = (frame: object, seq: number) => socket.ask({ ...frame, seq, ack: 0 });
+    const frames = [{ type: "reset" }, { type: "step", data: { amount: "x" } }, { type: "state" }, { type: "step", data: { amount: 1 } }];
+    const answers = [];
+    for (const [nth, frame] of frames.entries()) answers.push(await ask(frame, nth + 2));
+    expect(answers.map(({ event }) => event)).toEqual([2, undefined, undefined, 3]);
+    expect(await ask(frames[3] as object, 5)).toEqual(answers[3]);
+    const stock = await servers.open(server);
+    for (const frame of [frames[0], frames[3]]) expect(Object.keys(await stock.ask(frame))).toEqual(["type", "data"]);
+  });
+
   test("refuses gaps, conflicts, freed answers and too many without ack; the session goes on", async () => {
     const server = await servers.start();
     const { socket } = await openSession(server);

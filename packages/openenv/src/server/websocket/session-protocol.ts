@@ -189,11 +189,11 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   };
 }
 
-/** The same as `{ ...reply, seq }`, which costs several times as much: most replies have these two members. */
+/** The same as `{ ...reply, seq }`, which costs several times as much: most replies have only these members. */
 function withNumber(reply: object, seq: number | undefined): object {
-  if (Object.keys(reply).length !== 2) return { ...reply, seq };
-  const { type, data } = reply as { type: unknown; data: unknown };
-  return { type, data, seq };
+  const { type, data, event } = reply as { type: unknown; data: unknown; event?: number };
+  if (Object.keys(reply).length !== (event === undefined ? 2 : 3)) return { ...reply, seq };
+  return event === undefined ? { type, data, seq } : { type, data, event, seq };
 }
 
 function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
@@ -203,7 +203,7 @@ function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
   const has = (name: Extension): boolean => extensions.includes(name);
   const own = { timing: has("timing"), warnings: has("warnings"), view: has("view"), digest: has("digest") };
-  return { orchestrator: false, arrivedAt: 0, ...own };
+  return { orchestrator: false, arrivedAt: 0, ...own, event: has("resume") };
 }
 
 function noSession(): Reply {

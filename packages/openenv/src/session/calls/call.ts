@@ -22,6 +22,8 @@ export interface SessionCallOptions {
   timing?: boolean;
   /** Adds a digest of the state as `metadata.openenv.digest`. */
   digest?: boolean;
+  /** Adds the number of the event as `event`. */
+  event?: boolean;
   /** Reports ignored reset options and non-finite values in `metadata.openenv.warnings`. */
   warnings?: boolean;
   /** Adds the results of the author's `render` and `actions` for the observation. */

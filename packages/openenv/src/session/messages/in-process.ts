@@ -50,7 +50,7 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
   const answer = (frame: Exclude<ReturnType<typeof parseMessage>, { type: "close" }>) => {
     if (frame.type === "error") return frame;
     if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined });
-    return session.call(frame, { timing, digest, warnings: true });
+    return session.call(frame, { timing, digest, warnings: true, event: true });
   };
   return {
     get open() {
