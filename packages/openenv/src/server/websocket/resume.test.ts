@@ -92,7 +92,12 @@ describe("a socket with the extension resume", () => {
     const server = await servers.start();
     const { socket } = await openSession(server);
     const ask = (frame: object, seq: number) => socket.ask({ ...frame, seq, ack: 0 });
-    const frames = [{ type: "reset" }, { type: "step", data: { amount: "x" } }, { type: "state" }, { type: "step", data: { amount: 1 } }];
+    const frames = [
+      { type: "reset" },
+      { type: "step", data: { amount: "x" } },
+      { type: "state" },
+      { type: "step", data: { amount: 1 } },
+    ];
     const answers = [];
     for (const [nth, frame] of frames.entries()) answers.push(await ask(frame, nth + 2));
     expect(answers.map(({ event }) => event)).toEqual([2, undefined, undefined, 3]);
