@@ -91,19 +91,17 @@ describe("a socket with the extension resume", () => {
   test("answers with the number of the event, repeats too; a refused request has none, nor has another socket", async () => {
     const server = await servers.start();
     const { socket } = await openSession(server);
-    const ask = (frame: object, seq: number) => socket.ask({ ...frame, seq, ack: 0 });
-    const frames = [
-      { type: "reset" },
-      { type: "step", data: { amount: "x" } },
-      { type: "state" },
-      { type: "step", data: { amount: 1 } },
-    ];
+    const amount = (given: unknown) => ({ type: "step", data: { amount: given } });
     const answers = [];
-    for (const [nth, frame] of frames.entries()) answers.push(await ask(frame, nth + 2));
+    for (const [nth, frame] of [{ type: "reset" }, amount("x"), { type: "state" }, amount(1)].entries()) {
+      answers.push(await socket.ask({ ...frame, seq: nth + 2, ack: 0 }));
+    }
     expect(answers.map(({ event }) => event)).toEqual([2, undefined, undefined, 3]);
-    expect(await ask(frames[3] as object, 5)).toEqual(answers[3]);
+    expect(await socket.ask({ ...amount(1), seq: 5, ack: 0 })).toEqual(answers[3]);
     const stock = await servers.open(server);
-    for (const nth of [0, 3]) expect(Object.keys(await stock.ask(frames[nth] as object))).toEqual(["type", "data"]);
+    for (const frame of [{ type: "reset" }, amount(1)]) {
+      expect(Object.keys(await stock.ask(frame))).toEqual(["type", "data"]);
+    }
   });
 
   test("refuses gaps, conflicts, freed answers and too many without ack; the session goes on", async () => {
