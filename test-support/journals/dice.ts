@@ -43,7 +43,7 @@ export function diceModule(amount = "rng.int(1, 6)", { saves = false } = {}): st
   `;
 }
 
-const DICE_TOKEN = "a-token-of-the-client";
+export const DICE_TOKEN = "a-token-of-the-client";
 
 /** Plays events 1 and 2 in an earlier episode, and 3 to 7: reset, step, failed step, tool call, step. */
 export async function playDice(url: string) {

@@ -23,7 +23,7 @@ export {
 } from "./errors.js";
 export { parseJson } from "./protocol/codec/json.js";
 export type { RecordedFailure } from "./protocol/episode.js";
-export { NO_SESSION, SESSION_HEADER } from "./protocol/http.js";
+export { NO_SESSION, SESSION_HEADER, SESSION_TOKEN_HEADER } from "./protocol/http.js";
 export type { Direction } from "./protocol/schema/broken-fields.js";
 export { canonicalSchema } from "./protocol/schema/json-schema.js";
 export {
@@ -99,7 +99,8 @@ export const loadClient = () => import("./client/connect-to.js");
 export const loadConnection = () => import("./client/transport/connection.js");
 /** The client of an environment in this process. */
 export const loadInProcess = () => import("./connect-in-process.js");
-/** The sessions of a journal. */
+/** The events of a session on a server, and the sessions of a journal. */
+export const loadSessionEvents = () => import("./client/session-events.js");
 export const loadJournal = () => import("./session/resume/read-journal.js");
 /** What watches over workers, and what a worker finds it with. */
 export const loadSupervisor = () => import("./cluster/supervise.js");

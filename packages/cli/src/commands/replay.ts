@@ -14,7 +14,8 @@ const MOST_PRINTED = 20;
 
 const EXAMPLES = `
 Each episode is played again in a new session, up to its first difference: the event, the field and both values.
-Of a session in a journal, this is the episode since its last reset. The journal is only read.
+Of a session in a journal or on a server, this is the episode since its last reset. The session is only read.
+A session of a server needs its token in OPENENV_SESSION_TOKEN, or the operator's in OPENENV_OPERATOR_TOKEN.
 
 Exit codes: 0 all episodes are equal, 1 some differ, 2 invalid usage, an invalid file, or nothing to compare.
 
@@ -23,10 +24,12 @@ Examples:
   openenv replay episodes.jsonl envs/echo --ignore observation.seen_at
   openenv replay episodes.jsonl --against http://localhost:8000
   openenv replay sessions.lmdb
-  openenv replay redis://localhost:6379 envs/echo`;
+  openenv replay redis://localhost:6379 envs/echo
+  openenv replay http://localhost:8000 --session w0-1f2e...`;
 
 interface ReplayFlags {
   against?: string;
+  session?: string;
   ignore: string[];
   parallel: number;
   json?: boolean;
@@ -40,9 +43,10 @@ interface Result extends Recording {
 
 export function configureReplay(command: Command): void {
   command
-    .argument("<source>", "episodes of openenv collect or of the page, or a journal: its file, or redis://host:6379")
+    .argument("<source>", "episodes of openenv collect or of the page; a journal: its file, or redis://host:6379; or the URL of a server")
     .argument("[environment]", "module or folder of the environment; default: the current folder")
     .option("--against <url>", "URL of a server to replay against instead")
+    .option("--session <id>", "session of the server, or of the journal")
     .option("--ignore <path>", "field not to compare, such as observation.seen_at; repeatable", repeatable, [])
     .option("--parallel <number>", "concurrent sessions", wholeNumber(1, 4096), 8)
     .option("--json", "print the result as JSON")
@@ -51,13 +55,13 @@ export function configureReplay(command: Command): void {
 }
 
 async function run(source: string, given: string | undefined, flags: ReplayFlags): Promise<void> {
-  const { against, ignore, parallel, json } = flags;
+  const { against, session, ignore, parallel, json } = flags;
   if (given !== undefined && against !== undefined) {
     throw new ConfigError("Pass an environment or --against, not both.");
   }
   const { name, open } = await findTarget(given ?? ".", against);
   const read: Result[] = [];
-  const recordings = readRecordings(source);
+  const recordings = readRecordings(source, session);
   const work = async (): Promise<void> => {
     for await (const recording of recordings) {
       const { where, environment = name, reason } = recording;

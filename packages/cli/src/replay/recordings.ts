@@ -1,8 +1,20 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
-import { ConfigError, loadJournal, OpenEnvError, type SessionEvent, type StoredSession } from "openenv-ts/internal";
+import {
+  ConfigError,
+  loadJournal,
+  loadSessionEvents,
+  OpenEnvError,
+  SESSION_TOKEN_HEADER,
+  type SessionEvent,
+  type StoredSession,
+} from "openenv-ts/internal";
 import type { EpisodeRecord, JsonObject } from "openenv-ts/protocol";
 import { readEpisodes } from "../collect/episode-file.js";
+import { readVariable, serverToken } from "../server-token.js";
 import { comparable, type ReplayEvent } from "./replay-episode.js";
+
+/** An event of a session; what came from outside is known only to operators. */
+type StoredEvent = Omit<SessionEvent, "recorded"> & Partial<Pick<SessionEvent, "recorded">>;
 
 /** An episode to play again. */
 export interface Recording {
@@ -19,19 +31,42 @@ export interface Recording {
   reason?: string;
 }
 
-/** Reads a file of episodes, or a journal. @throws ConfigError */
-export async function* readRecordings(source: string): AsyncGenerator<Recording> {
-  if (!isJournal(source)) {
-    for (const { line, record } of readEpisodes(source)) yield ofEpisode(source, line, record);
-    return;
-  }
-  const { readJournal } = await loadJournal();
+/** Reads a file of episodes, a journal, or a session of a server. @throws ConfigError */
+export async function* readRecordings(source: string, session: string | undefined): AsyncGenerator<Recording> {
   try {
-    for await (const session of readJournal(source)) yield ofSession(session);
+    if (/^(https?|wss?):\/\//.test(source)) {
+      yield await readSession(source, session);
+      return;
+    }
+    if (isJournal(source)) {
+      const { readJournal } = await loadJournal();
+      let found = false;
+      for await (const stored of readJournal(source)) {
+        if (session !== undefined && stored.id !== session) continue;
+        found = true;
+        yield ofSession(stored);
+      }
+      if (!found) throw new ConfigError(`The journal has no session ${session}.`);
+      return;
+    }
   } catch (error) {
     if (!(error instanceof OpenEnvError) || error instanceof ConfigError) throw error;
     throw new ConfigError(error.message, { cause: error });
   }
+  if (session !== undefined) throw new ConfigError("--session names a session of a server or of a journal.");
+  for (const { line, record } of readEpisodes(source)) yield ofEpisode(source, line, record);
+}
+
+async function readSession(url: string, id: string | undefined): Promise<Recording> {
+  if (id === undefined) throw new ConfigError(`Name a session of ${url} with --session.`);
+  const { fetchEvents } = await loadSessionEvents();
+  const token = readVariable("OPENENV_OPERATOR_TOKEN") ?? serverToken();
+  const own = readVariable("OPENENV_SESSION_TOKEN");
+  const events = await fetchEvents(url, id, {
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(own !== undefined && { [SESSION_TOKEN_HEADER]: own }),
+  });
+  return ofSession({ id, events: events as unknown as StoredEvent[] });
 }
 
 /** For a server, which does not know the recorded events: a reset without a seed got a random one. */
@@ -88,14 +123,17 @@ function* eventsOf({ reset, start, steps, failures = [] }: EpisodeRecord): Gener
   }
 }
 
-function ofSession(session: StoredSession): Recording {
+function ofSession(session: StoredSession | { id: string; events: StoredEvent[] }): Recording {
   const recording = { where: `session ${session.id}`, key: { session: session.id } };
   if ("reason" in session) return { ...recording, events: [], reason: session.reason };
-  const { events } = session;
-  return { ...recording, events: events.map(toReplayEvent), repeats: events };
+  const events: StoredEvent[] = session.events;
+  if (events.length === 0) return { ...recording, events: [], reason: "it has had no event" };
+  const repeats = events.filter((event): event is SessionEvent => event.recorded !== undefined);
+  const played = { ...recording, events: events.map(toReplayEvent) };
+  return repeats.length === events.length ? { ...played, repeats } : played;
 }
 
-function toReplayEvent({ event, type: kind, request, answer }: SessionEvent): ReplayEvent {
+function toReplayEvent({ event, type: kind, request, answer }: StoredEvent): ReplayEvent {
   return { event, kind, request, answer: toAnswer(answer) };
 }
 

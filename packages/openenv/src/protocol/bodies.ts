@@ -155,6 +155,26 @@ export const forkBody = z.object({
   sessions: z.array(z.object({ session_id: z.string(), token: z.string() })),
 }) satisfies z.ZodType<ForkBody>;
 
+/** Answer to `GET /sessions/{session_id}/events`. `recorded` is what the environment got from outside. */
+export const eventsBody = z.object({
+  events: z.array(
+    z.object({
+      event: z.int(),
+      type: z.enum(["reset", "step", "tool"]),
+      request: z.record(z.string(), z.unknown()),
+      answer: z.record(z.string(), z.unknown()),
+      recorded: z
+        .object({
+          seed: z.number().optional(),
+          times: z.array(z.number()).optional(),
+          effects: z.array(z.looseObject({ name: z.string() })).optional(),
+        })
+        .optional(),
+    }),
+  ),
+});
+export type EventsBody = z.input<typeof eventsBody>;
+
 /** Answer to `POST /sessions/pause` and `POST /sessions/resume`. */
 export const pausedBody = z.object({ paused: z.boolean() });
 export type PausedBody = z.infer<typeof pausedBody>;

@@ -1,4 +1,5 @@
 export type {
+  EventsBody,
   HealthBody,
   LivenessBody,
   NotReadyReason,

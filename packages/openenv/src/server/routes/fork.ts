@@ -22,7 +22,7 @@ async function fork(ctx: RequestContext): Promise<void> {
   }
   await withCheckedBody(ctx, forkRequest, async (wanted) => {
     const { sessions } = context;
-    const session = allowedSession(ctx, id);
+    const session = allowedSession(ctx, id, "copying");
     if (sessions.resumptions.isFull) {
       throw refuse("CAPACITY_REACHED", "The memory for stored answers of resumable sessions is used up.");
     }
@@ -44,18 +44,22 @@ async function fork(ctx: RequestContext): Promise<void> {
 }
 
 /** @throws SessionRejectedError when the request has neither the session's token nor that of the operator. */
-function allowedSession({ request: { headers }, context }: RequestContext, id: string): Session {
+export function allowedSession(
+  { request: { headers }, context }: RequestContext,
+  id: string,
+  doing: "copying" | "reading",
+): Session {
   const { authorization, runtime, sessions } = context;
   const isOperator = authorization.isOperator(headers);
   const token = headers[SESSION_TOKEN_HEADER];
   const isHolder = typeof token === "string" && sessions.resumptions.isToken(id, token);
   if (!isOperator && !isHolder) {
-    const message = `copying a session needs its token in the header ${SESSION_TOKEN_HEADER}, or the operator's as bearer token`;
+    const message = `${doing} a session needs its token in the header ${SESSION_TOKEN_HEADER}, or the operator's as bearer token`;
     throw refuse("UNAUTHORIZED", message);
   }
-  // A copy at an earlier event is as good as a reset.
+  // A copy at an earlier event is as good as a reset, and a reset has what the orchestrator gave.
   if (runtime.guarded && !isOperator && !authorization.isOrchestrator(headers)) {
-    throw refuse("FORBIDDEN", "in production mode, only an orchestrator or an operator copies sessions");
+    throw refuse("FORBIDDEN", `in production mode, ${doing} a session is for orchestrators and operators`);
   }
   const session = sessions.byId(id);
   if (session !== undefined) return session;

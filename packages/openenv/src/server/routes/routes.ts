@@ -6,6 +6,7 @@ import { FORK_ROUTE } from "./fork.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import { PROBE_ROUTES } from "./probes.js";
+import { EVENTS_ROUTE } from "./session-events.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
 import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
@@ -34,7 +35,9 @@ export function createRoutes(
     if (route !== undefined) return route;
     if (webInterface && WEB_FILE.test(path)) return WEB_ASSET;
     const [, name, task, ...rest] = path.split("/");
-    if (name === "sessions" && task && rest.length === 1 && rest[0] === "fork") return FORK_ROUTE;
+    if (name === "sessions" && task && rest.length === 1) {
+      return rest[0] === "fork" ? FORK_ROUTE : rest[0] === "events" ? EVENTS_ROUTE : undefined;
+    }
     if (!name || !task || rest.length > 0) return undefined;
     return tasks.get(task) ?? (name === "sessions" ? SESSION_ROUTE : undefined);
   };

@@ -53,7 +53,7 @@ function readEpisode(
   const lost = readLost(record, prefix);
   if (lost !== undefined) return { reason: lost };
   const image = readImage(record, codec, prefix);
-  if (image === undefined) return { reason: "it has had no event" };
+  if (image === undefined) return { events: [] };
   const { restore, event } = image;
   if ("events" in restore) return { events: restore.events };
   return { reason: `its environment has snapshots: the journal has the state after event ${event}, and no events` };

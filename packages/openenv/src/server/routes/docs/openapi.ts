@@ -221,6 +221,13 @@ const PATHS: JsonObject = {
       parameter("header", "openenv-session-token", "The token of the session; not needed with the operator's token"),
     ],
   },
+  "/sessions/{session_id}/events": {
+    get: operation("Sessions", "The events of the current episode", bodies.eventsBody),
+    parameters: [
+      parameter("path", "session_id"),
+      parameter("header", "openenv-session-token", "The token of the session; not needed with the operator's token"),
+    ],
+  },
   "/sessions/pause": {
     post: operation("Operators", "Open no more sessions; open sessions continue", bodies.pausedBody),
   },

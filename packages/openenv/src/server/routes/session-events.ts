@@ -1,0 +1,33 @@
+import type { EventsBody } from "../../protocol/http.js";
+import { refuse } from "../../session/restore/image.js";
+import type { Session } from "../../session/session.js";
+import { sendJson } from "../http/respond.js";
+import type { RequestContext, Route } from "../http/router.js";
+import { allowedSession } from "./fork.js";
+
+/** `/sessions/{id}/events`. */
+export const EVENTS_ROUTE: Route = { GET: read };
+
+/** The events of the episode, which a session keeps up to a limit. What came from outside is for operators only. */
+function read(ctx: RequestContext): void {
+  const { request, response, context, path } = ctx;
+  const id = path.split("/")[2] as string;
+  const owner = context.cluster?.ownerOf(id);
+  if (owner !== undefined) return context.cluster?.forward(owner, { request, response, body: "", named: true });
+  const session = allowedSession(ctx, id, "reading");
+  const events = keptEvents(session);
+  if (context.authorization.isOperator(request.headers)) return sendJson(response, 200, { events } satisfies EventsBody);
+  const own = events.map(({ recorded: { seed }, ...event }) =>
+    event.type !== "reset" || seed === undefined
+      ? event
+      : { ...event, request: { ...event.request, seed: event.request["seed"] ?? seed } },
+  );
+  sendJson(response, 200, { events: own } satisfies EventsBody);
+}
+
+/** @throws SessionRejectedError (EVENT_NOT_KEPT) */
+function keptEvents({ events: { kept, tier } }: Session) {
+  if (typeof kept !== "string") return kept;
+  const reasons = { snapshot: "its environment has snapshots", replay: kept, none: "reason" in tier ? tier.reason : kept };
+  throw refuse("EVENT_NOT_KEPT", `the session has no events to read: ${reasons[tier.tier]}`);
+}
