@@ -107,8 +107,10 @@ export const ERRORS = {
   },
   EVENT_NOT_KEPT: {
     boundary: "remote",
-    meaning: "The state after the requested event, or the events of the session, are not kept; the message says what is.",
-    remedy: "Fork at an event that is kept, or right after it has happened. Events are read of replayable sessions only.",
+    meaning:
+      "The state after the requested event, or the events of the session, are not kept; the message says what is.",
+    remedy:
+      "Fork at an event that is kept, or right after it has happened. Events are read of replayable sessions only.",
   },
   SNAPSHOT_FAILED: {
     boundary: "remote",

@@ -43,7 +43,10 @@ interface Result extends Recording {
 
 export function configureReplay(command: Command): void {
   command
-    .argument("<source>", "episodes of openenv collect or of the page; a journal: its file, or redis://host:6379; or the URL of a server")
+    .argument(
+      "<source>",
+      "episodes of openenv collect or of the page; a journal: its file, or redis://host:6379; or the URL of a server",
+    )
     .argument("[environment]", "module or folder of the environment; default: the current folder")
     .option("--against <url>", "URL of a server to replay against instead")
     .option("--session <id>", "session of the server, or of the journal")

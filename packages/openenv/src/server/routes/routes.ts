@@ -6,8 +6,8 @@ import { FORK_ROUTE } from "./fork.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
 import { PROBE_ROUTES } from "./probes.js";
-import { EVENTS_ROUTE } from "./session-events.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
+import { EVENTS_ROUTE } from "./session-events.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
 import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 

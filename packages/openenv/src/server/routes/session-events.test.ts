@@ -135,7 +135,10 @@ test("the worker that has a session answers", { timeout: 120_000 }, async () => 
   };
   expect(new Set(sessions.map(({ session_id }) => session_id.slice(0, 2)))).toEqual(new Set(["w0", "w1"]));
   for (const { session_id } of sessions) {
-    expect(await read(cluster, session_id, AS_OPERATOR)).toMatchObject({ status: 409, body: { code: "EVENT_NOT_KEPT" } });
+    expect(await read(cluster, session_id, AS_OPERATOR)).toMatchObject({
+      status: 409,
+      body: { code: "EVENT_NOT_KEPT" },
+    });
   }
   await Promise.all(opened.map(({ env }) => env.close()));
 });

@@ -16,7 +16,8 @@ function read(ctx: RequestContext): void {
   if (owner !== undefined) return context.cluster?.forward(owner, { request, response, body: "", named: true });
   const session = allowedSession(ctx, id, "reading");
   const events = keptEvents(session);
-  if (context.authorization.isOperator(request.headers)) return sendJson(response, 200, { events } satisfies EventsBody);
+  if (context.authorization.isOperator(request.headers))
+    return sendJson(response, 200, { events } satisfies EventsBody);
   const own = events.map(({ recorded: { seed }, ...event }) =>
     event.type !== "reset" || seed === undefined
       ? event
@@ -28,6 +29,10 @@ function read(ctx: RequestContext): void {
 /** @throws SessionRejectedError (EVENT_NOT_KEPT) */
 function keptEvents({ events: { kept, tier } }: Session) {
   if (typeof kept !== "string") return kept;
-  const reasons = { snapshot: "its environment has snapshots", replay: kept, none: "reason" in tier ? tier.reason : kept };
+  const reasons = {
+    snapshot: "its environment has snapshots",
+    replay: kept,
+    none: "reason" in tier ? tier.reason : kept,
+  };
   throw refuse("EVENT_NOT_KEPT", `the session has no events to read: ${reasons[tier.tier]}`);
 }
