@@ -15,7 +15,7 @@ const MOST_PRINTED = 20;
 const EXAMPLES = `
 Each episode is played again in a new session, up to its first difference: the event, the field and both values.
 Of a session in a journal or on a server, this is the episode since its last reset. The session is only read.
-A session of a server needs its token in OPENENV_SESSION_TOKEN, or the operator's in OPENENV_OPERATOR_TOKEN.
+A session of a server needs its token in OPENENV_SESSION_TOKEN, or the operator's in OPENENV_TOKEN.
 
 Exit codes: 0 all episodes are equal, 1 some differ, 2 invalid usage, an invalid file, or nothing to compare.
 

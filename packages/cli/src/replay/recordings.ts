@@ -10,7 +10,7 @@ import {
 } from "openenv-ts/internal";
 import type { EpisodeRecord, JsonObject } from "openenv-ts/protocol";
 import { readEpisodes } from "../collect/episode-file.js";
-import { readVariable, serverToken } from "../server-token.js";
+import { serverToken, sessionToken } from "../server-token.js";
 import { comparable, type ReplayEvent } from "./replay-episode.js";
 
 /** An event of a session; what came from outside is known only to operators. */
@@ -60,8 +60,7 @@ export async function* readRecordings(source: string, session: string | undefine
 async function readSession(url: string, id: string | undefined): Promise<Recording> {
   if (id === undefined) throw new ConfigError(`Name a session of ${url} with --session.`);
   const { fetchEvents } = await loadSessionEvents();
-  const token = readVariable("OPENENV_OPERATOR_TOKEN") ?? serverToken();
-  const own = readVariable("OPENENV_SESSION_TOKEN");
+  const [token, own] = [serverToken(), sessionToken()];
   const events = await fetchEvents(url, id, {
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(own !== undefined && { [SESSION_TOKEN_HEADER]: own }),

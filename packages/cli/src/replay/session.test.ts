@@ -13,7 +13,8 @@ import { DICE_TOKEN, diceModule, playDice } from "../../../../test-support/journ
 /** A server is started as a process. */
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-const AS_OPERATOR = { OPENENV_OPERATOR_TOKEN: "the-operators-token" };
+const OPERATOR_TOKEN = "the-operators-token";
+const AS_OPERATOR = { OPENENV_TOKEN: OPERATOR_TOKEN };
 const AS_HOLDER = { OPENENV_SESSION_TOKEN: DICE_TOKEN };
 /** What the holder of a session does not get: the results of `now()` and `record()`, and that no seed was given. */
 const OUTSIDE = ["at", "luck", "seed"].flatMap((name) => ["--ignore", `observation.${name}`]);
@@ -32,7 +33,8 @@ beforeAll(async () => {
     "loaded.ts": diceModule("rng.int(1, 6) + 1"),
     "sessions.jsonl": "",
   });
-  server = startCommand(["serve", "--port", "0", "--journal", "dice.lmdb"], { cwd: project.dir, env: AS_OPERATOR });
+  const env = { OPENENV_OPERATOR_TOKEN: OPERATOR_TOKEN };
+  server = startCommand(["serve", "--port", "0", "--journal", "dice.lmdb"], { cwd: project.dir, env });
   [, url = ""] = await server.printed(/at (http:\S+)/);
   played = await playDice(url);
 });

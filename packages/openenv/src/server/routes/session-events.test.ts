@@ -4,7 +4,7 @@ import * as z from "zod";
 import { AS_OPERATOR, fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { openAtBothWorkers, startCluster } from "../../../../../test-support/servers/cluster.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
-import { defineContract, defineEnvironment, type EnvironmentOptions, type StepContext } from "../../index.js";
+import { defineContract, defineEnvironment, type StepContext } from "../../index.js";
 import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
 import type { RunningServer, ServeOptions } from "../types.js";
 
@@ -18,7 +18,7 @@ const contract = defineContract({
   observation: z.object({ number: z.int() }),
 });
 
-function lottery({ saves = false, ...options }: EnvironmentOptions<typeof contract> & { saves?: boolean } = {}) {
+function lottery({ saves = false, seeded = false } = {}) {
   const create = () => ({
     reset: () => ({ observation: { number: 0 } }),
     step: async (_action: object, { rng, now, record }: StepContext) => {
@@ -28,7 +28,7 @@ function lottery({ saves = false, ...options }: EnvironmentOptions<typeof contra
     },
     ...(saves && { snapshot: () => 0, restore: () => {} }),
   });
-  return { environment: defineEnvironment(contract, create, options) };
+  return { environment: defineEnvironment(contract, create, { seeded }) };
 }
 
 async function begin(server: RunningServer, { headers = {}, query = "?openenv=resume" } = {}) {
@@ -119,7 +119,7 @@ test.each([
   ["no tier", lottery(), {}, "the environment declares neither snapshot() and restore() nor seeded: true"],
   ["no resume", lottery({ seeded: true }), { query: "" }, "its events are not kept"],
 ])("a session without events says why: %s", async (_what, environment, options, reason) => {
-  const server = await start({}, environment as ReturnType<typeof lottery>);
+  const server = await start({}, environment);
   const { id } = await begin(server, options);
   expect(await read(server, id, AS_OPERATOR)).toMatchObject({
     status: 409,
