@@ -126,9 +126,10 @@ export function testJournal(open: (owner: string) => Promise<Journal>, die: (jou
     const ended = (await second.journal.find("s"))?.ended;
     expect(ended).toMatchObject({ reason: "closed by the client" });
     expect(ended?.at).toBeGreaterThanOrEqual(before);
-    await second.journal.removeEnded(before);
+    const listed = await second.journal.list();
+    await second.journal.removeEnded(listed, before);
     expect((await second.journal.list()).map(({ id }) => id).sort()).toEqual(["s", "t"]);
-    await second.journal.removeEnded(Date.now() + 1);
+    await second.journal.removeEnded(listed, Date.now() + 1);
     expect((await second.journal.list()).map(({ id }) => id)).toEqual(["t"]);
     expect(await second.journal.find("s")).toBeUndefined();
   });
@@ -143,6 +144,16 @@ export function testJournal(open: (owner: string) => Promise<Journal>, die: (jou
     const late = (async () => first.journal.commit("s", 1, changes({ image: "late" })))();
     await expect(late).rejects.toMatchObject({ code: "EPOCH_LOST" });
     expect(await second.journal.takeOver("s")).toMatchObject({ epoch: 3, ended: null, cells: new Map() });
+  });
+
+  test("an id that is used again since it was listed is not forgotten", async () => {
+    const { journal } = await start();
+    await journal.create("s", HASH);
+    await journal.end("s", 1, "");
+    const listed = await journal.list();
+    await journal.create("s", HASH);
+    await journal.removeEnded(listed, Date.now() + 1);
+    expect(await journal.find("s")).toMatchObject({ epoch: 2, ended: null });
   });
 
   test("an unknown id is no session", async () => {

@@ -92,7 +92,7 @@ export const ERRORS = {
   JOURNAL_UNAVAILABLE: {
     boundary: "remote",
     meaning: "The journal of the server cannot be read or written, so no resumable session can be opened.",
-    remedy: "Try again later. Operators: the message has the cause, such as a full disk or a Redis that is away.",
+    remedy: "Try again later. Operators: the log has the cause, such as a full disk or a Redis that is away.",
   },
   EPOCH_LOST: {
     boundary: "remote",

@@ -47,7 +47,7 @@ export async function startJournal(
   const journal = await openJournal(config, owner);
   const retentionMs = config.journalRetention * 1000;
   const codec = await loadBinary();
-  const own = new JournalledSessions(sessions, { journal, codec, owner, workers: config.workers, retentionMs });
+  const own = new JournalledSessions(sessions, { journal, codec, owner, workers: config.workers, retentionMs, log });
   const tidy = (): Promise<void> =>
     own.tidy(config.sessionTimeoutMs ?? Number.POSITIVE_INFINITY).catch((error: unknown) => {
       log.warn({ err: error as Error }, "the journal could not be read");

@@ -35,9 +35,9 @@ async function fork(ctx: RequestContext): Promise<void> {
       sessions.detachResumable(resumption);
       return { session_id: copy.id, token };
     };
-    const copies = await Promise.all(forks.map(keep)).catch((error: Error) => {
+    const copies = await Promise.all(forks.map(keep)).catch((error: unknown) => {
       for (const copy of forks) sessions.end(copy, "its copies could not be stored");
-      throw refuse("JOURNAL_UNAVAILABLE", error.message);
+      throw error;
     });
     sendJson(response, 200, { event, sessions: copies } satisfies ForkBody);
   });
@@ -70,9 +70,6 @@ export function allowedSession(
   throw refuse("SESSION_ERROR", message);
 }
 
-function refuse(
-  code: "CAPACITY_REACHED" | "JOURNAL_UNAVAILABLE" | "UNAUTHORIZED" | "FORBIDDEN" | "SESSION_ERROR",
-  message: string,
-) {
+function refuse(code: "CAPACITY_REACHED" | "UNAUTHORIZED" | "FORBIDDEN" | "SESSION_ERROR", message: string) {
   return new SessionRejectedError({ message, code });
 }

@@ -9,7 +9,7 @@ import type { Addresses, AddressHolder, Claim } from "../../session/resume/addre
 import { Batch } from "../../session/resume/batch.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import { Session } from "../../session/session.js";
-import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
@@ -131,7 +131,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
         // The client has disconnected meanwhile: the session waits for its next connection.
         return this.ended ? this.#resumed(id, {}) : this.#continue(id, request);
       },
-      (error: unknown) => this.#later(error),
+      (error: SessionRejectedError) => this.#later(error),
     );
   }
 
@@ -143,16 +143,12 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       this.resumption = added;
       return this.#resumed(added.target.id, {});
     };
-    const fail = (error: unknown): Resumed => {
+    const fail = (error: SessionRejectedError): Resumed => {
       this.#sessions.resumptions.delete(added.target.id, "it could not be stored");
-      return errorMessage("JOURNAL_UNAVAILABLE", (error as Error).message);
+      return { type: "error", data: error.data };
     };
-    try {
-      const stored = this.#sessions.journal?.add(added);
-      return isThenable(stored) ? Promise.resolve(stored).then(done, fail) : done();
-    } catch (error) {
-      return fail(error);
-    }
+    const stored = this.#sessions.journal?.add(added);
+    return stored === undefined ? done() : stored.then(done, fail);
   }
 
   #continue(id: string, request: ResumeRequest): Resumed {
@@ -196,11 +192,10 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   /** The client may try again on another connection. */
-  #later(error: unknown): Resumed {
+  #later({ data }: SessionRejectedError): Resumed {
     this.ended = true;
     setImmediate(() => this.ws.close(CLOSE_CODES.overloaded, "the session cannot be resumed now"));
-    if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
-    return errorMessage("JOURNAL_UNAVAILABLE", (error as Error).message);
+    return { type: "error", data };
   }
 
   /** Called when the socket has closed. */

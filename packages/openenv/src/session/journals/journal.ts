@@ -70,8 +70,8 @@ export interface Journal extends JournalReader {
    * such message.
    */
   onWanted?: ((id: string) => void) | undefined;
-  /** Forgets the sessions that ended before this time, in milliseconds since 1970. */
-  removeEnded(before: number): MaybePromise<void>;
+  /** Forgets those of the listed sessions that ended before this time, in milliseconds since 1970. */
+  removeEnded(listed: readonly JournalEntry[], before: number): MaybePromise<void>;
 }
 
 export type JournalErrorCode = "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE" | "EPOCH_LOST";
@@ -82,6 +82,11 @@ export class JournalError extends OpenEnvError {
   constructor(code: JournalErrorCode, message: string, options?: ErrorOptions) {
     super(code, message, options);
   }
+}
+
+/** Whether {@link Journal.removeEnded} forgets a session. */
+export function hasEndedBefore({ ended }: JournalEntry, before: number): boolean {
+  return ended !== null && ended.at < before;
 }
 
 export function epochLost(id: string, epoch: number): JournalError {

@@ -19,6 +19,7 @@ import { ConfigError } from "../../errors.js";
 import {
   type Durability,
   epochLost,
+  hasEndedBefore,
   isElsewhere,
   type Journal,
   type JournalChanges,
@@ -223,11 +224,15 @@ class LmdbJournal implements Journal {
     });
   }
 
-  removeEnded(before: number): Promise<void> {
-    const old = this.list().filter(({ ended }) => ended !== null && ended.at < before);
+  removeEnded(listed: readonly JournalEntry[], before: number): Promise<void> {
+    const old = listed.filter((entry) => hasEndedBefore(entry, before));
     if (old.length === 0) return Promise.resolve();
     return this.#write(() => {
-      for (const { id } of old) void this.#db.remove(["entry", id]);
+      for (const { id } of old) {
+        // Its id may have been used again.
+        const found = this.#get(id);
+        if (found !== undefined && hasEndedBefore(found, before)) void this.#db.remove(["entry", id]);
+      }
     });
   }
 

@@ -1,4 +1,11 @@
-import { epochLost, isElsewhere, type Journal, type JournalEntry, type JournalRecord } from "./journal.js";
+import {
+  epochLost,
+  hasEndedBefore,
+  isElsewhere,
+  type Journal,
+  type JournalEntry,
+  type JournalRecord,
+} from "./journal.js";
 
 interface Stored extends JournalEntry {
   cells: Map<string, Uint8Array>;
@@ -56,8 +63,11 @@ export function openMemoryJournal(owner: string, store = new MemoryStore()): Jou
     },
     list: () => [...sessions.values()],
     read: (id) => sessions.get(id),
-    removeEnded(before) {
-      for (const [id, { ended }] of sessions) if (ended !== null && ended.at < before) sessions.delete(id);
+    removeEnded(listed, before) {
+      for (const { id } of listed) {
+        const found = sessions.get(id);
+        if (found !== undefined && hasEndedBefore(found, before)) sessions.delete(id);
+      }
     },
     close,
     [Symbol.asyncDispose]: close,

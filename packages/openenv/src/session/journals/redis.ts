@@ -1,6 +1,7 @@
 import { ConfigError } from "../../errors.js";
 import {
   epochLost,
+  hasEndedBefore,
   isElsewhere,
   type Journal,
   type JournalEntry,
@@ -169,8 +170,8 @@ class RedisJournal implements Journal {
     return toRecord(id, new Map(Object.entries(fields)));
   }
 
-  async removeEnded(before: number): Promise<void> {
-    const old = (await this.list()).filter(({ ended }) => ended !== null && ended.at < before);
+  async removeEnded(listed: readonly JournalEntry[], before: number): Promise<void> {
+    const old = listed.filter((entry) => hasEndedBefore(entry, before));
     await Promise.all(old.map(({ id }) => this.#run("remove", [keyOf(id), IDS], [String(before), id])));
   }
 

@@ -30,9 +30,9 @@ export interface SessionsJournal {
   readonly reserved: number;
   /**
    * Stores a new resumable session; `lost`: why the one before it at its address was lost.
-   * @throws JournalError (JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE for an address), or rejects with it.
+   * @throws SessionRejectedError (JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE for an address).
    */
-  add(resumption: Resumption, lost?: string): void | Promise<void>;
+  add(resumption: Resumption, lost?: string): Promise<void>;
   /** The other worker of this server that has the session, as an owner; undefined when this one may take it over. */
   siblingOf(id: string): Promise<string | undefined>;
   /**

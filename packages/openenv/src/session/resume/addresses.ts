@@ -1,7 +1,6 @@
-import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import type { ErrorData } from "../../protocol/messages.js";
 import { forbidden, lostEpisode } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
-import type { JournalError } from "../journals/journal.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Mode } from "../runtime.js";
@@ -176,8 +175,7 @@ export class Addresses {
     } catch (error) {
       resumption.isOver = true;
       this.#sessions.end(resumption.target as Session, "it could not be stored");
-      const { code, message } = error as JournalError;
-      throw rejected({ code: code as WireCode, message });
+      throw error;
     }
   }
 }

@@ -1,8 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
-import type { WireCode } from "../../protocol/messages.js";
+import type { ErrorData } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { Log } from "../../util/log.js";
 import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import {
@@ -37,6 +38,7 @@ interface JournalledOptions {
   workers: number;
   /** How long the end of a session is remembered, milliseconds. */
   retentionMs: number;
+  log: Log;
 }
 
 /** The resumable sessions and those by address of one server, which are kept in a journal. */
@@ -44,6 +46,9 @@ export class JournalledSessions implements SessionsJournal {
   readonly #sessions: Sessions;
   readonly #options: JournalledOptions;
   readonly #restoring = new Map<string, Promise<string | undefined>>();
+  /** The keys of sessions that this server has had since the last run of {@link tidy} that found them. */
+  readonly #had = new Set<string>();
+  #tidying: Promise<void> | undefined;
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
   /** How many processes have sessions in the journal. */
@@ -62,9 +67,14 @@ export class JournalledSessions implements SessionsJournal {
     return Math.ceil(count / Math.max(this.#options.workers, this.#owners));
   }
 
-  add(resumption: Resumption, lost?: string): MaybePromise<void> {
+  add(resumption: Resumption, lost?: string): Promise<void> {
+    return this.#ask(() => this.#add(resumption, lost));
+  }
+
+  #add(resumption: Resumption, lost: string | undefined): MaybePromise<void> {
     const { target, tokenHash, isAddress } = resumption;
     const key = keyOf(resumption);
+    this.#had.add(key);
     const created = this.#options.journal.create(key, tokenHash);
     const begin = (epoch: number): MaybePromise<void> => {
       const own = this.#attach(resumption, (parts) => new SessionJournal(key, epoch, parts));
@@ -92,7 +102,7 @@ export class JournalledSessions implements SessionsJournal {
     if (entry.ended !== null) return entry.ended.reason;
     // Connections of one client may come at once.
     if (this.#sessions.resumptions.has(id)) return undefined;
-    return this.#restoreOnce(id, opener);
+    return this.#ask(() => this.#restoreOnce(id, opener));
   }
 
   async restore(address: string, opener: SessionOpener): Promise<void> {
@@ -126,28 +136,46 @@ export class JournalledSessions implements SessionsJournal {
     }
   }
 
-  /** Reserves slots for sessions without a process, ends those that were not resumed in time, and forgets ended ones. */
-  async tidy(windowMs: number): Promise<void> {
+  /**
+   * Reserves slots for sessions without a process, ends those that were not resumed in time, and forgets ended ones. One
+   * run at a time.
+   */
+  tidy(windowMs: number): Promise<void> {
+    return (this.#tidying ??= this.#tidy(windowMs).finally(() => (this.#tidying = undefined)));
+  }
+
+  async #tidy(windowMs: number): Promise<void> {
     const { journal, retentionMs } = this.#options;
     const held = new Map<string, MaybePromise<boolean>>();
     const orphans = new Map<string, number>();
-    for (const entry of await journal.list()) {
+    const gone = new Set([...this.#had].filter((id) => !this.#has(id)));
+    const entries = await journal.list();
+    for (const entry of entries) {
       if (entry.ended !== null) continue;
       const owner = entry.owner ?? "";
+      // The journal was away when the session ended or was left here. Does nothing with an old epoch.
+      if (gone.has(entry.id) && owner === this.#options.owner) await journal.release(entry.id, entry.epoch);
       if (!held.has(owner)) held.set(owner, journal.isHeld(entry));
       if (!(await held.get(owner))) orphans.set(entry.id, this.#orphans.get(entry.id) ?? performance.now());
     }
+    for (const id of gone) if (!this.#has(id)) this.#had.delete(id);
     this.#owners = (await Promise.all(held.values())).filter(Boolean).length;
     for (const [id, seen] of orphans) {
       if (performance.now() - seen < windowMs) continue;
       // Its client has come meanwhile.
-      if (this.#restoring.has(id) || this.#sessions.resumptions.find(id) !== undefined) continue;
+      if (this.#has(id)) continue;
       orphans.delete(id);
+      this.#had.add(id);
       const record = await Promise.resolve(journal.takeOver(id)).catch(() => undefined);
       if (record !== undefined) await journal.end(id, record.epoch, "was not resumed in time");
     }
+    for (const id of orphans.keys()) if (this.#has(id)) orphans.delete(id);
     this.#orphans = orphans;
-    await journal.removeEnded(Date.now() - retentionMs);
+    await journal.removeEnded(entries, Date.now() - retentionMs);
+  }
+
+  #has(key: string): boolean {
+    return this.#restoring.has(key) || this.#sessions.resumptions.find(key) !== undefined;
   }
 
   async close(): Promise<void> {
@@ -166,6 +194,7 @@ export class JournalledSessions implements SessionsJournal {
 
   async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
     const { journal, codec } = this.#options;
+    this.#had.add(id);
     const record = await this.#ask(() => journal.takeOver(id));
     if (record === undefined) return "the session has ended";
     const lose = async (reason: string): Promise<string> => {
@@ -250,12 +279,22 @@ export class JournalledSessions implements SessionsJournal {
       return await action();
     } catch (error) {
       if (error instanceof SessionRejectedError) throw error;
-      const { message } = toError(error);
-      const code = error instanceof JournalError ? (error.code as WireCode) : "JOURNAL_UNAVAILABLE";
-      throw new SessionRejectedError({ message, code }, { cause: error });
+      const code = error instanceof JournalError ? error.code : "JOURNAL_UNAVAILABLE";
+      const isElsewhere = code !== "JOURNAL_UNAVAILABLE";
+      if (!isElsewhere) this.#options.log.warn({ err: toError(error) }, "the journal could not be used");
+      // Clients do not get the name of its file or host.
+      const data: ErrorData = isElsewhere
+        ? { message: toError(error).message, code: "SESSION_ELSEWHERE" }
+        : UNAVAILABLE;
+      throw new SessionRejectedError(data, { cause: error });
     }
   }
 }
+
+const UNAVAILABLE: ErrorData = {
+  code: "JOURNAL_UNAVAILABLE",
+  message: "The server cannot use its journal now: try again later.",
+};
 
 function isAddress({ id, tokenHash }: JournalEntry): boolean {
   return id === tokenHash;
