@@ -56,6 +56,7 @@ redis.call('HSET', KEYS[1], '#owner', ARGV[1])
 return redis.call('HGETALL', KEYS[1])`,
   remove: `local ended = redis.call('HGET', KEYS[1], '#ended')
 if ended and cjson.decode(ended).at >= tonumber(ARGV[1]) then return 0 end
+if not ended and redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('DEL', KEYS[1])
 return redis.call('SREM', KEYS[2], ARGV[2])`,
 };
