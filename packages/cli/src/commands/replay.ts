@@ -35,7 +35,8 @@ interface ReplayFlags {
   json?: boolean;
 }
 
-interface Result extends Recording {
+/** Without the events: there may be more than the memory holds. */
+interface Result extends Pick<Recording, "where" | "key" | "reason"> {
   /** How many events were played. */
   played: number;
   difference: EpisodeDifference | undefined;
@@ -67,12 +68,12 @@ async function run(source: string, given: string | undefined, flags: ReplayFlags
   const recordings = readRecordings(source, session);
   const work = async (): Promise<void> => {
     for await (const recording of recordings) {
-      const { where, environment = name, reason } = recording;
+      const { where, key, environment = name, reason } = recording;
       if (environment !== name) {
         const what = `${where} is an episode of ${environment}, not of ${name}`;
         throw new ConfigError(`${what}: pass the environment that it was recorded with, or --against its server.`);
       }
-      const result: Result = { ...recording, played: 0, difference: undefined };
+      const result: Result = { where, key, reason, played: 0, difference: undefined };
       read.push(result);
       if (reason !== undefined) continue;
       const replayed = await compared(where, async () => {
@@ -137,7 +138,7 @@ async function compared<T>(what: string, run: () => Promise<T>): Promise<T> {
 }
 
 /** The episode of a file has a number; a session has its name already. */
-function nameOf({ where, key }: Recording): string {
+function nameOf({ where, key }: Result): string {
   return "episode" in key ? `${where}: episode ${key.episode}` : where;
 }
 

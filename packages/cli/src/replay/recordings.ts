@@ -28,7 +28,7 @@ export interface Recording {
   /** The events with what the environment got from outside, where that is recorded. */
   repeats?: SessionEvent[];
   /** Why it cannot be played again. */
-  reason?: string;
+  reason?: string | undefined;
 }
 
 /** Reads a file of episodes, a journal, or a session of a server. @throws ConfigError */
@@ -46,7 +46,7 @@ export async function* readRecordings(source: string, session: string | undefine
         found = true;
         yield ofSession(stored);
       }
-      if (!found) throw new ConfigError(`The journal has no session ${session}.`);
+      if (!found && session !== undefined) throw new ConfigError(`The journal has no session ${session}.`);
       return;
     }
   } catch (error) {

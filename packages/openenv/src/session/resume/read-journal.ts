@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
-import type { JournalReader, JournalRecord } from "../journals/journal.js";
+import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
 import type { SessionEvent } from "../restore/session-event.js";
 import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
@@ -11,12 +11,14 @@ export type StoredSession = { id: string } & ({ events: SessionEvent[] } | { rea
  * Reads the sessions of a journal, also while servers use it. Changes nothing, and takes no session over.
  * @throws ConfigError when it cannot be read, is damaged, or has no sessions.
  */
-export async function* readJournal(place: string): AsyncGenerator<StoredSession> {
-  await using journal = await openReader(place);
+export async function* readJournal(source: string): AsyncGenerator<StoredSession> {
+  await using journal = await openReader(source);
   const codec = await loadBinary();
-  const ids = (await journal.list()).map(({ id }) => id).sort();
-  if (ids.length === 0) throw new ConfigError("The journal has no sessions.");
-  for (const id of ids) {
+  const entries = await journal.list();
+  if (entries.length === 0) throw new ConfigError("The journal has no sessions.");
+  const place = ({ id, ended }: JournalEntry): string => (ended === null ? "0" : "1") + id;
+  // Those that have ended come last.
+  for (const { id } of entries.sort((one, other) => (place(one) < place(other) ? -1 : 1))) {
     const record = await journal.read(id);
     // It may have been removed meanwhile.
     if (record === undefined) continue;
