@@ -1,15 +1,18 @@
 import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   callCommand,
   createProject,
   type Project,
   type Running,
+  runCommand,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { diceModule, playDice } from "../../../../test-support/journals/dice.js";
 import { connect, connectVector } from "../../../openenv/src/client/index.js";
+import { openLmdbJournal } from "../../../openenv/src/session/journals/lmdb.js";
 
 /** Servers are started as processes. */
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
@@ -170,6 +173,28 @@ describe("a journal that cannot be replayed", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   });
+
+  test.each([
+    ["journals/dice.lmdb", "A journal in a file requires another package: npm install lmdb"],
+    ["redis://127.0.0.1:1", "A journal in Redis requires another package: npm install redis"],
+  ])("%s: names the package that is missing", async (name, message) => {
+    const resolve = `export const resolve = (name, context, next) => {
+      if (name === "lmdb" || name === "redis") throw new Error("Cannot find package");
+      return next(name, context);
+    };`;
+    const hooks = `data:text/javascript,${encodeURIComponent(resolve)}`;
+    const path = await project.write("without.mjs", `import { register } from "node:module";\nregister(${JSON.stringify(hooks)});`);
+    const env = { NODE_OPTIONS: `--import ${pathToFileURL(path)}` };
+    const { code, stdout, stderr } = await runCommand(["replay", name], { cwd: project.dir, env });
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: `error: ${message}\n` });
+  });
+
+  async function damaged(): Promise<void> {
+    const options = { path: join(project.dir, "damaged.lmdb"), durability: "process", owner: "o" } as const;
+    await using journal = await openLmdbJournal(options);
+    await journal.create("s", "hash");
+    await journal.commit("s", 1, { put: [["image", Buffer.from([0xc1])]], remove: [] });
+  }
 
   async function unused(): Promise<void> {
     const [running] = await serve("environment.ts", "unused.lmdb");
