@@ -161,6 +161,7 @@ describe("a journal that cannot be replayed", () => {
       /: parts of it may be missing/,
     ],
     ["unused.lmdb", unused, /^error: The journal has no sessions\.$/],
+    ["damaged.lmdb", damaged, /^error: The journal is damaged: session s cannot be read: /],
     [
       "redis://127.0.0.1:1",
       async () => {},
@@ -183,7 +184,10 @@ describe("a journal that cannot be replayed", () => {
       return next(name, context);
     };`;
     const hooks = `data:text/javascript,${encodeURIComponent(resolve)}`;
-    const path = await project.write("without.mjs", `import { register } from "node:module";\nregister(${JSON.stringify(hooks)});`);
+    const path = await project.write(
+      "without.mjs",
+      `import { register } from "node:module";\nregister(${JSON.stringify(hooks)});`,
+    );
     const env = { NODE_OPTIONS: `--import ${pathToFileURL(path)}` };
     const { code, stdout, stderr } = await runCommand(["replay", name], { cwd: project.dir, env });
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: `error: ${message}\n` });
