@@ -1,7 +1,7 @@
 /**
  * `npm run bench:faults`: faults between clients and server, processes and journals that are killed, the time to continue
  * after a cut, and a steady load over a long time, all on real processes. Options: see suite.mjs; --faults 12000 (the Python
- * clients have half of them, the experiments with a journal a quarter), --seed 1, --kills 1000, --soak-minutes 15.
+ * clients have half of them, those with a journal a quarter), --seed 1, --kills 1000, --soak-minutes 15.
  */
 import * as address from "./cases/address.mjs";
 import * as faults from "./cases/faults.mjs";
@@ -49,7 +49,8 @@ await runSuite({
       "ask for `step_count` first. Only an answer that was lost with its call is not compared. Repeated frames are left out: " +
       "a connection of the plain protocol has no numbers, and TCP repeats no bytes.",
     "Journal in a file: every 3 s a worker or the whole server is killed. A call that runs when its process is killed may be " +
-      "executed again, and its answer must be the same.",
+      "executed again, and its answer must be the same. Here no connection of a Python client arrives twice: the server " +
+      "takes the second one for the client when the first is lost with its process.",
     "Journal in Redis: it writes each command to its file before it answers. Every 3 s it is killed, stopped or suspended. " +
       "No server ends, so each call must be executed exactly once.",
     "Time to continue: from the call after the cut to its answer, 256 sessions through the proxy, one of them cut every 10 ms.",

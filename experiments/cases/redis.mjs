@@ -1,18 +1,27 @@
-import { crewsOf } from "../faults/crews.mjs";
+import { hasPython, PYTHON, TYPESCRIPT } from "../faults/clients.mjs";
 import { playDisturbed } from "../faults/disturbed.mjs";
 import { killRedis } from "../faults/processes.mjs";
 import { findRedis, startRedis } from "../faults/redis.mjs";
-import { CREWS } from "./faults.mjs";
 
 export const title = "faults and a journal in Redis that is killed, stopped and suspended";
 
-export const run = async ({ faults, seed, missing }) => {
+export const run = async (bench) => {
+  const { faults, seed, quick, missing } = bench;
   const redis = findRedis();
   if (redis.missing) return missing.push(`Not measured, the journal in Redis: ${redis.missing}.`) && [];
-  return playDisturbed({
-    ...{ id: "redis", who: "TypeScript clients, journal in Redis", clients: crewsOf(CREWS), seed },
-    faults: Math.ceil(faults / 4),
-    startJournal: startRedis,
-    interruptions: killRedis,
-  });
+  const rows = [];
+  for (const clients of hasPython(bench) ? [TYPESCRIPT, PYTHON] : [TYPESCRIPT]) {
+    const played = playDisturbed({
+      ...clients,
+      id: `redis-${clients.id}`,
+      who: `${clients.who}, journal in Redis`,
+      faults: Math.ceil(faults / 4),
+      seed,
+      quick,
+      startJournal: startRedis,
+      interruptions: killRedis,
+    });
+    rows.push(...(await played));
+  }
+  return rows;
 };

@@ -1,15 +1,24 @@
 import { join } from "node:path";
-import { crewsOf } from "../faults/crews.mjs";
+import { hasPython, PYTHON_KILLED, TYPESCRIPT } from "../faults/clients.mjs";
 import { playDisturbed } from "../faults/disturbed.mjs";
 import { killServers } from "../faults/processes.mjs";
-import { CREWS } from "./faults.mjs";
 
 export const title = "faults, killed workers and killed servers, with a journal in a file";
 
-export const run = ({ faults, seed }) =>
-  playDisturbed({
-    ...{ id: "restored", who: "TypeScript clients, journal in a file", clients: crewsOf(CREWS), seed },
-    faults: Math.ceil(faults / 4),
-    startJournal: async (folder) => ({ url: join(folder, "sessions.lmdb"), close() {} }),
-    interruptions: killServers,
-  });
+export const run = async (bench) => {
+  const rows = [];
+  for (const clients of hasPython(bench) ? [TYPESCRIPT, PYTHON_KILLED] : [TYPESCRIPT]) {
+    const played = playDisturbed({
+      ...clients,
+      id: `restored-${clients.id}`,
+      who: `${clients.who}, journal in a file`,
+      faults: Math.ceil(bench.faults / 4),
+      seed: bench.seed,
+      quick: bench.quick,
+      startJournal: async (folder) => ({ url: join(folder, "sessions.lmdb"), close() {} }),
+      interruptions: killServers,
+    });
+    rows.push(...(await played));
+  }
+  return rows;
+};

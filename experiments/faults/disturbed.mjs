@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startServer } from "./processes.mjs";
 import { startFaultProxy } from "./proxy.mjs";
 
@@ -8,19 +9,24 @@ import { startFaultProxy } from "./proxy.mjs";
 const WEIGHTS = { "connection without an answer": 0.1, "connection that falls silent": 0.2 };
 const PROGRESS_MS = 5_000;
 
+/** Between two faults of processes, and how many of each kind there are at least. */
+const PAUSE = { quick: 1_000, full: 3_000 };
+const ROUNDS = { quick: 1, full: 5 };
+
 /**
  * Clients play through a proxy until it has made so many faults; then each session is played once more without faults, and
  * the answers are compared. `kinds` are those of the proxy, all by default. With a journal (`startJournal(folder)`) also
- * processes fail: `interruptions({ server, journal })` has them by kind; they come in turn, each at least once.
+ * processes fail: `interruptions({ server, journal })` has them by kind; they come in turn.
  */
-export async function playDisturbed({ id, who, clients, faults, seed, kinds, startJournal, interruptions }) {
+export async function playDisturbed(options) {
+  const { id, who, clients, faults, seed, quick, kinds, startJournal, interruptions } = options;
   const folder = mkdtempSync(join(tmpdir(), "openenv-faults-"));
   const journal = await startJournal?.(folder);
   const server = await startServer(folder, journal?.url);
   const proxy = await startFaultProxy({ url: server.url, seed, kinds, weights: WEIGHTS });
   try {
     const opened = await clients.open(proxy.url);
-    const interruption = interrupt(interruptions?.({ server, journal }) ?? {});
+    const interruption = interrupt(interruptions?.({ server, journal }) ?? {}, quick ? "quick" : "full");
     proxy.disturb();
     const isOver = () => proxy.faults >= faults && interruption.isComplete();
     const progress = setInterval(() => process.stderr.write(`  ${proxy.faults} faults\n`), PROGRESS_MS);
@@ -46,16 +52,17 @@ export async function playDisturbed({ id, who, clients, faults, seed, kinds, sta
 }
 
 /** Lets processes fail by turns: `kinds` has `act`, which resolves with whether it did, and `isKill`. */
-function interrupt(kinds) {
+function interrupt(kinds, length) {
   const names = Object.keys(kinds);
   const counts = Object.fromEntries(names.map((name) => [name, 0]));
   return {
     counts,
-    isComplete: () => names.every((name) => counts[name] > 0),
+    isComplete: () => names.every((name) => counts[name] >= ROUNDS[length]),
     /** After how many of them running steps may be executed again. */
     kills: () => names.reduce((sum, name) => sum + (kinds[name].isKill ? counts[name] : 0), 0),
     async run(isOver) {
       for (let turn = 0; names.length > 0 && !isOver(); turn++) {
+        await sleep(PAUSE[length]);
         const name = names[turn % names.length];
         if (await kinds[name].act()) counts[name]++;
       }

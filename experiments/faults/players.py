@@ -28,7 +28,7 @@ LIMITS = {
     "websocket_ping_interval_s": 2.0,
     "websocket_ping_timeout_s": 2.0,
 }
-PAUSE_S = 0.05
+PAUSE_S = 0.1
 UNLUCKY = 13
 
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster } from "../clusters.mjs";
 
 const WORKERS = 2;
@@ -37,27 +36,18 @@ export async function startServer(folder, journal) {
   };
 }
 
-/** Between two of these faults. */
-const PAUSE_MS = 3_000;
+const AWAY_MS = 1_000;
 
 /** A worker is killed, and then the whole server. */
 export const killServers = ({ server }) => ({
-  "worker killed": { isKill: true, act: () => sleep(PAUSE_MS).then(() => server.killWorker()) },
-  "server killed": { isKill: true, act: () => sleep(PAUSE_MS).then(() => server.killAll()) },
+  "worker killed": { isKill: true, act: async () => server.killWorker() },
+  "server killed": { isKill: true, act: () => server.killAll() },
 });
 
 /** Redis is killed, stopped or suspended, and is back after a while. */
-export const killRedis = ({ journal }) => {
-  const act = (fail) => ({
-    act: () =>
-      sleep(PAUSE_MS)
-        .then(fail)
-        .then(() => true),
-  });
-  return {
-    "Redis killed": act(() => journal.restart("SIGKILL", 500)),
-    "Redis stopped": act(() => journal.restart("SIGTERM", 500)),
-    "Redis suspended for 1 s": act(() => journal.pause(1_000)),
-    "Redis suspended for longer than its time limit": act(() => journal.pause(7_000)),
-  };
-};
+export const killRedis = ({ journal }) => ({
+  "Redis killed": { act: () => journal.restart("SIGKILL", AWAY_MS) },
+  "Redis stopped": { act: () => journal.restart("SIGTERM", AWAY_MS) },
+  "Redis suspended for 1 s": { act: () => journal.suspend(1_000) },
+  "Redis suspended for longer than its time limit": { act: () => journal.suspend(7_000) },
+});

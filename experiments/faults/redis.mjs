@@ -36,11 +36,13 @@ export async function startRedis(folder) {
       await ended;
       await sleep(awayMs);
       await start();
+      return true;
     },
-    async pause(forMs) {
+    async suspend(forMs) {
       server.child.kill("SIGSTOP");
       await sleep(forMs);
       server.child.kill("SIGCONT");
+      return true;
     },
     close: () => server.close(),
   };
