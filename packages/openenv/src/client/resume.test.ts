@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
 import { startGateway } from "../../../../test-support/servers/gateway.js";
@@ -69,6 +69,31 @@ describe("a client with resume", () => {
     gateway.cut();
     await expect(env.step({ amount: 1 }, { timeoutMs: 300 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
     expect(env.sessionLost).toBe(true);
+  });
+
+  it("waits as long when the clock of its machine jumps", async () => {
+    const server = await servers.start();
+    await using gateway = await startGateway(server, "passes");
+    await using env = await connect(gateway.url, counterContract, { resume: true });
+    await env.reset();
+    const clock = vi.spyOn(Date, "now");
+    try {
+      for (const year of [2100, 2000]) {
+        const before = gateway.connections;
+        gateway.turn("refuses");
+        gateway.cut();
+        const step = env.step({ amount: 1 });
+        await waitFor(() => gateway.connections > before);
+        clock.mockReturnValue(Date.UTC(year));
+        const tries = gateway.connections;
+        await waitFor(() => gateway.connections > tries);
+        gateway.turn("passes");
+        expect(await step).toMatchObject({ recovered: true });
+      }
+    } finally {
+      clock.mockRestore();
+    }
+    expect((await env.step({ amount: 1 })).observation.count).toBe(3);
   });
 
   it("waits longer after each connection that fails", async () => {

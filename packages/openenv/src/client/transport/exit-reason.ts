@@ -39,7 +39,8 @@ export function createExitExplainer({ url, ended }: WatchedServer): ExplainExit 
   };
   return async (error, limits) => {
     if (!(error instanceof ConnectionError && LOSSES.includes(error.code))) return error;
-    if (cached === undefined || Date.now() > cached.until) cached = { reason: ask(), until: Date.now() + KEPT_MS };
+    if (cached === undefined || performance.now() > cached.until)
+      cached = { reason: ask(), until: performance.now() + KEPT_MS };
     const reason = await withLimits(cached.reason, limits, () => {}).catch(() => undefined);
     if (reason === undefined) return error;
     const message = `${error.message} Its server has ended (${reason.replace(/\.$/, "")}).`;
@@ -49,5 +50,5 @@ export function createExitExplainer({ url, ended }: WatchedServer): ExplainExit 
 
 /** The remaining limits of a call that started at `begunAt`. */
 export function limitsLeft({ timeoutMs, signal }: CallOptions, startedAt: number): CallOptions {
-  return { timeoutMs: timeoutMs && Math.max(0, timeoutMs - (Date.now() - startedAt)), signal };
+  return { timeoutMs: timeoutMs && Math.max(0, timeoutMs - (performance.now() - startedAt)), signal };
 }

@@ -118,18 +118,18 @@ export async function openResumingTransport(
       if (connection.closeCode === CLOSE_CODES.tooLarge) await endSession(id);
       throw ended;
     }
-    const since = Date.now();
+    const since = performance.now();
     for (let attempt = 0; ; attempt++) {
       // The first try after an answered request is made at once.
       if (attempt + losses > 0) await pause(attempt + losses - 1);
       if (ended) throw ended;
       try {
         await returnTo(id);
-        options.onRecovered?.({ attempts: attempt + 1, downMs: Date.now() - since });
+        options.onRecovered?.({ attempts: attempt + 1, downMs: performance.now() - since });
         return;
       } catch (error) {
         if (ended || !isLoss(error)) throw error;
-        if (Date.now() - since > windowMs)
+        if (performance.now() - since > windowMs)
           throw (ended = lost(`the server could not be reached for ${windowMs / 1000} s`));
       }
     }

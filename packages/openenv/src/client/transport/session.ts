@@ -72,7 +72,7 @@ export async function createSession(
       return transport.extensions;
     },
     call: async (message, options) => {
-      const startedAt = Date.now();
+      const startedAt = performance.now();
       try {
         return await takeTurn([order], orClosing(options.signal), () => perform(message, options));
       } catch (error) {

@@ -131,7 +131,7 @@ export class VectorEngine {
     const refuse = (error: CallFailure): Answers => new Map(Array.from(data.keys(), (slot) => [slot, error]));
     if (this.#placement.isClosed) return refuse(clientClosed());
     if (limits.signal?.aborted) return refuse(abortedBeforeSent(limits.signal));
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     const answers = await (method === "reset" ? this.#reset(data, limits) : this.#ask(method, data, limits));
     if (!this.#placement.isClosed) await explainLosses(answers, limitsLeft(limits, startedAt));
     // Once the client is closed, that is the cause of every loss.
