@@ -1,0 +1,394 @@
+/** What may go wrong with a journal: no acknowledged event is lost or repeated, and each refusal is typed. */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rm } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
+import { afterAll, describe, expect, test } from "vitest";
+import { createProject, type Project, startCommand } from "../../../../../test-support/commands/command-line.js";
+import { findFreePort } from "../../../../../test-support/free-port.js";
+import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
+import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../../../test-support/operator.js";
+import { requireRedis } from "../../../../../test-support/requirement.js";
+import { openAtBothWorkers } from "../../../../../test-support/servers/cluster.js";
+import { startGateway } from "../../../../../test-support/servers/gateway.js";
+import { openResumable, stepFrame, TOKEN } from "../../../../../test-support/servers/resumable.js";
+import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
+import { connect } from "../../connect.js";
+
+const BUILT = pathToFileURL(`${import.meta.dirname}/../../../dist/session/journals/lmdb.js`).href;
+const BIN = `${import.meta.dirname}/../../../../cli/bin/openenv.js`;
+
+/**
+ * A tally that returns its process, and writes each execution to a file. The step `wait` ends when the file `go` exists.
+ * After `fill` its snapshots are large and its disk is full, until the file `go` exists. After the step with the name of
+ * another kind, its snapshots are of this kind.
+ */
+const TALLY = `
+import { defineContract, defineEnvironment } from "openenv-ts";
+import { appendFileSync, existsSync, rmSync, writeSync, openSync, closeSync } from "node:fs";
+import * as z from "zod";
+const tally = defineContract({
+  name: "tally_env",
+  action: z.object({ op: z.string().default("add"), amount: z.int().default(1) }),
+  observation: z.object({ pid: z.int(), count: z.int(), now: z.number() }),
+});
+const go = process.cwd() + "/go";
+const snapshots = {
+  throws: () => { throw new Error("no film"); },
+  map: () => ({ seen: new Map() }),
+  huge: () => new Uint8Array(64 * 1024 * 1024 + 1),
+};
+function fill() {
+  const file = openSync(process.env.FILLER, "w");
+  try { for (;;) writeSync(file, Buffer.alloc(4096)); } catch {}
+  closeSync(file);
+  const timer = setInterval(() => {
+    if (!existsSync(go)) return;
+    rmSync(process.env.FILLER);
+    clearInterval(timer);
+  }, 20);
+}
+export default defineEnvironment(tally, () => {
+  let count = 0;
+  let padding = "";
+  let kind = "";
+  const look = () => ({ observation: { pid: process.pid, count, now: Date.now() } });
+  return {
+    reset: () => ((count = 0), look()),
+    step: async ({ op, amount }) => {
+      appendFileSync(process.env.EXECUTIONS ?? "executions", amount + "\\n");
+      while (op === "wait" && !existsSync(go)) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (op === "fill") { padding = "x".repeat(300_000); fill(); }
+      kind = op;
+      count += amount;
+      return look();
+    },
+    snapshot: () => snapshots[kind]?.() ?? { count, padding },
+    restore: (saved) => void ({ count, padding } = saved),
+  };
+});
+`;
+
+/** Serves {@link TALLY}; with `detached` a signal to its group reaches its workers, too. */
+async function serve(project: Project, port: number, env: Record<string, string> = {}) {
+  const command = startCommand(["serve", "environment.mjs", "--port", String(port)], {
+    cwd: project.dir,
+    env: { JOURNAL: "sessions.lmdb", ...env },
+    detached: true,
+  });
+  const [, url = ""] = await command.printed(/at (http:\S+)/);
+  const kill = async (): Promise<void> => {
+    try {
+      process.kill(-(command.process.pid ?? 0), "SIGKILL");
+    } catch {}
+    await command.exited;
+  };
+  return { url, command, kill, [Symbol.asyncDispose]: kill };
+}
+
+const open = (url: string) => connect(url, { resume: true, timeoutMs: 90_000 });
+const countOf = ({ observation }: { observation: Record<string, unknown> | null }): unknown => observation?.["count"];
+const executions = async ({ dir }: Project): Promise<string[]> =>
+  (await readFile(`${dir}/executions`, "utf8").catch(() => "")).trim().split("\n").filter(Boolean);
+
+/** Whether this user may mount a file system of its own. */
+function mayMount(): boolean {
+  try {
+    execFileSync("unshare", ["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test.each(["process", "disk"])(
+  "a kill in the middle of a write loses nothing that was acknowledged: %s",
+  async (durability) => {
+    await using project = await createProject({
+      "write.mjs": `
+      import { openLmdbJournal } from ${JSON.stringify(BUILT)};
+      import { writeSync } from "node:fs";
+      import { ownerName } from ${JSON.stringify(BUILT.replace("lmdb.js", "owner.js"))};
+      const journal = await openLmdbJournal({ path: "s.lmdb", durability: ${JSON.stringify(durability)}, owner: ownerName("") });
+      let record = await journal.takeOver("s");
+      if (record === undefined) { await journal.create("s", "hash"); record = { epoch: 1, cells: new Map() }; }
+      const cells = [...record.cells].map(([name, value]) => [name, Buffer.from(value)]);
+      const numbers = cells.filter(([name]) => name.startsWith("a")).map(([name]) => Number(name.slice(1)));
+      const last = Math.max(0, ...numbers);
+      // Both cells of a commit, or none; the state is that of the last one; the values are whole.
+      const isWhole = numbers.length === Math.min(last, 20)
+        && (last === 0 || String(record.cells.get("image") && Buffer.from(record.cells.get("image")).subarray(0, 9)) === String(last).padStart(9, "0"))
+        && cells.every(([name, value]) => !name.startsWith("a") || (value.length === 5000 && value.every((byte) => byte === Number(name.slice(1)) % 256)));
+      writeSync(1, "found " + last + " " + isWhole + "\\n");
+      for (let i = last + 1; ; i++) {
+        const image = Buffer.concat([Buffer.from(String(i).padStart(9, "0")), Buffer.alloc((i * 7919) % 60_000)]);
+        const put = [["a" + i, Buffer.alloc(5000, i % 256)], ["image", image]];
+        await journal.commit("s", record.epoch, { put, remove: ["a" + (i - 20)] });
+        writeSync(1, "done " + i + "\\n");
+      }
+    `,
+    });
+    let acknowledged = 0;
+    let rounds = 0;
+    for (; rounds < 20; rounds++) {
+      const child = spawn(process.execPath, ["write.mjs"], { cwd: project.dir, stdio: ["ignore", "pipe", "inherit"] });
+      const lines = text(child.stdout);
+      const ended = once(child, "close");
+      await once(child.stdout, "data");
+      setTimeout(() => child.kill("SIGKILL"), 5 + Math.random() * 60);
+      await ended;
+      // The first "data" event was read above too: "text" has the whole output.
+      const output = await lines;
+      const [, found, isWhole] = /found (\d+) (\w+)/.exec(output) ?? [];
+      expect(isWhole).toBe("true");
+      // At most the commit in flight is there without its acknowledgement.
+      expect([acknowledged, acknowledged + 1]).toContain(Number(found));
+      acknowledged = Number([...output.matchAll(/done (\d+)\n/g)].at(-1)?.[1] ?? found);
+    }
+    expect(acknowledged).toBeGreaterThan(rounds);
+  },
+  120_000,
+);
+
+test("a bad snapshot is the reason why a session is lost when its server is killed", { timeout: 60_000 }, async () => {
+  await using project = await createProject({ "environment.mjs": TALLY });
+  const port = await findFreePort();
+  const first = await serve(project, port);
+  const kinds = { throws: "no film", map: "snapshot.seen: Map has no JSON form", huge: "the limit is 67108864" };
+  const envs = await Promise.all(
+    Object.keys(kinds).map(async (op) => {
+      const env = await open(first.url);
+      await env.reset();
+      expect(countOf(await env.step({ op, amount: 2 }))).toBe(2);
+      return env;
+    }),
+  );
+  await first.kill();
+  await using _second = await serve(project, port);
+  for (const [nth, reason] of Object.values(kinds).entries()) {
+    const lost = await envs[nth]?.tryStep({ amount: 1 });
+    expect(lost).toMatchObject({ outcome: "lost", error: { code: "SESSION_LOST" } });
+    expect(String(lost && "error" in lost && lost.error.message)).toContain(reason);
+  }
+});
+
+test("two servers with one file keep their sessions apart, and one continues those of the other after its end", async () => {
+  await using project = await createProject({ "environment.mjs": TALLY });
+  await using one = await serve(project, await findFreePort());
+  await using two = await serve(project, await findFreePort());
+  await using gateway = await startGateway(one, "passes");
+  const envs = await Promise.all([gateway, gateway, two, two].map(({ url }) => open(url)));
+  const pids = await Promise.all(envs.map(async (env) => (await env.reset()).observation["pid"]));
+  expect([pids[0] === pids[1], pids[2] === pids[3], new Set(pids).size]).toEqual([true, true, 2]);
+  for (let round = 1; round <= 100; round++) {
+    expect((await Promise.all(envs.map((env) => env.step({})))).map(countOf)).toEqual(Array(4).fill(round));
+  }
+  // The first server lives, so its sessions are not taken from it.
+  const openSocket = ({ url }: { url: string }, path = "") => openTestSocket(url + path);
+  const { socket, id } = await openResumable(openSocket as never, one as never);
+  await using elsewhere = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
+  const refused = await elsewhere.ask({ type: "resume", data: { token: TOKEN } });
+  expect(refused).toMatchObject({ data: { code: "SESSION_ELSEWHERE" } });
+  expect(await socket.ask(stepFrame(7, 2, 1))).toMatchObject({ data: { observation: { count: 7 } } });
+  gateway.turn("passes", two);
+  gateway.cut();
+  const waiting = envs.slice(0, 2).map((env) => env.step({}));
+  expect((await Promise.all(envs.slice(2).map((env) => env.step({})))).map(countOf)).toEqual([101, 101]);
+  await one.kill();
+  const results = await Promise.all(waiting);
+  expect(results.map(({ observation }) => observation)).toMatchObject(Array(2).fill({ pid: pids[2], count: 101 }));
+  await using again = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
+  expect(await again.ask({ type: "resume", data: { token: TOKEN } })).toMatchObject({ data: { last_seq: 2 } });
+  expect(await executions(project)).toHaveLength(405);
+  await Promise.all(envs.map((env) => env.close()));
+}, 120_000);
+
+test("SIGHUP replaces the workers, and sessions continue in the new ones", { timeout: 120_000 }, async () => {
+  await using project = await createProject({ "environment.mjs": TALLY });
+  const settings = { WORKERS: "2", MAX_CONCURRENT_ENVS: "64", SHUTDOWN_DRAIN: "600" };
+  await using server = await serve(project, await findFreePort(), settings);
+  const opened = await openAtBothWorkers(server.url);
+  const envs = opened.map(({ env }) => env);
+  const before = new Set(opened.map(({ pid }) => pid));
+  const pending = envs.map((env) => env.step({ op: "wait", amount: 10 }));
+  await expect.poll(async () => (await executions(project)).length).toBe(8);
+  process.kill(server.command.process.pid as number, "SIGHUP");
+  await project.write("go", "");
+  expect((await Promise.all(pending)).map(countOf)).toEqual(envs.map(() => 10));
+  const moved = async (): Promise<boolean> => {
+    const results = await Promise.all(envs.map((env) => env.step({ amount: 0 })));
+    return results.every(({ observation }) => !before.has(observation["pid"] as number));
+  };
+  await expect.poll(moved, { timeout: 60_000 }).toBe(true);
+  const results = await Promise.all(envs.map((env) => env.step({ amount: 1 })));
+  expect(results.map(countOf)).toEqual(envs.map(() => 11));
+  // Each step ran once.
+  const amounts = (await executions(project)).filter((amount) => amount !== "0");
+  expect(amounts).toEqual([...Array(8).fill("10"), ...Array(8).fill("1")]);
+  await Promise.all(envs.map((env) => env.close()));
+});
+
+test("a clock that jumps ends no session and no step", { timeout: 90_000 }, async () => {
+  // What a process sees when the time of its machine is set: only the wall clock jumps.
+  const jumps = `
+    import { readFileSync } from "node:fs";
+    const real = Date.now;
+    Date.now = () => {
+      try {
+        return real() + Number(readFileSync("clock", "utf8"));
+      } catch {
+        return real();
+      }
+    };`;
+  await using project = await createProject({ "environment.mjs": TALLY, "jumps.mjs": jumps });
+  const env = { NODE_OPTIONS: `--import ${pathToFileURL(`${project.dir}/jumps.mjs`).href}`, STEP_TIMEOUT: "60" };
+  await using server = await serve(project, await findFreePort(), { ...env, ISOLATION: "process" });
+  await using gateway = await startGateway(server, "passes");
+  await using played = await open(gateway.url);
+  await played.reset();
+  const year = 365 * 24 * 3_600_000;
+  let count = 0;
+  for (const jump of [year, -year, 0]) {
+    const step = played.step({ op: "wait" });
+    await expect.poll(async () => (await executions(project)).length).toBe(count + 1);
+    await project.write("clock", String(jump));
+    await project.write("go", "");
+    const { observation } = await step;
+    expect(observation).toMatchObject({ count: ++count, now: expect.any(Number) });
+    expect(Math.abs((observation["now"] as number) - Date.now() - jump)).toBeLessThan(60_000);
+    gateway.cut();
+    expect(await played.step({})).toMatchObject({ observation: { count: ++count }, recovered: true });
+    process.kill(observation["pid"] as number, "SIGKILL");
+    expect(await played.step({})).toMatchObject({ observation: { count: ++count }, recovered: true });
+    await rm(`${project.dir}/go`);
+  }
+  expect(await executions(project)).toHaveLength(9);
+});
+
+describe.skipIf(!mayMount())("on a file system of its own", () => {
+  /** Runs a shell whose mounts nobody else sees. */
+  const inside = (project: Project, script: string, env: Record<string, string>) => {
+    const child = spawn("unshare", ["-rm", "bash", "-c", script, process.execPath, BIN], {
+      cwd: project.dir,
+      env: { ...process.env, ...env },
+      detached: true,
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (chunk) => (output += chunk));
+    const ended = once(child, "close");
+    return {
+      output: () => output,
+      ended,
+      async [Symbol.asyncDispose]() {
+        try {
+          process.kill(-(child.pid ?? 0), "SIGKILL");
+        } catch {}
+        await ended;
+      },
+    };
+  };
+
+  test("a full disk holds the answer until there is room, refuses new sessions, and loses nothing", {
+    timeout: 90_000,
+  }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const port = await findFreePort();
+    const folder = `${project.dir}/small`;
+    const env = {
+      FOLDER: folder,
+      FILLER: `${folder}/filler`,
+      EXECUTIONS: `${project.dir}/executions`,
+      JOURNAL: `${folder}/s.lmdb`,
+    };
+    const mount = "mkdir small; mount -t tmpfs -o size=4m tmpfs small || exit 9";
+    await using shell = inside(project, `${mount}; "$0" "$1" serve environment.mjs --port ${port}`, env);
+    const url = `http://127.0.0.1:${port}`;
+    await expect.poll(() => shell.output(), { timeout: 30_000 }).toContain(`:${port}`);
+    await using env1 = await open(url);
+    const { pid } = (await env1.reset()).observation;
+    expect(countOf(await env1.step({ amount: 4 }))).toBe(4);
+    let isAnswered = false;
+    const held = env1.step({ op: "fill", amount: 2 }).finally(() => (isAnswered = true));
+    await expect.poll(() => executions(project)).toHaveLength(2);
+    const refused = () =>
+      open(url)
+        .then((other) => other.reset())
+        .then(
+          () => "opened",
+          (error: { code: string }) => error.code,
+        );
+    await expect.poll(refused).toBe("JOURNAL_UNAVAILABLE");
+    expect(isAnswered).toBe(false);
+    await project.write("go", "");
+    expect(countOf(await held)).toBe(6);
+    process.kill(pid as number, "SIGKILL");
+    expect(await env1.step({ amount: 1 })).toMatchObject({ observation: { count: 7 }, recovered: true });
+    expect(await executions(project)).toEqual(["4", "2", "1"]);
+  });
+
+  test("a journal on a disk that is read-only is refused at the start", { timeout: 60_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const mount = "mkdir -p ro; mount -t tmpfs tmpfs ro || exit 9";
+    const run = `"$0" "$1" serve environment.mjs --port ${await findFreePort()}`;
+    const remount = "mount -o remount,ro tmpfs ro";
+    await using empty = inside(project, `${mount}; ${remount}; ${run}`, { JOURNAL: "ro/s.lmdb" });
+    const write = `"$0" --input-type=module -e 'import { openLmdbJournal } from "${BUILT}"; await (await openLmdbJournal({ path: "ro/s.lmdb", durability: "process", owner: "o" })).close()'`;
+    await using existing = inside(project, `${mount}; ${write}; ${remount}; ${run}`, {
+      JOURNAL: "ro/s.lmdb",
+    });
+    for (const shell of [empty, existing]) {
+      expect((await shell.ended)[0]).not.toBe(0);
+      expect(shell.output()).toMatch(/JOURNAL must name a file of this server on a local disk, not ".*ro\/s\.lmdb"/);
+    }
+  });
+});
+
+const component = await requireRedis();
+let redis: TestRedis | undefined;
+if (component.available) redis = await startRedis(component.path);
+afterAll(() => redis?.[Symbol.asyncDispose]());
+
+/** Ends the leases of all servers, as a clock of Redis does that jumps forward. */
+async function endLeases(): Promise<void> {
+  const script = "for _, key in ipairs(redis.call('KEYS', 'openenv:journal:lease:*')) do redis.call('DEL', key) end";
+  const socket = createConnection({ port: Number(new URL(redis?.url ?? "").port), host: "127.0.0.1" });
+  await once(socket.end(`EVAL "${script}" 0\r\n`).resume(), "close");
+}
+
+test.skipIf(!component.available)(
+  "a server whose lease ends in the middle of a step sends nothing of it, and closes its instance",
+  async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { ...OPERATOR_VARIABLES, JOURNAL: redis?.url ?? "" };
+    await using one = await serve(project, await findFreePort(), settings);
+    await using two = await serve(project, await findFreePort(), settings);
+    await using gateway = await startGateway(one, "passes");
+    await using env = await open(gateway.url);
+    await env.reset();
+    const { pid } = (await env.step({ amount: 1 })).observation;
+    const step = env.step({ op: "wait", amount: 10 });
+    await expect.poll(async () => (await executions(project)).length).toBe(2);
+    gateway.turn("passes", two);
+    gateway.cut();
+    // The first server renews its lease from time to time.
+    const taken = async (): Promise<number> => {
+      await endLeases();
+      return (await executions(project)).length;
+    };
+    await expect.poll(taken, { timeout: 30_000 }).toBe(3);
+    await project.write("go", "");
+    const { observation } = await step;
+    expect(observation["count"]).toBe(11);
+    expect(observation["pid"]).not.toBe(pid);
+    const sessionsOf = async ({ url }: { url: string }) =>
+      ((await (await fetchAsOperator(`${url}/sessions`)).json()) as { sessions: object[] }).sessions.length;
+    await expect.poll(() => sessionsOf(one)).toBe(0);
+    expect(await sessionsOf(two)).toBe(1);
+    expect(countOf(await env.step({ amount: 1 }))).toBe(12);
+    expect(await executions(project)).toEqual(["1", "10", "10", "1"]);
+  },
+  120_000,
+);
