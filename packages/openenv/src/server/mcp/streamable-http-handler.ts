@@ -14,7 +14,7 @@ import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpEndpoint, McpRequest, ServerContext } from "../context.js";
-import { findSession, markSession, namedSession } from "../http/http-session.js";
+import { claimAddress, findSession, markSession, namedSession } from "../http/http-session.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
 import { forwardToRoom } from "../routes/control.js";
@@ -68,8 +68,11 @@ export class StreamableHttpHandler implements McpEndpoint {
       if (isNew && value !== undefined && this.#context.runtime.tools === undefined) {
         throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
       }
-      if (isNew && isSessionless(ctx.request, value)) return await this.#answerAlone({ ...ctx, value });
-      if (isNew && isInitializeRequest(value)) return await this.#open({ ...ctx, value }, body);
+      const kind = isNew ? kindOf(ctx.request, value) : "legacy";
+      const isFirst = isNew && kind === "legacy" && isInitializeRequest(value);
+      if (isFirst || kind === "modern") await claimAddress(ctx, "open");
+      if (kind !== "legacy") return await this.#answerAlone({ ...ctx, value });
+      if (isFirst) return await this.#open({ ...ctx, value }, body);
       await this.#find(ctx, value).handle({ ...ctx, value });
     } catch (error) {
       reject({ ...ctx, value }, error);
@@ -192,15 +195,15 @@ function parse(body: string, maxItems: number): unknown {
   }
 }
 
-/** Whether the request uses the revision of MCP without sessions; the SDK reports what is wrong with it. */
-function isSessionless({ method = "GET", headers }: IncomingMessage, body: unknown): boolean {
+/** Of which revision of MCP a request is: `modern` has no sessions. The SDK says why it rejects one. */
+function kindOf({ method = "GET", headers }: IncomingMessage, body: unknown): "legacy" | "modern" | "reject" {
   const given = {
     protocolVersionHeader: headers["mcp-protocol-version"],
     mcpMethodHeader: headers["mcp-method"],
     mcpNameHeader: headers["mcp-name"],
   };
   const texts = Object.entries(given).filter(([, value]) => typeof value === "string");
-  return classifyInboundRequest({ httpMethod: method, body, ...Object.fromEntries(texts) }).kind !== "legacy";
+  return classifyInboundRequest({ httpMethod: method, body, ...Object.fromEntries(texts) }).kind;
 }
 
 function reject({ response, value }: Parsed, error: unknown): void {

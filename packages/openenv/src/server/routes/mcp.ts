@@ -27,7 +27,7 @@ async function post(ctx: RequestContext): Promise<void> {
   const endpoint = await endpointOf(ctx.context);
   const id = mcpSession(ctx) || undefined;
   await inTurn(ctx, async () => {
-    if (ctx.address !== undefined) await claimAddress(ctx, id === undefined ? "open" : "find", id);
+    if (ctx.address !== undefined && id !== undefined) await claimAddress(ctx, "find", id);
     await endpoint.handle({ ...pick(ctx), body: bytes.toString() });
   });
 }
