@@ -12,6 +12,8 @@ import { type Component, requireEnvoy, requireHaproxy, requireNginx } from "../r
 
 export interface TestBalancer extends AsyncDisposable {
   url: string;
+  /** What its process has printed, to both streams. */
+  output(): string;
   /** Ends it and starts it again without its state. */
   restart(): Promise<void>;
   /** HAProxy only: a new process takes over; the old one ends with its last connection. */
@@ -85,6 +87,7 @@ export async function startBalancer(
   };
   return {
     url,
+    output: () => running?.output() ?? "",
     async restart() {
       await end();
       running = await run(path, BALANCERS[kind].args(config), url);
@@ -110,6 +113,7 @@ function adapt(text: string): string {
 
 interface Running {
   pid: number | undefined;
+  output(): string;
   /** Waits until its output has a line. */
   prints(line: RegExp): Promise<void>;
   end(): Promise<void>;
@@ -129,6 +133,7 @@ export async function run(path: string, args: readonly string[], url: string): P
   }
   return {
     pid: child.pid,
+    output: () => output,
     prints: (line) => vi.waitFor(() => expect(output).toMatch(line), { timeout: 20_000 }),
     end: () => endChild(child, exited),
   };

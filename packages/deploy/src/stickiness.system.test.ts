@@ -140,6 +140,24 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       expect(cluster.one.active() + cluster.two.active()).toBe(sessions.length);
     });
 
+    test("no name of a session is in its log, also when a request fails", async () => {
+      const { server } = await start();
+      await using balancer = await balance(addressOf(server));
+      const name = "a-secret-name-of-a-session";
+      const address = `${balancer.url}/session/${name}`;
+      await openHttp(address);
+      expect(await stepHttp(address, {})).toMatchObject({ status: 200 });
+      expect(await stepHttp(`${address}.`, {})).toMatchObject({ status: 404 });
+      const socket = await openTestSocket(`${address}/ws`);
+      await socket.ask({ type: "state" });
+      await server.close();
+      await socket.closed;
+      expect((await stepHttp(address, {})).status).toBeGreaterThanOrEqual(500);
+      // Its log is read: it says that the server is away.
+      if (kind === "haproxy") await expect.poll(() => balancer.output()).toMatch(/is DOWN/);
+      expect(balancer.output()).not.toContain(name);
+    });
+
     test("a server that refuses connections does not cost a session", async () => {
       const { server, active } = await start();
       const refusing = `127.0.0.1:${await findFreePort()}`;
