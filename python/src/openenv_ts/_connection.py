@@ -1,0 +1,347 @@
+"""One session, or the sessions of one batch socket, over as many sockets as it takes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from ._sockets import IO, HandshakeRefusedError, Socket, SocketClosedError
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, protocol_error, session_lost
+
+JsonObject = dict[str, Any]
+FIRST_DELAY_S = 0.05
+MAX_DELAY_S = 5.0
+END_LIMIT_S = 2.0
+FINAL_CODES = (4001, 1009)
+"""Close codes after which the session is not resumed: another connection has it, or the request is too large."""
+LATER = ("SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED")
+"""Errors with which a server says that the session can be resumed later, or elsewhere."""
+BUSY = (408, 429)
+
+
+@dataclass
+class Target:
+    """A server, and what all connections to it share."""
+
+    io: IO
+    url: str
+    headers: Mapping[str, str]
+    resume: bool | None
+    """None until a server has shown whether it can resume sessions."""
+    connect_timeout: float
+    digest: bool = False
+    has_batch: bool = True
+    load: int = 0
+    """The number of sessions that this client has there."""
+    connections_recovered: int = 0
+    sessions_recovered: int = 0
+
+    def socket_url(self, query: Mapping[str, str]) -> str:
+        parts = urlsplit(self.url)
+        scheme = "wss" if parts.scheme in ("https", "wss") else "ws"
+        path = parts.path.rstrip("/") + "/ws"
+        return urlunsplit((scheme, parts.netloc, path, urlencode(query, safe=","), ""))
+
+    async def fork(self, session_id: str, token: str, request: JsonObject, timeout: float) -> list[JsonObject]:
+        """Copies a session. Returns the id and the token of each copy."""
+        url = f"{self.url.rstrip('/')}/sessions/{quote(session_id, safe='')}/fork"
+        try:
+            status, body = await self.io.post(url, {**self.headers, "openenv-session-token": token}, request, timeout)
+        except OSError as error:
+            raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {self.url}: {error}") from error
+        if status == 200 and isinstance(body, dict) and isinstance(body.get("sessions"), list):
+            sessions: list[JsonObject] = body["sessions"]
+            return sessions
+        raise http_error(status, body)
+
+
+def http_error(status: int, body: Any) -> RemoteError:
+    detail = body if isinstance(body, dict) else {}
+    code = detail.get("code", "REQUEST_FAILED")
+    message = detail.get("message") or detail.get("detail") or f"status {status}"
+    return RemoteError(str(code), str(message), {**detail, "status": status})
+
+
+@dataclass
+class Key:
+    """What opens a resumable session."""
+
+    session_id: str | None = None
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+
+class Connection:
+    """Sends one request at a time, in two parts: ``submit`` writes it, ``collect`` returns its answer."""
+
+    def __init__(self, target: Target, *, batch: bool = False, key: Key | None = None) -> None:
+        self.target = target
+        self.extensions: list[str] = []
+        self.on_recovered: Callable[[], None] | None = None
+        self.recovered = False
+        """Whether the connection was lost during the last request, and the session continued."""
+        self._wanted = [*(["batch"] if batch else []), *(["digest"] if target.digest else [])]
+        self._key = key or Key()
+        self._socket: Socket | None = None
+        self._route: Mapping[str, str] = {}
+        self._window = float("inf")
+        self._seq = self._ack = self._attempt = 0
+        self._numbered = False
+        self._pending: str | None = None
+        self._ended: OpenEnvError | None = None
+
+    @property
+    def socket(self) -> Socket | None:
+        return self._socket
+
+    @property
+    def up(self) -> bool:
+        if self._ended is not None or self._socket is None:
+            return False
+        return self._numbered or self._socket.closed is None
+
+    async def open(self, deadline: float) -> None:
+        """Raises RemoteError when the server refuses, ConnectionLostError when it does not answer."""
+        existing = self._key.session_id
+        try:
+            if existing is not None:
+                self._numbered = True
+                await self._return(existing, deadline)
+                return
+            wanted = [*self._wanted, *([] if self.target.resume is False else ["resume"])]
+            self._socket = await self._connect({"openenv": ",".join(wanted)} if wanted else {}, deadline)
+            if self.target.resume is not False:
+                await self._begin(deadline)
+        except (SocketClosedError, HandshakeRefusedError, TimeoutError) as error:
+            await self._drop()
+            raise self._failed(error) from error
+        except BaseException:
+            await self._drop()
+            raise
+
+    async def _connect(self, query: Mapping[str, str], deadline: float) -> Socket:
+        target = self.target
+        limit = min(deadline, time.monotonic() + target.connect_timeout)
+        opened = await target.io.connect(target.socket_url(query), {**target.headers, **self._route}, limit)
+        route = opened.headers.get("openenv-session")
+        if route is not None:
+            self._route = {"openenv-session": route}
+        return opened
+
+    async def _begin(self, deadline: float) -> None:
+        token_hash = hashlib.sha256(self._key.token.encode()).hexdigest()
+        answer = await self._ask({"type": "resume", "data": {"token_hash": token_hash}}, deadline)
+        data = answer.get("data", {})
+        if answer.get("type") == "resumed":
+            self.target.resume = self._numbered = True
+            self._key.session_id = str(data["session_id"])
+            self._confirm(answer)
+        elif data.get("code") in ("UNKNOWN_TYPE", "VALIDATION_ERROR") and self.target.resume is None:
+            self.target.resume = False
+        elif data.get("code") == "UNKNOWN_TYPE":
+            raise RemoteError("UNKNOWN_TYPE", "The server cannot resume sessions: leave out resume=True.")
+        else:
+            raise to_remote_error(data)
+
+    async def _ask(self, message: JsonObject, deadline: float) -> JsonObject:
+        assert self._socket is not None
+        await self._socket.send(json.dumps(message))
+        return parse(await self._socket.receive(min(deadline, time.monotonic() + self.target.connect_timeout)))
+
+    def _confirm(self, answer: JsonObject) -> None:
+        window = answer["data"].get("window_s")
+        self._window = float("inf") if window is None else float(window)
+        self._read_extensions(answer)
+
+    def _read_extensions(self, answer: JsonObject) -> None:
+        confirmed = answer.get("openenv")
+        if isinstance(confirmed, dict) and isinstance(confirmed.get("extensions"), list):
+            self.extensions = confirmed["extensions"]
+
+    async def submit(self, message: JsonObject) -> None:
+        """Writes a request. A lost connection is noticed by ``collect``."""
+        if self._ended is not None:
+            raise self._ended
+        assert self._socket is not None
+        self.recovered = False
+        if self._numbered:
+            message = {**message, "seq": self._seq + 1, "ack": self._ack}
+        try:
+            text = json.dumps(message, separators=(",", ":"), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
+        self._seq += self._numbered
+        self._pending = text
+        try:
+            await self._socket.send(text)
+        except SocketClosedError as error:
+            if not self._numbered:
+                await self._fail(session_lost(str(error)))
+                raise self._ended from error  # type: ignore[misc]
+
+    async def collect(self, deadline: float) -> JsonObject:
+        """The answer to the request. Raises ConnectionLostError when there is none: the session is lost."""
+        losses = 0
+        try:
+            while True:
+                assert self._socket is not None
+                try:
+                    answer = parse(await self._socket.receive(deadline))
+                    if not self._numbered or answer.get("seq") == self._seq:
+                        break
+                    if "seq" not in answer:
+                        # A request that the server could not read has used no number.
+                        self._seq -= 1
+                        break
+                except SocketClosedError as error:
+                    if not self._numbered:
+                        raise session_lost(str(error)) from error
+                    await self._recover(error, losses, deadline)
+                    losses += 1
+        except TimeoutError as error:
+            lost = ConnectionLostError("CLIENT_TIMEOUT", "The server did not answer in time; the session was closed.")
+            await self._fail(lost)
+            raise lost from error
+        except ConnectionLostError as error:
+            await self._fail(error)
+            raise
+        except BaseException:
+            # Cancelled: a late answer would be matched to a later request.
+            self._ended = session_lost("a call was cancelled")
+            raise
+        self._pending = None
+        if self._numbered:
+            self._ack = self._seq
+        self._read_extensions(answer)
+        return answer
+
+    async def request(self, message: JsonObject, deadline: float) -> JsonObject:
+        await self.submit(message)
+        return await self.collect(deadline)
+
+    async def fork(self, request: JsonObject, timeout: float) -> list[Key]:
+        session_id = self._key.session_id
+        if session_id is None:
+            raise RemoteError("NOT_RESTORABLE", "Only a session of a server that can resume sessions can be copied.")
+        copies = await self.target.fork(session_id, self._key.token, request, timeout)
+        return [Key(str(copy["session_id"]), str(copy["token"])) for copy in copies]
+
+    async def _recover(self, cause: SocketClosedError, losses: int, deadline: float) -> None:
+        """Connects again, proves the token and repeats the request."""
+        session_id = self._key.session_id
+        if session_id is None or cause.code in FINAL_CODES:
+            raise session_lost(str(cause))
+        since = time.monotonic()
+        attempt = 0
+        while True:
+            # The first try after an answered request is made at once.
+            if attempt + losses > 0:
+                limit = min(FIRST_DELAY_S * 2 ** (attempt + losses - 1), MAX_DELAY_S)
+                await self.target.io.sleep(min(limit * random.uniform(0.5, 1), max(0, deadline - time.monotonic())))
+            attempt += 1
+            try:
+                await self._return(session_id, deadline)
+                assert self._socket is not None
+                if self._pending is not None:
+                    await self._socket.send(self._pending)
+                break
+            except HandshakeRefusedError as error:
+                if error.status < 500 and error.status not in BUSY:
+                    raise session_lost(f"it cannot be resumed: {error}") from error
+            except (SocketClosedError, TimeoutError):
+                pass
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            if time.monotonic() - since > self._window:
+                raise session_lost(f"the server could not be reached for {self._window:.0f} s")
+        self.recovered = True
+        if self.on_recovered is not None:
+            self.on_recovered()
+
+    async def _return(self, session_id: str, deadline: float) -> None:
+        query = {"openenv": ",".join([*self._wanted, "resume"]), "session_id": session_id}
+        self._socket = await self._connect(query, deadline)
+        self._attempt += 1
+        answer = await self._ask(
+            {"type": "resume", "data": {"token": self._key.token, "attempt": self._attempt}}, deadline
+        )
+        data = answer.get("data", {})
+        if answer.get("type") == "resumed" and data.get("recovered") is True:
+            self._confirm(answer)
+            return
+        await self._socket.close()
+        if data.get("code") in LATER:
+            raise SocketClosedError(None, str(data.get("message")))
+        self._key.session_id = None
+        raise session_lost(f"it cannot be resumed, because {data.get('reason') or data.get('message')}")
+
+    def _failed(self, error: Exception) -> OpenEnvError:
+        url = self.target.url
+        if isinstance(error, HandshakeRefusedError):
+            if error.status < 500 and error.status not in BUSY:
+                return RemoteError(
+                    "CONNECTION_FAILED", f"{url} refused the connection: {error}", {"status": error.status}
+                )
+            return ConnectionLostError("CONNECTION_FAILED", f"{url} cannot accept a connection now: {error}")
+        if isinstance(error, TimeoutError):
+            return ConnectionLostError("CLIENT_TIMEOUT", f"{url} did not answer in time.")
+        return ConnectionLostError("CONNECTION_FAILED", f"No connection to {url}: {error}")
+
+    async def _fail(self, error: OpenEnvError) -> None:
+        """The session is not used any more: a late answer would be matched to a later request."""
+        self._ended = error
+        await self._drop()
+        session_id, self._key.session_id = self._key.session_id, None
+        if session_id is None:
+            return
+        # The server would keep the session for its client.
+        ending = Connection(self.target, key=Key(session_id, self._key.token))
+        ending._wanted, ending._attempt = self._wanted, self._attempt
+        try:
+            await ending.open(time.monotonic() + END_LIMIT_S)
+            await ending.close()
+        except OpenEnvError:
+            pass
+
+    async def _drop(self) -> None:
+        if self._socket is not None:
+            await self._socket.close()
+
+    async def close(self) -> None:
+        """Ends the session."""
+        if self._socket is None:
+            return
+        if self._ended is None:
+            self._ended = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
+            if self._socket.closed is not None and self._key.session_id is not None:
+                await self._fail(self._ended)
+            try:
+                await self._socket.send('{"type":"close"}')
+                # Closing at once could reset the connection before the server has read the frame.
+                deadline = time.monotonic() + END_LIMIT_S
+                while True:
+                    await self._socket.receive(deadline)
+            except (SocketClosedError, TimeoutError):
+                pass
+        await self._drop()
+
+
+def parse(text: str) -> JsonObject:
+    try:
+        answer = json.loads(text)
+    except ValueError as error:
+        raise protocol_error("an answer is not JSON") from error
+    if not isinstance(answer, dict) or not isinstance(answer.get("data"), dict):
+        raise protocol_error("an answer is not a frame")
+    return answer
+
+
+def to_remote_error(data: JsonObject) -> RemoteError:
+    details = {name: value for name, value in data.items() if name not in ("code", "message")}
+    return RemoteError(str(data.get("code")), str(data.get("message")), details)

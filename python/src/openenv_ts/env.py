@@ -1,0 +1,258 @@
+"""One session of an environment."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from ._connection import Connection, JsonObject, Key, Target, http_error, to_remote_error
+from ._sockets import IO, AsyncIO, BlockingIO, run
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, protocol_error
+from .results import StepResult, Tool, ToolResult, call_action, read_result, read_tool_result, read_tools
+
+TIMEOUT_S = 60.0
+
+
+class AsyncEnv:
+    """One session, for asyncio. The session is opened by the first call; calls are made one after the other.
+
+    A call raises RemoteError when the server answered with an error (the session continues), and ConnectionLostError
+    when there was no answer: the episode is lost, and the next ``reset`` opens a new session.
+    """
+
+    def __init__(self, target: Target, timeout: float = TIMEOUT_S, connection: Connection | None = None) -> None:
+        self.url = target.url
+        self.timeout = timeout
+        self._target = target
+        self._connection = connection
+        self._lost: OpenEnvError | None = None
+
+    async def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
+        """Starts an episode; after a loss, in a new session. ``options`` are ``seed``, ``episode_id``, ``split`` and
+        ``index`` of a task, and those of the environment."""
+        if self._connection is not None and not self._connection.up:
+            await self._connection.close()
+            self._connection = None
+        self._lost = None
+        return await self._observe({"type": "reset", "data": options}, timeout)
+
+    async def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
+        """Takes one action, which ``GET /schema`` of the server describes."""
+        return await self._observe({"type": "step", "data": dict(action)}, timeout)
+
+    async def state(self, *, timeout: float | None = None) -> JsonObject:
+        """Returns the state, with ``episode_id`` and ``step_count``."""
+        return (await self._ask({"type": "state"}, "state", timeout))["data"]  # type: ignore[no-any-return]
+
+    async def tools(self, *, timeout: float | None = None) -> list[Tool]:
+        """Lists the tools of the environment. This is not a step."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        data = (await self._ask({"type": "mcp", "data": request}, "mcp", timeout))["data"]
+        if isinstance(data.get("error"), dict):
+            raise RemoteError("REQUEST_FAILED", str(data["error"].get("message")))
+        return read_tools(data)
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
+        """Calls a tool, which is a step."""
+        return read_tool_result(name, await self.step(call_action(name, dict(arguments or {})), **limits))
+
+    async def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[AsyncEnv]:
+        """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
+        connection = await self._open(time.monotonic() + self.timeout)
+        request = {"count": count, "rng": rng, **({} if event is None else {"event": event})}
+        keys = await connection.fork(request, self.timeout)
+        copies: list[AsyncEnv] = []
+        try:
+            for key in keys:
+                copies.append(await self._adopt(key))
+        except OpenEnvError:
+            for copy in copies:
+                await copy.close()
+            raise
+        return copies
+
+    async def _adopt(self, key: Key) -> AsyncEnv:
+        connection = Connection(self._target, key=key)
+        await connection.open(time.monotonic() + self.timeout)
+        return AsyncEnv(self._target, self.timeout, connection)
+
+    async def get(self, path: str) -> Any:
+        """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
+        return await request_json(self._target, path, None, self.timeout)
+
+    async def close(self) -> None:
+        """Ends the session. Can be called more than once."""
+        self._lost = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _open(self, deadline: float) -> Connection:
+        if self._lost is not None:
+            raise self._lost
+        if self._connection is None:
+            connection = Connection(self._target)
+            await connection.open(deadline)
+            self._connection = connection
+        elif not self._connection.up:
+            self._lost = no_episode()
+            raise self._lost
+        return self._connection
+
+    async def _ask(self, message: JsonObject, expected: str, timeout: float | None) -> JsonObject:
+        deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
+        connection = await self._open(deadline)
+        try:
+            answer = await connection.request(message, deadline)
+        except ConnectionLostError as error:
+            self._lost = error if error.code == "SESSION_LOST" else no_episode()
+            raise
+        if answer["type"] == expected:
+            return answer
+        if answer["type"] == "error":
+            raise to_remote_error(answer["data"])
+        raise protocol_error(f'an answer is not of type "{expected}"')
+
+    async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult:
+        answer = await self._ask(message, "observation", timeout)
+        connection = self._connection
+        assert connection is not None
+        result = read_result(answer["data"], connection.extensions, connection.recovered)
+        event = answer.get("event")
+        result.event = event if isinstance(event, int) else None
+        return result
+
+    async def __aenter__(self) -> AsyncEnv:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class Env:
+    """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
+
+    def __init__(self, env: AsyncEnv) -> None:
+        self._env = env
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self._env.url
+
+    def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
+        """Starts an episode; after a loss, in a new session. See ``AsyncEnv.reset``."""
+        with self._lock:
+            return run(self._env.reset(timeout=timeout, **options))
+
+    def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
+        """Takes one action, which ``GET /schema`` of the server describes."""
+        with self._lock:
+            return run(self._env.step(action, timeout=timeout))
+
+    def state(self, *, timeout: float | None = None) -> JsonObject:
+        """Returns the state, with ``episode_id`` and ``step_count``."""
+        with self._lock:
+            return run(self._env.state(timeout=timeout))
+
+    def tools(self, *, timeout: float | None = None) -> list[Tool]:
+        """Lists the tools of the environment. This is not a step."""
+        with self._lock:
+            return run(self._env.tools(timeout=timeout))
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
+        """Calls a tool, which is a step."""
+        with self._lock:
+            return run(self._env.call_tool(name, arguments, **limits))
+
+    def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[Env]:
+        """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
+        with self._lock:
+            return [Env(copy) for copy in run(self._env.fork(count, event=event, rng=rng))]
+
+    def get(self, path: str) -> Any:
+        """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
+        return run(self._env.get(path))
+
+    def close(self) -> None:
+        """Ends the session. Can be called more than once."""
+        with self._lock:
+            run(self._env.close())
+
+    def __enter__(self) -> Env:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def make_targets(
+    io: IO,
+    urls: str | Sequence[str],
+    *,
+    token: str | None,
+    headers: Mapping[str, str] | None,
+    resume: bool | None,
+    connect_timeout: float,
+    digest: bool,
+) -> list[Target]:
+    token = token if token is not None else os.environ.get("OPENENV_TOKEN")
+    sent = {**(headers or {}), **({"authorization": f"Bearer {token}"} if token else {})}
+    return [
+        Target(io, url.rstrip("/"), sent, resume, connect_timeout, digest)
+        for url in ([urls] if isinstance(urls, str) else urls)
+    ]
+
+
+async def request_json(target: Target, path: str, body: object, timeout: float) -> Any:
+    try:
+        status, answer = await target.io.post(f"{target.url}{path}", target.headers, body, timeout)
+    except OSError as error:
+        raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {target.url}{path}: {error}") from error
+    if status == 200:
+        return answer
+    raise http_error(status, answer)
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT_S,
+    connect_timeout: float = 10.0,
+    resume: bool | None = None,
+    digest: bool = False,
+) -> Env:
+    """Returns a client for one session of the environment at ``url``; the first call opens it.
+
+    ``timeout`` limits each call, with all attempts to connect again, seconds. ``resume``: whether a lost connection is
+    replaced and the session continues; by default if the server can do it. ``token``: the client token of the server,
+    by default from ``OPENENV_TOKEN``.
+    """
+    return Env(connect_async(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
+                             resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
+
+
+def connect_async(
+    url: str,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT_S,
+    connect_timeout: float = 10.0,
+    resume: bool | None = None,
+    digest: bool = False,
+    _io: IO | None = None,
+) -> AsyncEnv:
+    """Like ``connect``, for asyncio."""
+    [target] = make_targets(_io or AsyncIO(), url, token=token, headers=headers, resume=resume,
+                            connect_timeout=connect_timeout, digest=digest)  # fmt: skip
+    return AsyncEnv(target, timeout)

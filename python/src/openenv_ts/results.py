@@ -1,0 +1,167 @@
+"""What the calls of an environment return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .errors import ENDED, OpenEnvError, RemoteError, protocol_error
+
+JsonObject = dict[str, Any]
+Outcome = Literal["ok", "terminated", "truncated", "env_error", "lost"]
+
+
+@dataclass(slots=True)
+class StepResult:
+    """The result of a reset or a step."""
+
+    observation: JsonObject
+    reward: float | bool | None
+    done: bool
+    metadata: JsonObject
+    """Free-form data of the environment."""
+    outcome: Outcome = "ok"
+    """``terminated``: the episode ended. ``truncated``: a limit, such as a time limit, ended it."""
+    warnings: list[str] = field(default_factory=list)
+    """Problems with the call that the server accepted."""
+    digest: str | None = None
+    """Equal for equal states of the environment, with ``digest=True``."""
+    event: int | None = None
+    """The number of the event in the session, from a server that can resume sessions."""
+    recovered: bool = False
+    """True when the connection was lost during the call and the session was resumed."""
+
+
+@dataclass(slots=True)
+class VectorResult:
+    """The result of one session of a vector environment.
+
+    With ``outcome`` ``env_error`` or ``lost`` there is no result, only ``error``: mask it, it is not a reward of 0.
+    """
+
+    index: int
+    outcome: Outcome
+    observation: JsonObject | None = None
+    reward: float | bool | None = None
+    done: bool | None = None
+    """True also when the session has ended; None when it is still open after an error."""
+    metadata: JsonObject = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    digest: str | None = None
+    event: int | None = None
+    recovered: bool = False
+    error: OpenEnvError | None = None
+    began: bool = False
+    """True for the first result of an episode: of a reset, or of a step that autoreset replaced with a reset."""
+    reopened: bool = False
+    """True when this or ``next`` is the first result of a session that replaces a lost one."""
+    next: VectorResult | None = None
+    """The first result of the next episode, with ``same-step``."""
+
+
+@dataclass(slots=True)
+class Tool:
+    """A tool of an environment."""
+
+    name: str
+    description: str
+    input_schema: JsonObject
+    """JSON Schema of the arguments."""
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """The result of a tool call, which is a step."""
+
+    data: Any
+    """What the tool returned; None after an error."""
+    text: str
+    """The result as text, for a language model."""
+    reward: float | bool | None
+    done: bool
+    metadata: JsonObject
+    error: str | None = None
+    """Why the tool returned no result."""
+
+
+def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) -> StepResult:
+    """Reads the data of an ``observation`` frame. ``metadata`` is moved from the observation to the result."""
+    observation, done, reward = data.get("observation"), data.get("done"), data.get("reward")
+    if not isinstance(observation, dict) or not isinstance(done, bool):
+        raise protocol_error("a result has no observation, or no done")
+    if reward is not None and not isinstance(reward, (int, float)):
+        raise protocol_error("a reward is not a number, a boolean or null")
+    inner = observation.pop("metadata", None)
+    outer = data.get("metadata")
+    metadata: JsonObject = outer if isinstance(outer, dict) else inner if isinstance(inner, dict) else {}
+    result = StepResult(observation, reward, done, metadata, recovered=recovered)
+    if done:
+        result.outcome = "truncated" if metadata.get("truncated") is True else "terminated"
+    added = metadata.get("openenv")
+    if extensions and isinstance(added, dict):
+        if "digest" in extensions and isinstance(added.get("digest"), str):
+            result.digest = added["digest"]
+        if "warnings" in extensions and isinstance(added.get("warnings"), list):
+            result.warnings = [str(one) for one in added["warnings"]]
+    return result
+
+
+def to_vector_result(index: int, result: StepResult) -> VectorResult:
+    return VectorResult(
+        index,
+        result.outcome,
+        result.observation,
+        result.reward,
+        result.done,
+        result.metadata,
+        result.warnings,
+        result.digest,
+        result.event,
+        result.recovered,
+    )
+
+
+def to_failed_result(index: int, error: OpenEnvError) -> VectorResult:
+    ended = not isinstance(error, RemoteError) or error.wire_code in ENDED
+    return VectorResult(index, error.outcome, done=True if ended else None, error=error)
+
+
+def read_tools(data: JsonObject) -> list[Tool]:
+    """Reads the answer to ``tools/list``; servers use two names for the schema."""
+    tools = data.get("result", {}).get("tools") if isinstance(data.get("result"), dict) else None
+    if not isinstance(tools, list):
+        raise protocol_error("an answer does not contain a list of tools")
+    return [
+        Tool(
+            str(tool.get("name")),
+            tool.get("description") or "",
+            tool.get("inputSchema") or tool.get("input_schema") or {"type": "object"},
+        )
+        for tool in tools
+        if isinstance(tool, dict)
+    ]
+
+
+def call_action(name: str, arguments: JsonObject) -> JsonObject:
+    """The action that calls a tool."""
+    return {"type": "call_tool", "tool_name": name, "arguments": arguments}
+
+
+def read_tool_result(name: str, step: StepResult) -> ToolResult:
+    earned = (step.reward, step.done, step.metadata)
+    error, result = step.observation.get("error"), step.observation.get("result")
+    if isinstance(error, dict):
+        message = str(error.get("message") or f'The tool "{name}" failed.')
+        return ToolResult(None, message, *earned, error=message)
+    if not isinstance(result, dict) or "data" not in result:
+        return ToolResult(result, _to_text(result), *earned)
+    content = result.get("content")
+    texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    text = "\n".join(_to_text(one) for one in (texts or [result["data"]]) if one is not None)
+    return ToolResult(result["data"], text, *earned)
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

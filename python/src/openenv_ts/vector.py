@@ -1,0 +1,644 @@
+"""Many sessions of one environment in one process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+from ._connection import Connection, JsonObject, Target, to_remote_error
+from ._sockets import IO, AsyncIO, BlockingIO, run
+from .env import TIMEOUT_S, make_targets
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, protocol_error, session_lost
+from .results import VectorResult, call_action, read_result, to_failed_result, to_vector_result
+
+Autoreset = Literal["disabled", "next-step", "same-step"]
+ResetOptions = Mapping[str, Any]
+MAX_BATCH = 1024
+ELSEWHERE = ("CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST")
+"""Failures of a reset that may succeed on another server."""
+HOPELESS = ("CLIENT_CLOSED", "FACTORY_ERROR")
+"""Failures with which no server opens a session."""
+
+
+class Group:
+    """A socket and its sessions: many with batch frames, or one if the server does not have them."""
+
+    def __init__(self, target: Target, limit: int) -> None:
+        self.target = target
+        self.limit = limit
+        self.size = 0
+        self.is_batch = False
+        self.connection = Connection(target, batch=target.has_batch)
+        self.connection.on_recovered = self._count_recovery
+
+    def _count_recovery(self) -> None:
+        self.target.connections_recovered += 1
+        self.target.sessions_recovered += self.size
+
+    async def open(self, count: int, deadline: float) -> list[int | OpenEnvError]:
+        """Opens sessions. The list is shorter than ``count`` for a socket with one session."""
+        try:
+            if self.connection.socket is None:
+                await self.connection.open(deadline)
+                if not self.target.has_batch:
+                    return [0]
+            answer = await self.connection.request({"type": "open_many", "data": {"count": count}}, deadline)
+        except OpenEnvError as error:
+            return [error] * count
+        self.is_batch = "batch" in self.connection.extensions
+        if self.is_batch:
+            return [_read_opened(item) for item in _read_items(answer, count)]
+        self.target.has_batch = False
+        if self.connection.up:
+            return [0]
+        return [to_remote_error(answer["data"])] * count
+
+    async def submit(self, method: str, items: Sequence[tuple[int, JsonObject]]) -> OpenEnvError | None:
+        if self.is_batch:
+            entries = [
+                {"session": session} if method == "state" else {"session": session, "data": data}
+                for session, data in items
+            ]
+            message: JsonObject = {"type": f"{method}_many", "data": {"items": entries}}
+        else:
+            message = {"type": method} if method == "state" else {"type": method, "data": items[0][1]}
+        try:
+            await self.connection.submit(message)
+        except OpenEnvError as error:
+            return error
+        return None
+
+    async def collect(self, method: str, count: int, deadline: float) -> list[JsonObject | OpenEnvError]:
+        try:
+            answer = await self.connection.collect(deadline)
+            replies = _read_items(answer, count) if self.is_batch else [answer]
+        except OpenEnvError as error:
+            return [error] * count
+        expected = "state" if method == "state" else "observation"
+        return [_read_reply(reply, expected) for reply in replies]
+
+    async def tell(self, kind: str, items: list[JsonObject], deadline: float) -> list[Any]:
+        """Sends a batch frame. Returns the replies, or the same failure for each item."""
+        try:
+            answer = await self.connection.request({"type": kind, "data": {"items": items}}, deadline)
+            return _read_items(answer, len(items))
+        except OpenEnvError as error:
+            return [error] * len(items)
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A session of a vector environment, over all the sessions that take its place."""
+
+    index: int
+    group: Group | None = None
+    session: int = 0
+    state: Literal["unopened", "opened", "playing", "over", "closed"] = "unopened"
+    error: OpenEnvError | None = None
+    has_played: bool = False
+
+    @property
+    def open(self) -> bool:
+        return self.group is not None and self.group.connection.up
+
+    @property
+    def needs_reset(self) -> bool:
+        return self.state in ("over", "closed", "unopened") or not self.open
+
+    def place(self, group: Group, session: int, state: Literal["opened", "playing"] = "opened") -> None:
+        self.group, self.session, self.state, self.error = group, session, state, None
+        group.size += 1
+        group.target.load += 1
+
+    def release(self, error: OpenEnvError) -> None:
+        if self.group is not None:
+            self.group.size -= 1
+            self.group.target.load -= 1
+        self.group, self.state, self.error = None, "closed", error
+
+
+class AsyncVectorEnv:
+    """Many sessions that are called together, for asyncio. Results are in the order of the sessions, None for a session
+    that was skipped. A failed session does not raise: its result has ``outcome`` ``env_error`` (the server answered with
+    an error) or ``lost`` (the episode is lost); mask both. The next reset of a lost session opens another one, on any
+    server that has room.
+
+    ``autoreset``: what happens when an episode has ended or was lost: nothing (``disabled``), the next step starts
+    an episode and its action is not used (``next-step``), or the step that ended it does (``same-step``), with the
+    options that ``reset_with(index)`` returns. ``own_sockets``: a socket for each session. ``concurrency``: how many
+    sessions are called at the same time. The other options are those of ``connect``.
+    """
+
+    def __init__(
+        self,
+        url_or_urls: str | Sequence[str],
+        n: int,
+        *,
+        autoreset: Autoreset = "disabled",
+        reset_with: Callable[[int], ResetOptions] | None = None,
+        own_sockets: bool = False,
+        concurrency: int = MAX_BATCH,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT_S,
+        connect_timeout: float = 10.0,
+        resume: bool | None = None,
+        digest: bool = False,
+        _io: IO | None = None,
+    ) -> None:
+        if n < 1 or concurrency < 1:
+            raise ValueError("n and concurrency must be positive integers")
+        self.size = n
+        self.timeout = timeout
+        self._io: IO = _io or AsyncIO()
+        self._targets = make_targets(self._io, url_or_urls, token=token, headers=headers, resume=resume,
+                                     connect_timeout=connect_timeout, digest=digest)  # fmt: skip
+        if not self._targets:
+            raise ValueError("there must be at least one URL")
+        self._autoreset = autoreset
+        self._reset_with = reset_with or (lambda _index: {})
+        self._own_sockets = own_sockets
+        self._concurrency = concurrency
+        for target in self._targets:
+            target.has_batch = not own_sockets
+        self._slots = [Slot(index) for index in range(n)]
+        self._groups: list[Group] = []
+        self._pending: dict[int, tuple[str, Slot]] = {}
+        """The sessions whose results ``as_completed`` has not yielded yet."""
+        self._closed = False
+
+    @property
+    def urls(self) -> list[str]:
+        return [target.url for target in self._targets]
+
+    def places(self) -> list[str | None]:
+        """The URL of the server of each session; None for a session that is not open."""
+        return [slot.group.target.url if slot.group is not None and slot.open else None for slot in self._slots]
+
+    def recoveries(self) -> dict[str, int]:
+        """How many lost connections were replaced, and how many sessions continued on them in all."""
+        return {
+            "connections": sum(target.connections_recovered for target in self._targets),
+            "sessions": sum(target.sessions_recovered for target in self._targets),
+        }
+
+    async def reset(
+        self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Starts an episode in every session, with the same options or a list of options; None skips a session."""
+        single = options is None or isinstance(options, Mapping)
+        values = [options or {}] * self.size if single else options
+        begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
+        return self._in_order(begun)
+
+    async def step(
+        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Steps each session with its action; None skips a session."""
+        return self._in_order(await self._advance(self._by_slot(actions), self._deadline(timeout)))
+
+    async def call_tools(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
+        return await self.step([call and call_action(call[0], dict(call[1])) for call in calls], timeout=timeout)
+
+    async def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
+        """The state of each session, or why there is none."""
+        answers = await self._ask("state", {slot: {} for slot in self._slots}, self._deadline(timeout))
+        replies = [answers[slot.index] for slot in self._slots]
+        return [reply if isinstance(reply, OpenEnvError) else reply["data"] for reply in replies]
+
+    async def as_completed(
+        self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
+    ) -> AsyncIterator[VectorResult]:
+        """Steps, and yields ``count`` results as they arrive, by default all that are pending. The next call yields the
+        others; until then their sessions accept no other action. Requires ``own_sockets``."""
+        if not self._own_sockets:
+            raise ValueError("as_completed() needs a socket for each session: pass own_sockets=True")
+        deadline = self._deadline(timeout)
+        values = self._by_slot(actions)
+        begin = [slot for slot in values if self._autoreset != "disabled" and slot.needs_reset]
+        done = [*self._unyielded, *(await self._begin(dict(self._reset_options(begin)), deadline)).values()]
+        for slot, action in values.items():
+            if slot in begin:
+                continue
+            obstacle = _obstacle(slot) or await slot.group.submit("step", [(slot.session, dict(action))])  # type: ignore[union-attr]
+            if obstacle is None:
+                self._pending[slot.index] = ("step", slot)
+            else:
+                done.append(self._read(slot, "step", obstacle))
+        left = len(done) + len(self._pending) if count is None else count
+        while left > 0 and (done or self._pending):
+            if not done:
+                done = await self._next_completed(deadline)
+            yield done.pop(0)
+            left -= 1
+        # Results that were not asked for: the next call yields them.
+        self._unyielded = done
+
+    _unyielded: Sequence[VectorResult] = ()
+
+    async def _next_completed(self, deadline: float) -> list[VectorResult]:
+        slots = [slot for _, slot in self._pending.values()]
+        sockets = [slot.group.connection.socket for slot in slots]  # type: ignore[union-attr]
+        try:
+            ready = [slots[index] for index in await self._io.first(sockets, deadline)]  # type: ignore[arg-type]
+        except TimeoutError:
+            ready = slots
+        results = []
+        for slot in ready:
+            del self._pending[slot.index]
+            [reply] = await slot.group.collect("step", 1, deadline)  # type: ignore[union-attr]
+            results.append(self._read(slot, "step", reply))
+        await self._finish(results, deadline)
+        return results
+
+    async def fork(
+        self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Replaces sessions by copies of others: ``parents[i]`` is the index of the session that session ``i``
+        becomes a copy of, None or ``i`` to leave it. Returns None for each session that is what it should be, and the failure of
+        each other: its next reset opens another one."""
+        if self._own_sockets:
+            raise ValueError("fork() copies sessions that share a socket: leave out own_sockets")
+        deadline = self._deadline(timeout)
+        families: dict[int, list[Slot]] = {}
+        for slot, parent in self._by_slot(parents).items():
+            if not 0 <= parent < self.size:
+                raise ValueError(f"there is no session {parent}: use 0 to {self.size - 1}")
+            if parent != slot.index:
+                families.setdefault(parent, []).append(slot)
+        copies = {slot.index for family in families.values() for slot in family}
+        for parent in families:
+            if parent in copies:
+                raise ValueError(f"session {parent} cannot be copied and replaced in one call")
+        failures: list[VectorResult | None] = [None] * self.size
+        for parent, family in families.items():
+            for slot, failure in zip(family, await self._fork(self._slots[parent], family, rng, deadline), strict=True):
+                failures[slot.index] = None if failure is None else to_failed_result(slot.index, failure)
+        return failures
+
+    async def _fork(self, parent: Slot, family: list[Slot], rng: str, deadline: float) -> list[OpenEnvError | None]:
+        group = parent.group
+        obstacle = no_episode() if group is None else _obstacle(parent)
+        if obstacle is not None or group is None:
+            return [obstacle] * len(family)
+        added = sum(1 for slot in family if slot.group is not group)
+        if not group.is_batch:
+            refused = RemoteError("NOT_RESTORABLE", f"{group.target.url} has no batch frames, which copy sessions.")
+            return [refused] * len(family)
+        if group.size + added > group.limit:
+            message = f"A socket has at most {group.limit} sessions: copy sessions of several sockets."
+            return [RemoteError("CAPACITY_REACHED", message)] * len(family)
+        await self._end(family, deadline)
+        item = {"session": parent.session, "count": len(family), "rng": rng}
+        [reply] = await group.tell("fork_many", [item], deadline)
+        data = reply if isinstance(reply, OpenEnvError) else _read_reply(reply, "forked")
+        if isinstance(data, OpenEnvError):
+            return [data] * len(family)
+        for slot, session in zip(family, data["sessions"], strict=True):
+            slot.place(group, session, "playing")
+            slot.has_played = True
+        return [None] * len(family)
+
+    async def _end(self, slots: Iterable[Slot], deadline: float) -> None:
+        """Ends the sessions of these slots."""
+        for group, members in _by_group(slot for slot in slots if slot.open):
+            if group.is_batch:
+                await group.tell("close_many", [{"session": slot.session} for slot in members], deadline)
+            for slot in members:
+                slot.release(no_episode())
+
+    async def close(self) -> None:
+        """Ends all sessions. Can be called more than once."""
+        self._closed = True
+        groups, self._groups = self._groups, []
+        if groups:
+            await self._io.gather([group.connection.close() for group in groups])
+
+    def _deadline(self, timeout: float | None) -> float:
+        return time.monotonic() + (self.timeout if timeout is None else timeout)
+
+    def _by_slot(self, values: Sequence[Any]) -> dict[Slot, Any]:
+        if len(values) != self.size:
+            raise ValueError(f"there must be one value for each of {self.size} sessions, not {len(values)}")
+        given = {slot: value for slot, value in zip(self._slots, values, strict=True) if value is not None}
+        for slot in given:
+            if slot.index in self._pending:
+                raise ValueError(f"session {slot.index} has a pending result: take it from as_completed() first")
+        return given
+
+    def _in_order(self, results: Mapping[int, VectorResult]) -> list[VectorResult | None]:
+        return [results.get(index) for index in range(self.size)]
+
+    def _reset_options(self, slots: Iterable[Slot]) -> list[tuple[Slot, ResetOptions]]:
+        return [(slot, self._reset_with(slot.index)) for slot in slots]
+
+    async def _advance(self, actions: Mapping[Slot, Any], deadline: float) -> dict[int, VectorResult]:
+        begin = [slot for slot in actions if self._autoreset != "disabled" and slot.needs_reset]
+        results = await self._begin(dict(self._reset_options(begin)), deadline)
+        played = {slot: action for slot, action in actions.items() if slot.index not in results}
+        answers = await self._ask("step", {slot: dict(action) for slot, action in played.items()}, deadline)
+        stepped = [self._read(slot, "step", answers[slot.index]) for slot in played]
+        await self._finish(stepped, deadline)
+        results.update((result.index, result) for result in stepped)
+        return results
+
+    async def _finish(self, results: Sequence[VectorResult], deadline: float) -> None:
+        """Starts the next episodes of ``same-step``."""
+        if self._autoreset != "same-step":
+            return
+        ended = [self._slots[result.index] for result in results if self._slots[result.index].needs_reset]
+        begun = await self._begin(dict(self._reset_options(ended)), deadline)
+        for result in results:
+            following = begun.get(result.index)
+            if following is not None:
+                result.next, result.reopened = following, following.reopened
+
+    async def _begin(self, options: Mapping[Slot, ResetOptions], deadline: float) -> dict[int, VectorResult]:
+        """Resets, opens missing sessions, and tries other servers for those that cannot be opened."""
+        results: dict[int, VectorResult] = {}
+        tried: dict[int, set[int]] = {slot.index: set() for slot in options}
+        left = list(options)
+        while left:
+            await self._open([slot for slot in left if not slot.open], tried, deadline)
+            opened = {slot: dict(options[slot]) for slot in left if slot.open}
+            answers = await self._ask("reset", opened, deadline)
+            again = []
+            for slot in left:
+                answer = answers.get(slot.index, slot.error or no_episode())
+                results[slot.index] = self._read(slot, "reset", answer)
+                if not isinstance(answer, OpenEnvError):
+                    continue
+                if slot.index in answers:
+                    is_final = answer.code not in ELSEWHERE
+                    if not is_final:
+                        self._release(slot, answer)
+                else:
+                    is_final = answer.code in HOPELESS
+                if not is_final and len(tried[slot.index]) < len(self._targets):
+                    again.append(slot)
+            left = again
+        return results
+
+    async def _open(self, slots: Sequence[Slot], tried: Mapping[int, set[int]], deadline: float) -> None:
+        if self._closed:
+            raise ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
+        places: dict[int, list[Slot]] = {}
+        loads = [target.load for target in self._targets]
+        for slot in slots:
+            self._release(slot, no_episode())
+            number = min((n for n in range(len(loads)) if n not in tried[slot.index]), key=lambda n: loads[n])
+            tried[slot.index].add(number)
+            loads[number] += 1
+            places.setdefault(number, []).append(slot)
+        opening = [self._open_at(self._targets[number], own, deadline) for number, own in places.items()]
+        if opening:
+            await self._io.gather(opening)
+
+    async def _open_at(self, target: Target, slots: Sequence[Slot], deadline: float) -> None:
+        left = list(slots)
+        limit = min(self._concurrency, MAX_BATCH)
+        while left:
+            if target.has_batch:
+                open_groups = (one for one in self._groups if one.target is target and one.connection.up)
+                group = next((one for one in open_groups if one.size < limit), None)
+                groups = [group or self._add_group(target, limit)]
+            else:
+                groups = [self._add_group(target, 1) for _ in left[:64]]
+            counts = [min(len(left), group.limit - group.size) for group in groups]
+            opening = [group.open(count, deadline) for group, count in zip(groups, counts, strict=True)]
+            for group, opened in zip(groups, await self._io.gather(opening), strict=True):
+                for one in opened:
+                    slot = left.pop(0)
+                    if isinstance(one, OpenEnvError):
+                        slot.release(one)
+                    else:
+                        slot.place(group, one)
+                await self._retire(group)
+
+    def _add_group(self, target: Target, limit: int) -> Group:
+        group = Group(target, limit)
+        self._groups.append(group)
+        return group
+
+    async def _retire(self, group: Group) -> None:
+        """Closes a socket without sessions."""
+        if group.size == 0 and group in self._groups:
+            self._groups.remove(group)
+            await group.connection.close()
+
+    def _release(self, slot: Slot, error: OpenEnvError) -> None:
+        group = slot.group
+        slot.release(error)
+        if group is not None and group.size == 0 and not group.connection.up and group in self._groups:
+            self._groups.remove(group)
+
+    async def _ask(
+        self, method: str, data: Mapping[Slot, JsonObject], deadline: float
+    ) -> dict[int, JsonObject | OpenEnvError]:
+        answers: dict[int, JsonObject | OpenEnvError] = {}
+        callable_slots = []
+        for slot in data:
+            obstacle = None if method == "reset" else _obstacle(slot)
+            if obstacle is None:
+                callable_slots.append(slot)
+            else:
+                answers[slot.index] = obstacle
+        for wave in self._waves(_by_group(callable_slots)):
+            calls = []
+            for group, members in wave:
+                failure = await group.submit(method, [(slot.session, data[slot]) for slot in members])
+                if failure is None:
+                    calls.append((group, members))
+                elif isinstance(failure, RemoteError) and len(members) > 1:
+                    # One value cannot be sent: each is tried alone, so that it fails alone.
+                    for slot in members:
+                        answers.update(await self._ask(method, {slot: data[slot]}, deadline))
+                else:
+                    answers.update((slot.index, failure) for slot in members)
+            collecting = [group.collect(method, len(members), deadline) for group, members in calls]
+            replies = await self._io.gather(collecting) if collecting else []
+            for (_, members), own in zip(calls, replies, strict=True):
+                answers.update(zip((slot.index for slot in members), own, strict=True))
+        return answers
+
+    def _waves(self, groups: list[tuple[Group, list[Slot]]]) -> list[list[tuple[Group, list[Slot]]]]:
+        """Divides groups so that at most ``concurrency`` sessions are called at the same time."""
+        waves: list[list[tuple[Group, list[Slot]]]] = []
+        room = 0
+        for group, members in groups:
+            if len(members) > room:
+                waves.append([])
+                room = self._concurrency
+            waves[-1].append((group, members))
+            room -= len(members)
+        return waves
+
+    def _read(self, slot: Slot, method: Literal["reset", "step"], answer: JsonObject | OpenEnvError) -> VectorResult:
+        group = slot.group
+        if not isinstance(answer, OpenEnvError) and group is not None:
+            connection = group.connection
+            try:
+                result = to_vector_result(
+                    slot.index, read_result(answer["data"], connection.extensions, connection.recovered)
+                )
+                event = answer.get("event")
+                result.event = event if isinstance(event, int) else None
+            except OpenEnvError as error:
+                answer = error
+        if isinstance(answer, OpenEnvError):
+            if slot.group is not None and (not slot.open or answer.code == "SESSION_LOST"):
+                self._release(slot, answer)
+            elif method == "reset" and slot.state == "playing":
+                slot.state = "over"
+            return to_failed_result(slot.index, answer)
+        result.began = method == "reset"
+        result.reopened = method == "reset" and slot.state == "opened" and slot.has_played
+        slot.has_played = True
+        slot.state = "playing" if result.outcome == "ok" else "over"
+        return result
+
+    async def __aenter__(self) -> AsyncVectorEnv:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class VectorEnv:
+    """Many sessions that are called together, for code without asyncio. The arguments, methods and results are those of
+    AsyncVectorEnv."""
+
+    def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Any) -> None:
+        self._envs = AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options)
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        return self._envs.size
+
+    @property
+    def urls(self) -> list[str]:
+        return self._envs.urls
+
+    def places(self) -> list[str | None]:
+        """The URL of the server of each session; None for a session that is not open."""
+        return self._envs.places()
+
+    def recoveries(self) -> dict[str, int]:
+        """How many lost connections were replaced, and how many sessions continued on them in all."""
+        return self._envs.recoveries()
+
+    def reset(
+        self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Starts an episode in every session, with the same options or a list of options; None skips a session."""
+        with self._lock:
+            return run(self._envs.reset(options, timeout=timeout))
+
+    def step(
+        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Steps each session with its action; None skips a session."""
+        with self._lock:
+            return run(self._envs.step(actions, timeout=timeout))
+
+    def call_tools(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
+        with self._lock:
+            return run(self._envs.call_tools(calls, timeout=timeout))
+
+    def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
+        """The state of each session, or why there is none."""
+        with self._lock:
+            return run(self._envs.state(timeout=timeout))
+
+    def as_completed(
+        self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
+    ) -> Iterator[VectorResult]:
+        """Steps, and yields results as they arrive. See ``AsyncVectorEnv.as_completed``."""
+        results = self._envs.as_completed(actions, count=count, timeout=timeout)
+        while True:
+            try:
+                yield run(results.__anext__())  # type: ignore[arg-type]
+            except StopAsyncIteration:
+                return
+
+    def fork(
+        self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Replaces sessions by copies of others. See ``AsyncVectorEnv.fork``."""
+        with self._lock:
+            return run(self._envs.fork(parents, rng=rng, timeout=timeout))
+
+    def close(self) -> None:
+        """Ends all sessions. Can be called more than once."""
+        with self._lock:
+            run(self._envs.close())
+
+    def __enter__(self) -> VectorEnv:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _by_group(slots: Iterable[Slot]) -> list[tuple[Group, list[Slot]]]:
+    groups: dict[int, tuple[Group, list[Slot]]] = {}
+    for slot in slots:
+        assert slot.group is not None
+        groups.setdefault(id(slot.group), (slot.group, []))[1].append(slot)
+    return list(groups.values())
+
+
+def _obstacle(slot: Slot) -> OpenEnvError | None:
+    """Why a session cannot step or return its state."""
+    if slot.group is None or not slot.open:
+        error = slot.error
+        if error is None or isinstance(error, RemoteError) or error.code == "SESSION_LOST":
+            return error or no_episode()
+        return session_lost(error.message.rstrip("."))
+    # A server may allow a step before the first reset: the step would belong to no episode of this client.
+    return no_episode() if slot.state == "opened" and slot.has_played else None
+
+
+def _read_items(answer: JsonObject, count: int) -> list[Any]:
+    if answer.get("type") == "error":
+        raise to_remote_error(answer["data"])
+    items = answer["data"].get("items")
+    if answer.get("type") != "many" or not isinstance(items, list) or len(items) != count:
+        raise protocol_error(f'an answer of type "many" does not have {count} items')
+    return items
+
+
+def _read_reply(reply: Any, expected: str) -> JsonObject | OpenEnvError:
+    data = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(data, dict):
+        return protocol_error(f'a reply of type "{expected}" is missing')
+    if reply.get("type") == expected:
+        return data if expected == "forked" else reply
+    if reply.get("type") != "error":
+        return protocol_error(f'a reply is not of type "{expected}"')
+    error = to_remote_error(data)
+    # A session that the server ended is lost, as if its socket had closed.
+    return session_lost(error.message.rstrip(".")) if error.wire_code == "SESSION_ERROR" else error
+
+
+def _read_opened(reply: Any) -> int | OpenEnvError:
+    data = _read_reply(reply, "opened")
+    if isinstance(data, OpenEnvError):
+        return data
+    session = data["data"].get("session")
+    return session if isinstance(session, int) else protocol_error("an opened session has no number")
