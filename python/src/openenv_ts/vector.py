@@ -123,9 +123,9 @@ class Slot:
 
 class AsyncVectorEnv:
     """Many sessions that are called together, for asyncio. Results are in the order of the sessions, None for a session
-    that was skipped. A failed session does not raise: its result has ``outcome`` ``env_error`` (the server answered with
-    an error) or ``lost`` (the episode is lost); mask both. The next reset of a lost session opens another one, on any
-    server that has room.
+    that was skipped. A failed session does not raise: its result has ``outcome`` ``env_error`` (the server answered
+    with an error) or ``lost`` (the episode is lost); mask both. The next reset of a lost session opens another one, on
+    any server that has room.
 
     ``autoreset``: what happens when an episode has ended or was lost: nothing (``disabled``), the next step starts
     an episode and its action is not used (``next-step``), or the step that ended it does (``same-step``), with the
@@ -262,8 +262,8 @@ class AsyncVectorEnv:
         self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Replaces sessions by copies of others: ``parents[i]`` is the index of the session that session ``i``
-        becomes a copy of, None or ``i`` to leave it. Returns None for each session that is what it should be, and the failure of
-        each other: its next reset opens another one."""
+        becomes a copy of, None or ``i`` to leave it. Returns None for each session that is what it should be, and the
+        failure of each other: its next reset opens another one."""
         if self._own_sockets:
             raise ValueError("fork() copies sessions that share a socket: leave out own_sockets")
         deadline = self._deadline(timeout)

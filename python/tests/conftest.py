@@ -1,0 +1,124 @@
+"""Real servers of this repository, and a proxy that cuts connections."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+COMMAND = TESTS.parent.parent / "packages/cli/bin/openenv.js"
+
+
+class Server:
+    """``openenv serve`` of the environment next to this file."""
+
+    def __init__(self, *, port: int = 0, **variables: str) -> None:
+        env = {**os.environ, "LOG_LEVEL": "info", "MAX_CONCURRENT_ENVS": "2000", **variables}
+        self.process = subprocess.Popen(
+            ["node", COMMAND, "serve", "environment.mjs", "--port", str(port)],
+            cwd=TESTS,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        read = ""
+        for line in self.process.stdout:
+            read += line
+            found = re.search(r"at (http://\S+)", line)
+            if found:
+                self.url = found[1].rstrip("/")
+                break
+        else:
+            raise AssertionError(f"the server did not start:\n{read}")
+        # A full pipe would block the server.
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    started = Server()
+    yield started
+    started.kill()
+
+
+class Proxy:
+    """Passes connections on, and cuts them."""
+
+    def __init__(self, url: str) -> None:
+        host, port = url.removeprefix("http://").split(":")
+        self._target = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.accepted = 0
+        self.cut_at_answer = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            try:
+                upstream = socket.create_connection(self._target)
+            except OSError:
+                client.close()
+                continue
+            self._open += [client, upstream]
+            threading.Thread(target=self._pump, args=(client, upstream, False), daemon=True).start()
+            threading.Thread(target=self._pump, args=(upstream, client, True), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        try:
+            while data := source.recv(65_536):
+                if answers and self.cut_at_answer:
+                    self.cut_at_answer = False
+                    self.cut()
+                    return
+                target.sendall(data)
+        except OSError:
+            pass
+        for one in (source, target):
+            _shut(one)
+
+    def cut(self) -> None:
+        cut, self._open = self._open, []
+        for one in cut:
+            _shut(one)
+
+    def close(self) -> None:
+        self._listener.close()
+        self.cut()
+
+
+def _shut(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def proxy(server: Server) -> Iterator[Proxy]:
+    opened = Proxy(server.url)
+    yield opened
+    opened.close()

@@ -1,0 +1,42 @@
+import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import * as z from "zod";
+
+const counter = defineContract({
+  name: "counter_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ count: z.int(), start: z.int() }),
+  tools: defineTools({
+    add: {
+      description: "Adds to the count.",
+      input: z.object({ amount: z.int().describe("How much to add") }),
+      output: z.int(),
+    },
+  }),
+});
+
+/** Counts up to 10. Amounts: 50 answers after half a second, 51 ends the process. */
+export default defineEnvironment(counter, () => {
+  let state = { count: 0, start: 0 };
+  const show = () => ({ observation: { ...state }, done: state.count >= 10 });
+  const add = async (amount) => {
+    if (amount === 51) process.exit(1);
+    if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 500));
+    state.count += amount;
+    return state.count;
+  };
+  return {
+    reset: ({ rng }) => {
+      state = { count: 0, start: rng.int(1, 1_000_000) };
+      return show();
+    },
+    step: async ({ amount }) => {
+      await add(amount);
+      return { ...show(), reward: amount };
+    },
+    snapshot: () => state,
+    restore: (saved) => {
+      state = saved;
+    },
+    tools: { add: ({ amount }) => add(amount) },
+  };
+});

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from conftest import Proxy, Server
+
+from openenv_ts import ConnectionLostError, RemoteError, connect, connect_async
+
+
+def test_plays_an_episode(server: Server) -> None:
+    with connect(server.url) as env:
+        first = env.reset(seed=7)
+        assert first.outcome == "ok"
+        assert first.observation["count"] == 0
+        result = env.step({"amount": 4})
+        assert (result.observation["count"], result.reward, result.done) == (4, 4, False)
+        assert env.state()["step_count"] == 1
+        last = env.step({"amount": 6})
+        assert (last.outcome, last.done) == ("terminated", True)
+        assert env.reset(seed=7).observation == first.observation
+
+
+def test_async_plays_an_episode(server: Server) -> None:
+    async def play() -> list[int]:
+        async with connect_async(server.url) as env:
+            await env.reset()
+            return [(await env.step({"amount": 1})).observation["count"] for _ in range(3)]
+
+    assert asyncio.run(play()) == [1, 2, 3]
+
+
+def test_lists_and_calls_tools(server: Server) -> None:
+    with connect(server.url) as env:
+        env.reset()
+        [tool] = env.tools()
+        assert (tool.name, tool.description) == ("add", "Adds to the count.")
+        assert tool.input_schema["properties"]["amount"]["type"] == "integer"
+        result = env.call_tool("add", {"amount": 2})
+        assert (result.data, result.text, result.error) == (2, "2", None)
+        failed = env.call_tool("add", {"amount": "much"})
+        assert failed.error is not None
+        assert env.call_tool("add", {"amount": 2}).data == 4
+
+
+def test_an_error_of_the_server_does_not_end_the_session(server: Server) -> None:
+    with connect(server.url) as env:
+        env.reset()
+        env.step({"amount": 1})
+        with pytest.raises(RemoteError, match="VALIDATION_ERROR") as raised:
+            env.step({"wrong": 1})
+        assert raised.value.details["errors"]
+        with pytest.raises(RemoteError, match="not valid JSON"):
+            env.step({"amount": float("nan")})
+        assert env.step({"amount": 1}).observation["count"] == 2
+
+
+@pytest.mark.parametrize("how", ["between calls", "in place of the answer", "during the step"])
+def test_continues_after_a_cut(server: Server, proxy: Proxy, how: str) -> None:
+    with connect(proxy.url) as env:
+        env.reset()
+        for count in range(1, 6):
+            if how == "between calls":
+                proxy.cut()
+            elif how == "in place of the answer":
+                proxy.cut_at_answer = True
+            else:
+                threading.Timer(0.2, proxy.cut).start()
+            amount = 50 if how == "during the step" else 1
+            result = env.step({"amount": amount})
+            assert (result.observation["count"], result.recovered) == (count * amount, True)
+
+
+def test_async_continues_after_a_cut(server: Server, proxy: Proxy) -> None:
+    async def play() -> None:
+        async with connect_async(proxy.url) as env:
+            await env.reset()
+            for count in range(1, 6):
+                proxy.cut()
+                result = await env.step({"amount": 1})
+                assert (result.observation["count"], result.recovered) == (count, True)
+
+    asyncio.run(play())
+
+
+def test_without_resume_a_cut_loses_the_episode(server: Server, proxy: Proxy) -> None:
+    with connect(proxy.url, resume=False) as env:
+        env.reset()
+        env.step({"amount": 1})
+        proxy.cut()
+        with pytest.raises(ConnectionLostError, match="SESSION_LOST"):
+            env.step({"amount": 1})
+        with pytest.raises(ConnectionLostError, match="Call reset"):
+            env.step({"amount": 1})
+        assert env.reset().observation["count"] == 0
+        assert env.step({"amount": 1}).observation["count"] == 1
+
+
+def test_a_server_that_has_ended_is_an_error_and_never_a_result() -> None:
+    server = Server()
+    env = connect(server.url, timeout=2)
+    env.reset()
+    port = server.port
+    server.kill()
+    with pytest.raises(ConnectionLostError):
+        env.step({"amount": 1})
+    with pytest.raises(ConnectionLostError, match="CONNECTION_FAILED"):
+        env.reset()
+    again = Server(port=port)
+    assert env.reset().observation["count"] == 0
+    env.close()
+    again.kill()
+
+
+def test_a_call_that_takes_too_long_ends_the_session(server: Server) -> None:
+    with connect(server.url) as env:
+        env.reset()
+        with pytest.raises(ConnectionLostError, match="CLIENT_TIMEOUT"):
+            env.step({"amount": 50}, timeout=0.1)
+        with pytest.raises(ConnectionLostError, match="SESSION_LOST"):
+            env.step({"amount": 1})
+        assert env.reset().observation["count"] == 0
+
+
+def test_copies_continue_by_themselves(server: Server) -> None:
+    with connect(server.url) as env:
+        env.reset()
+        env.step({"amount": 3})
+        copies = env.fork(3)
+        counts = [copy.step({"amount": nth}).observation["count"] for nth, copy in enumerate(copies)]
+        assert counts == [3, 4, 5]
+        assert env.step({"amount": 1}).observation["count"] == 4
+        for copy in copies:
+            copy.close()
+
+
+def test_closing_frees_the_slot() -> None:
+    server = Server(MAX_CONCURRENT_ENVS="1")
+    for _ in range(3):
+        with connect(server.url) as env:
+            env.reset()
+            with connect(server.url) as other, pytest.raises(RemoteError, match="CAPACITY_REACHED"):
+                other.reset()
+    server.kill()
+
+
+def test_answers_pings_between_calls() -> None:
+    server = Server(PING_INTERVAL="3")
+    with connect(server.url, resume=False) as env:
+        env.reset()
+        # Longer than the server waits: a peer that misses two pings loses its session.
+        time.sleep(8)
+        assert env.step({"amount": 1}).observation["count"] == 1
+    server.kill()
+
+
+def test_refuses_what_is_not_a_server(server: Server) -> None:
+    with connect("http://127.0.0.1:9") as env, pytest.raises(ConnectionLostError, match="CONNECTION_FAILED"):
+        env.reset()
+    with connect(server.url + "/nothing") as env, pytest.raises(RemoteError, match="CONNECTION_FAILED"):
+        env.reset()

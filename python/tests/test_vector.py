@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from conftest import Proxy, Server
+
+from openenv_ts import AsyncVectorEnv, RemoteError, VectorEnv, VectorResult
+
+
+def counts(results: list[VectorResult | None]) -> list[Any]:
+    return [result and result.observation and result.observation["count"] for result in results]
+
+
+@pytest.mark.parametrize("own_sockets", [False, True])
+def test_steps_many_sessions(server: Server, own_sockets: bool) -> None:
+    with VectorEnv(server.url, 40, own_sockets=own_sockets) as envs:
+        assert all(result is not None and result.began for result in envs.reset())
+        results = envs.step([{"amount": index} if index % 2 else None for index in range(40)])
+        assert counts(results) == [index if index % 2 else None for index in range(40)]
+        assert [state["step_count"] for state in envs.state() if isinstance(state, dict)] == [0, 1] * 20
+        with pytest.raises(ValueError, match="one value for each"):
+            envs.step([None])
+
+
+def test_more_sessions_than_a_socket_has(server: Server) -> None:
+    with VectorEnv(server.url, 1100) as envs:
+        envs.reset()
+        assert counts(envs.step([{"amount": 1}] * 1100)) == [1] * 1100
+
+
+@pytest.mark.parametrize("own_sockets", [False, True])
+def test_an_invalid_action_fails_alone(server: Server, own_sockets: bool) -> None:
+    with VectorEnv(server.url, 3, own_sockets=own_sockets) as envs:
+        envs.reset()
+        results = envs.step([{"amount": 1}, {"amount": "x"}, {"amount": float("inf")}])
+        assert [result and result.outcome for result in results] == ["ok", "env_error", "env_error"]
+        assert all(result is not None and result.reward is None for result in results[1:])
+        assert counts(envs.step([{"amount": 1}] * 3)) == [2, 1, 1]
+
+
+@pytest.mark.parametrize("own_sockets", [False, True])
+def test_continues_after_cuts(proxy: Proxy, own_sockets: bool) -> None:
+    with VectorEnv(proxy.url, 16, own_sockets=own_sockets) as envs:
+        envs.reset()
+        for count in range(1, 6):
+            proxy.cut()
+            results = envs.step([{"amount": 1}] * 16)
+            assert counts(results) == [count] * 16
+            assert all(result is not None and result.recovered for result in results)
+        assert envs.recoveries()["sessions"] == 80
+
+
+def test_autoreset_next_step(server: Server) -> None:
+    with VectorEnv(server.url, 2, autoreset="next-step", reset_with=lambda index: {"seed": index}) as envs:
+        first = envs.reset([{"seed": 0}, {"seed": 1}])
+        ended = envs.step([{"amount": 10}, {"amount": 1}])
+        assert [result and result.outcome for result in ended] == ["terminated", "ok"]
+        following = envs.step([{"amount": 5}, {"amount": 5}])
+        assert [result and result.began for result in following] == [True, False]
+        assert following[0] is not None
+        assert first[0] is not None
+        assert following[0].observation == first[0].observation
+
+
+def test_autoreset_same_step(server: Server) -> None:
+    with VectorEnv(server.url, 2, autoreset="same-step") as envs:
+        envs.reset()
+        results = envs.step([{"amount": 10}, {"amount": 1}])
+        assert results[0] is not None
+        assert results[0].done is True
+        assert results[0].next is not None
+        assert results[0].next.began
+        assert counts(envs.step([{"amount": 1}, {"amount": 1}])) == [1, 2]
+
+
+def test_copies_sessions(server: Server) -> None:
+    with VectorEnv(server.url, 4) as envs:
+        envs.reset()
+        envs.step([{"amount": 3}, None, None, None])
+        assert envs.fork([None, 0, 0, None]) == [None] * 4
+        assert counts(envs.step([{"amount": 1}] * 4)) == [4, 4, 4, 1]
+        with pytest.raises(ValueError, match="copied and replaced"):
+            envs.fork([1, 0, None, None])
+
+
+def test_results_as_they_arrive(server: Server) -> None:
+    with VectorEnv(server.url, 3, own_sockets=True) as envs:
+        envs.reset()
+        [first] = envs.as_completed([{"amount": 50}, {"amount": 1}, None], count=1)
+        assert (first.index, first.reward) == (1, 1)
+        with pytest.raises(ValueError, match="pending"):
+            envs.step([{"amount": 1}, None, None])
+        rest = list(envs.as_completed([None, None, {"amount": 2}]))
+        assert [(result.index, result.reward) for result in rest] == [(2, 2), (0, 50)]
+
+
+def test_opens_sessions_on_the_server_with_room() -> None:
+    small, large = Server(MAX_CONCURRENT_ENVS="2"), Server(MAX_CONCURRENT_ENVS="20")
+    with VectorEnv([small.url, large.url], 10) as envs:
+        assert all(result is not None and result.outcome == "ok" for result in envs.reset())
+        places = envs.places()
+        assert (places.count(small.url), places.count(large.url)) == (2, 8)
+        small.kill()
+        results = envs.step([{"amount": 1}] * 10, timeout=3)
+        outcomes = [result and result.outcome for result in results]
+        assert outcomes == ["lost" if place == small.url else "ok" for place in places]
+        again = envs.reset([{} if outcome == "lost" else None for outcome in outcomes])
+        assert [result and result.reopened for result in again] == [
+            True if outcome == "lost" else None for outcome in outcomes
+        ]
+        assert set(envs.places()) == {large.url}
+    large.kill()
+
+
+def test_a_full_server_rejects_only_what_has_no_room() -> None:
+    server = Server(MAX_CONCURRENT_ENVS="3")
+    with VectorEnv(server.url, 5) as envs:
+        results = envs.reset()
+        assert [result and result.outcome for result in results] == ["ok", "ok", "ok", "env_error", "env_error"]
+        assert isinstance(results[4] and results[4].error, RemoteError)
+    server.kill()
+
+
+def test_async_steps_sessions_of_several_servers(server: Server) -> None:
+    async def play() -> list[Any]:
+        other = Server()
+        async with AsyncVectorEnv([server.url, other.url], 6, own_sockets=True) as envs:
+            await envs.reset()
+            done = [result.index async for result in envs.as_completed([{"amount": 1}] * 6)]
+            assert sorted(done) == list(range(6))
+            results = counts(await envs.step([{"amount": 1}] * 6))
+        other.kill()
+        return results
+
+    assert asyncio.run(play()) == [2] * 6
