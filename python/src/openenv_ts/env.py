@@ -84,6 +84,10 @@ class AsyncEnv:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
         return await request_json(self._target, path, None, self.timeout)
 
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Sends JSON to a path of the server."""
+        return await request_json(self._target, path, body, self.timeout)
+
     async def close(self) -> None:
         """Ends the session. Can be called more than once."""
         self._lost = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
@@ -178,6 +182,10 @@ class Env:
     def get(self, path: str) -> Any:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
         return run(self._env.get(path))
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Sends JSON to a path of the server."""
+        return run(self._env.post(path, body))
 
     def close(self) -> None:
         """Ends the session. Can be called more than once."""

@@ -1,0 +1,362 @@
+"""Train with TRL's GRPOTrainer on any environment, without code for it."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import inspect
+import json
+import keyword
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Optional, Union
+
+from .env import Env, connect
+from .errors import ConnectionLostError, OpenEnvError, RemoteError
+from .results import StepResult, Tool, call_action, read_tool_result, read_tools
+
+RewardFunc = Callable[..., Any]
+RETRY_S = 5.0
+MODEL_ERRORS = ("VALIDATION_ERROR",)
+"""Errors of the server that are the fault of the model: it reads them and may try again."""
+SCALARS: Mapping[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
+
+
+class TrlEnvironment:
+    """One environment for all rollouts of a trainer, one after the other. Reward functions read its attributes."""
+
+    _spec: TrlSpec
+
+    def __init__(self) -> None:
+        self.rewards: list[float] = []
+        """The rewards of the steps of the episode that are not null."""
+        self.done = False
+        self.result: StepResult | None = None
+        """The result of the last reset or step."""
+        self.lost: OpenEnvError | None = None
+        """Why the rollout is lost; None when it is not."""
+        self._env: Env | None = None
+
+    def reset(self, **row: Any) -> str:
+        spec = self._spec
+        self.rewards, self.done, self.result, self.lost = [], False, None, None
+        given = row.get("reset_options")
+        options = json.loads(given) if isinstance(given, str) else dict(given or {})
+        for name in ("seed", "episode_id", "split", "index"):
+            if row.get(name) is not None:
+                options[name] = row[name]
+        self._env = self._env or spec._open()
+        deadline = time.monotonic() + spec.outage
+        delay = 0.1
+        while True:
+            try:
+                self.result = self._env.reset(**options)
+                return to_text(self.result.observation)
+            except OpenEnvError as error:
+                if time.monotonic() + delay > deadline or not _may_pass(error):
+                    spec._lose(self, error)
+                    return ""
+            time.sleep(delay)
+            delay = min(2 * delay, RETRY_S)
+
+    def _call(self, tool: _MappedTool, arguments: Mapping[str, Any]) -> str:
+        if self.lost is not None or self._env is None:
+            return "The environment is not available."
+        if self.done:
+            return "The episode has ended."
+        values = {tool.names[name]: value for name, value in arguments.items()}
+        try:
+            result = self._env.step(values if tool.is_action else call_action(tool.name, values))
+        except RemoteError as error:
+            if error.code in MODEL_ERRORS:
+                raise ToolFailedError(error.message) from error
+            self._spec._lose(self, error)
+            return "The environment is not available."
+        except ConnectionLostError as error:
+            self._spec._lose(self, error)
+            return "The environment is not available."
+        self.result, self.done = result, result.done
+        if result.reward is not None:
+            self.rewards.append(float(result.reward))
+        if tool.is_action:
+            return to_text(result.observation)
+        called = read_tool_result(tool.name, result)
+        if called.error is not None:
+            raise ToolFailedError(called.error)
+        return called.text
+
+
+class ToolFailedError(Exception):
+    """The model used a tool wrongly. TRL shows the message to the model."""
+
+
+class _MappedTool:
+    """A tool as a method: names that are no identifiers in Python have others there."""
+
+    def __init__(self, tool: Tool, is_action: bool) -> None:
+        self.name = tool.name
+        self.is_action = is_action
+        self.method = _identifier(tool.name, ("reset", "get_reward"))
+        properties = tool.input_schema.get("properties") or {}
+        self.names = {_identifier(name, ("self",)): name for name in properties}
+        if len(self.names) < len(properties):
+            raise ValueError(f'Arguments of the tool "{tool.name}" have the same name in Python: {list(properties)}.')
+        required = tool.input_schema.get("required") or []
+        # Parameters without a default come first.
+        self.names = dict(sorted(self.names.items(), key=lambda item: item[1] not in required))
+        self.parameters = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                annotation=_to_type(properties[wire]) if wire in required else Optional[_to_type(properties[wire])],
+                default=inspect.Parameter.empty if wire in required else _UNSET,
+            )
+            for name, wire in self.names.items()
+        ]
+        lines = [tool.description.strip() or f"Calls {tool.name}.", ""]
+        if self.names:
+            lines.append("Args:")
+        for name, wire in self.names.items():
+            lines.append(f"    {name}: {_describe(properties[wire], wire)}")
+        self.doc = "\n".join(lines)
+
+    def to_method(self) -> Callable[..., str]:
+        signature = inspect.Signature([_SELF, *self.parameters], return_annotation=str)
+
+        def method(self: TrlEnvironment, *given: Any, **named: Any) -> str:
+            bound = signature.bind(self, *given, **named)
+            bound.arguments.pop("self")
+            arguments = {name: value for name, value in bound.arguments.items() if value is not _UNSET}
+            return self._call(tool, arguments)
+
+        tool = self
+        method.__name__ = method.__qualname__ = self.method
+        method.__doc__ = self.doc
+        method.__signature__ = signature  # type: ignore[attr-defined]
+        method.__annotations__ = {one.name: one.annotation for one in self.parameters} | {"return": str}
+        return method
+
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_UNSET: Any = None
+
+
+class TrlSpec:
+    """What ``GRPOTrainer`` needs: pass ``environment_factory``, ``train_dataset``, ``reward_funcs`` and ``callbacks``.
+
+    Sessions are closed when training ends (``callback``), at the end of a ``with`` block, and at exit.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        reward_funcs: RewardFunc | Sequence[RewardFunc] | None = None,
+        *,
+        prompt: str | None = None,
+        rows: int = 1000,
+        split: str = "train",
+        outage: float = 600.0,
+        **options: Any,
+    ) -> None:
+        self.url = url
+        self.outage = outage
+        self.lost_rollouts = 0
+        """How many rollouts were lost since the start, and masked."""
+        self._options = options
+        self._rows, self._split = rows, split
+        self._lock = threading.Lock()
+        self._open_envs: weakref.WeakSet[Env] = weakref.WeakSet()
+        client = connect(url, **options)
+        self._prompt = prompt or client.get("/metadata").get("description") or "Use the tools to solve the task."
+        self.tools = _read_tools(client)
+        self._client = client
+        given = [reward_funcs] if callable(reward_funcs) else list(reward_funcs or [episode_reward])
+        self.reward_funcs = [self._mask(func, first=nth == 0) for nth, func in enumerate(given)]
+        self.environment_factory = self._make_class()
+        atexit.register(self.close)
+
+    def _make_class(self) -> type[TrlEnvironment]:
+        methods: dict[str, Any] = {"_spec": self}
+        for tool in self.tools:
+            if tool.method in methods:
+                raise ValueError(f'Two tools have the same name in Python: "{tool.method}".')
+            methods[tool.method] = tool.to_method()
+        return type("Environment", (TrlEnvironment,), methods)
+
+    @property
+    def train_dataset(self) -> Any:
+        """A ``datasets.Dataset``: a row for each task of the split or, without tasks, for each of ``rows`` seeds."""
+        from datasets import Dataset  # noqa: PLC0415
+
+        prompt = [{"role": "user", "content": self._prompt + "\n\n"}]
+        count = self._count_tasks()
+        if count is None:
+            return Dataset.from_list([{"prompt": prompt, "seed": seed} for seed in range(self._rows)])
+        return Dataset.from_list([{"prompt": prompt, "split": self._split, "index": index} for index in range(count)])
+
+    @property
+    def callback(self) -> Any:
+        """A ``TrainerCallback`` that closes the sessions when training ends."""
+        from transformers import TrainerCallback  # noqa: PLC0415
+
+        spec = self
+
+        class CloseSessions(TrainerCallback):  # type: ignore[misc, unused-ignore]
+            def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+                spec.close()
+
+        return CloseSessions()
+
+    def close(self) -> None:
+        """Closes the sessions. Rollouts after it open new ones."""
+        with self._lock:
+            envs = list(self._open_envs)
+            self._open_envs.clear()
+        for env in envs:
+            env.close()
+
+    def __enter__(self) -> TrlSpec:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> Env:
+        env = connect(self.url, **self._options)
+        with self._lock:
+            self._open_envs.add(env)
+        return env
+
+    def _lose(self, environment: TrlEnvironment, error: OpenEnvError) -> None:
+        environment.lost = error
+        with self._lock:
+            self.lost_rollouts += 1
+
+    def _count_tasks(self) -> int | None:
+        try:
+            name = self._client.get("/list_environments")[0]
+            answer = self._client.post(f"/{name}/num_tasks", {"split": self._split})
+        except RemoteError:
+            return None
+        return int(answer["num_tasks"])
+
+    def _mask(self, func: RewardFunc, first: bool) -> RewardFunc:
+        """TRL masks a rollout only if every reward function returns None for it."""
+        if isinstance(func, str) or hasattr(func, "forward") or not callable(func):
+            raise TypeError(f"A reward must be a function, because a lost rollout has none: {func!r}.")
+
+        def apply(rewards: Sequence[Any], environments: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+            lost = [getattr(one, "lost", None) is not None for one in environments]
+            if first and callable(named.get("log_metric")):
+                named["log_metric"]("openenv/lost_rollouts", sum(lost) / max(1, len(lost)))
+            return [None if gone else reward for reward, gone in zip(rewards, lost, strict=True)]
+
+        if inspect.iscoroutinefunction(func):
+
+            @functools.wraps(func)
+            async def masked_async(*, environments: Sequence[Any], **named: Any) -> list[Any]:
+                return apply(await func(environments=environments, **named), environments, named)
+
+            return masked_async
+
+        @functools.wraps(func)
+        def masked(*, environments: Sequence[Any], **named: Any) -> list[Any]:
+            return apply(func(environments=environments, **named), environments, named)
+
+        return masked
+
+
+def for_trl(url: str, reward_funcs: RewardFunc | Sequence[RewardFunc] | None = None, **options: Any) -> TrlSpec:
+    """Makes an environment trainable with TRL's ``GRPOTrainer``, without code for it::
+
+        spec = for_trl("http://localhost:8000")
+        trainer = GRPOTrainer(model, args=config, train_dataset=spec.train_dataset, reward_funcs=spec.reward_funcs,
+                              environment_factory=spec.environment_factory, callbacks=[spec.callback])
+
+    The model gets the tools of the environment or, without tools, one tool ``step`` with the fields of the action.
+    ``reward_funcs`` are functions as TRL calls them, by default ``episode_reward``. A lost rollout (the server was away
+    for more than ``outage`` seconds, or its session is gone) has no reward: every function returns None for it, so TRL
+    masks it. ``prompt`` is the text before the first observation, by default the description of the environment;
+    ``rows`` is the number of seeds without tasks, ``split`` that of the tasks. Other options are those of ``connect``.
+    """
+    return TrlSpec(url, reward_funcs, **options)
+
+
+def episode_reward(*, environments: Sequence[TrlEnvironment], **_: Any) -> list[float]:
+    """The sum of the rewards of each episode."""
+    return [sum(one.rewards) for one in environments]
+
+
+def to_text(observation: Mapping[str, Any]) -> str:
+    """An observation as text: its only field if that is a string, else JSON."""
+    [*values] = observation.values()
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(observation)
+
+
+def _may_pass(error: OpenEnvError) -> bool:
+    """Whether a later reset can succeed."""
+    if isinstance(error, ConnectionLostError):
+        return True
+    status = getattr(error, "details", {}).get("status")
+    return error.code in ("CAPACITY_REACHED", "JOURNAL_UNAVAILABLE") or (isinstance(status, int) and status >= 500)
+
+
+def _read_tools(client: Env) -> list[_MappedTool]:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    answer = client.post("/mcp", request)
+    tools = [] if "error" in answer else read_tools(answer)
+    if tools:
+        return [_MappedTool(tool, is_action=False) for tool in tools]
+    schema = dict(client.get("/schema")["action"])
+    schema["properties"] = {name: one for name, one in schema.get("properties", {}).items() if name != "metadata"}
+    action = Tool("step", schema.get("description") or "Takes one action in the environment.", schema)
+    return [_MappedTool(action, is_action=True)]
+
+
+def _identifier(name: str, reserved: Sequence[str]) -> str:
+    mapped = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("_")
+    if mapped == "" or mapped[0].isdigit() or keyword.iskeyword(mapped) or mapped in reserved:
+        mapped = f"call_{mapped}"
+    return mapped
+
+
+def _to_type(schema: Mapping[str, Any]) -> Any:
+    """A type hint from which transformers makes about the same JSON Schema again."""
+    kind = schema.get("type")
+    if "enum" in schema and all(isinstance(one, (str, int, bool)) for one in schema["enum"]):
+        return Literal[tuple(schema["enum"])]
+    if "const" in schema and isinstance(schema["const"], (str, int, bool)):
+        return Literal[schema["const"]]
+    for key in ("anyOf", "oneOf"):
+        if schema.get(key):
+            return Union[tuple(_to_type(one) for one in schema[key])]  # noqa: UP007
+    if isinstance(kind, list):
+        return Union[tuple(_to_type({**schema, "type": one}) for one in kind)]  # noqa: UP007
+    if kind in SCALARS:
+        return SCALARS[kind]
+    if kind == "array":
+        items = schema.get("items")
+        return list[_to_type(items)] if isinstance(items, dict) and items else list  # type: ignore[misc]
+    return dict if kind == "object" else Any
+
+
+def _describe(schema: Mapping[str, Any], name: str) -> str:
+    description = " ".join(str(schema.get("description") or schema.get("title") or name).split())
+    bounds = [f"{word} {schema[key]}" for key, word in BOUNDS.items() if key in schema]
+    return f"{description} ({', '.join(bounds)})" if bounds else description
+
+
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+    "minLength": "length at least",
+    "maxLength": "length at most",
+    "pattern": "matching",
+}
