@@ -1,20 +1,21 @@
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import * as z from "zod";
 
+const tools = defineTools({
+  add: {
+    description: "Adds to the count.",
+    input: z.object({ amount: z.int().describe("How much to add") }),
+    output: z.int(),
+  },
+});
 const counter = defineContract({
   name: "counter_env",
   action: z.object({ amount: z.int() }),
   observation: z.object({ count: z.int(), start: z.int() }),
-  tools: defineTools({
-    add: {
-      description: "Adds to the count.",
-      input: z.object({ amount: z.int().describe("How much to add") }),
-      output: z.int(),
-    },
-  }),
+  ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 
-/** Counts up to 10. Amounts: 50 answers after half a second, 51 ends the process. */
+/** Counts up to 10, without tools if the variable NO_TOOLS is set. Amounts: 50 answers after half a second, 51 ends the process. */
 export default defineEnvironment(counter, () => {
   let state = { count: 0, start: 0 };
   const show = () => ({ observation: { ...state }, done: state.count >= 10 });
@@ -37,6 +38,6 @@ export default defineEnvironment(counter, () => {
     restore: (saved) => {
       state = saved;
     },
-    tools: { add: ({ amount }) => add(amount) },
+    ...(process.env.NO_TOOLS ? {} : { tools: { add: ({ amount }) => add(amount) } }),
   };
 });
