@@ -32,7 +32,10 @@ async function installClients(venv: Venv): Promise<void> {
         await cp(join(ROOT, "envs", name, path), join(home, name, path), { recursive: true });
       }
     }
-    await venv.install(...ENVIRONMENTS.map((name) => join(home, name)));
+    for (const path of ["pyproject.toml", "README.md", "src"]) {
+      await cp(join(ROOT, "python", path), join(home, "python", path), { recursive: true });
+    }
+    await venv.install(...ENVIRONMENTS.map((name) => join(home, name)), join(home, "python"));
   } finally {
     await rm(home, { recursive: true, force: true });
   }

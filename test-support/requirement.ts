@@ -86,6 +86,18 @@ export function requireVerifiers(): Promise<Component> {
   });
 }
 
+/** A Python with the Python package and its tools for development: `OPENENV_PYTHON_PACKAGE`, else `python3`. */
+export function requirePythonPackage(): Promise<Component> {
+  return find({
+    name: "python_package",
+    variable: "OPENENV_PYTHON_PACKAGE",
+    candidates: ["python3"],
+    args: ["-c", "import openenv_ts, pytest, ruff, mypy; print('installed')"],
+    expected: /^installed$/,
+    what: "a Python with the package of this repository: pip install './python[dev]'",
+  });
+}
+
 /** A bubblewrap that can create namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
 export function requireBubblewrap(): Promise<Component> {
   return find({

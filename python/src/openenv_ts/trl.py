@@ -111,7 +111,7 @@ class _MappedTool:
             inspect.Parameter(
                 name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=_to_type(properties[wire]) if wire in required else Optional[_to_type(properties[wire])],
+                annotation=_to_type(properties[wire]) if wire in required else Optional[_to_type(properties[wire])],  # noqa: UP045
                 default=inspect.Parameter.empty if wire in required else _UNSET,
             )
             for name, wire in self.names.items()
@@ -325,7 +325,7 @@ def _identifier(name: str, reserved: Sequence[str]) -> str:
     return mapped
 
 
-def _to_type(schema: Mapping[str, Any]) -> Any:
+def _to_type(schema: Mapping[str, Any]) -> Any:  # noqa: PLR0911
     """A type hint from which transformers makes about the same JSON Schema again."""
     kind = schema.get("type")
     if "enum" in schema and all(isinstance(one, (str, int, bool)) for one in schema["enum"]):
@@ -337,7 +337,7 @@ def _to_type(schema: Mapping[str, Any]) -> Any:
             return Union[tuple(_to_type(one) for one in schema[key])]  # noqa: UP007
     if isinstance(kind, list):
         return Union[tuple(_to_type({**schema, "type": one}) for one in kind)]  # noqa: UP007
-    if kind in SCALARS:
+    if isinstance(kind, str) and kind in SCALARS:
         return SCALARS[kind]
     if kind == "array":
         items = schema.get("items")

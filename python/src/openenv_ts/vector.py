@@ -247,7 +247,7 @@ class AsyncVectorEnv:
         slots = [slot for _, slot in self._pending.values()]
         sockets = [slot.group.connection.socket for slot in slots]  # type: ignore[union-attr]
         try:
-            ready = [slots[index] for index in await self._io.first(sockets, deadline)]  # type: ignore[arg-type]
+            ready = [slots[index] for index in await self._io.first(sockets, deadline)]
         except TimeoutError:
             ready = slots
         results = []

@@ -1,0 +1,45 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { requirePythonPackage } from "../test-support/requirement.js";
+
+const python = await requirePythonPackage();
+const cwd = import.meta.dirname;
+
+async function run(...args: string[]): Promise<string> {
+  const options = { cwd, maxBuffer: 2 ** 24, env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" } };
+  return promisify(execFile)(python.path, ["-m", ...args], options).then(
+    ({ stdout }) => stdout,
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => {
+      throw new Error(`python -m ${args.join(" ")} failed:\n${stdout}\n${stderr}`);
+    },
+  );
+}
+
+describe.skipIf(!python.available)("the Python package", () => {
+  test("is formatted, has no findings and is typed", { timeout: 120_000 }, async () => {
+    await run("ruff", "check", ".");
+    await run("ruff", "format", "--check", ".");
+    expect(await run("mypy")).toContain("no issues found");
+  });
+
+  test("plays on real servers", { timeout: 300_000 }, async () => {
+    expect(await run("pytest", "-q", "-p", "no:cacheprovider")).toMatch(/\d+ passed/);
+  });
+
+  test("is built as a wheel with its types", { timeout: 120_000 }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "openenv-wheel-"));
+    try {
+      await run("build", "--wheel", "--outdir", folder);
+      const list = "import zipfile, glob, sys; print(zipfile.ZipFile(glob.glob(sys.argv[1] + '/*.whl')[0]).namelist())";
+      const { stdout } = await promisify(execFile)(python.path, ["-c", list, folder]);
+      expect(stdout).toContain("openenv_ts/py.typed");
+      expect(stdout).not.toContain("tests/");
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
