@@ -1,9 +1,10 @@
 """Client for agentic RL environments that speak OpenEnv."""
 
-from .env import AsyncEnv, Env, connect, connect_async
+from .env import AsyncEnv, connect_async
 from .errors import ConnectionLostError, OpenEnvError, RemoteError
 from .results import StepResult, Tool, ToolResult, VectorResult
-from .vector import AsyncVectorEnv, VectorEnv
+from .sync import Env, VectorEnv, connect
+from .vector import AsyncVectorEnv
 
 __all__ = [
     "AsyncEnv",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from ._asyncio import AsyncIO
 from ._connection import Connection, JsonObject, Key, Target, http_error, to_remote_error
-from ._sockets import IO, AsyncIO, BlockingIO, run
+from ._sockets import IO
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, protocol_error
 from .results import StepResult, Tool, ToolResult, call_action, read_result, read_tool_result, read_tools
 
@@ -138,69 +138,6 @@ class AsyncEnv:
         await self.close()
 
 
-class Env:
-    """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
-
-    def __init__(self, env: AsyncEnv) -> None:
-        self._env = env
-        self._lock = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return self._env.url
-
-    def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
-        """Starts an episode; after a loss, in a new session. See ``AsyncEnv.reset``."""
-        with self._lock:
-            return run(self._env.reset(timeout=timeout, **options))
-
-    def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
-        """Takes one action, which ``GET /schema`` of the server describes."""
-        with self._lock:
-            return run(self._env.step(action, timeout=timeout))
-
-    def state(self, *, timeout: float | None = None) -> JsonObject:
-        """Returns the state, with ``episode_id`` and ``step_count``."""
-        with self._lock:
-            return run(self._env.state(timeout=timeout))
-
-    def tools(self, *, timeout: float | None = None) -> list[Tool]:
-        """Lists the tools of the environment. This is not a step."""
-        with self._lock:
-            return run(self._env.tools(timeout=timeout))
-
-    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
-        """Calls a tool, which is a step."""
-        with self._lock:
-            return run(self._env.call_tool(name, arguments, **limits))
-
-    def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[Env]:
-        """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
-        with self._lock:
-            return [Env(copy) for copy in run(self._env.fork(count, event=event, rng=rng))]
-
-    def get(self, path: str) -> Any:
-        """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
-        return run(self._env.get(path))
-
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Sends JSON to a path of the server."""
-        return run(self._env.post(path, body))
-
-    def close(self) -> None:
-        """Ends the session. Can be called more than once."""
-        with self._lock:
-            run(self._env.close())
-
-    def __enter__(self) -> Env:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
 def make_targets(
     io: IO,
     urls: str | Sequence[str],
@@ -227,26 +164,6 @@ async def request_json(target: Target, path: str, body: object, timeout: float) 
     if status == 200:
         return answer
     raise http_error(status, answer)
-
-
-def connect(
-    url: str,
-    *,
-    token: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = TIMEOUT_S,
-    connect_timeout: float = 10.0,
-    resume: bool | None = None,
-    digest: bool = False,
-) -> Env:
-    """Returns a client for one session of the environment at ``url``; the first call opens it.
-
-    ``timeout`` limits each call, with all attempts to connect again, seconds. ``resume``: whether a lost connection is
-    replaced and the session continues; by default if the server can do it. ``token``: the client token of the server,
-    by default from ``OPENENV_TOKEN``.
-    """
-    return Env(connect_async(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
-                             resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
 
 
 def connect_async(

@@ -14,9 +14,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Optional, Union
 
-from .env import Env, connect
 from .errors import ConnectionLostError, OpenEnvError, RemoteError
 from .results import StepResult, Tool, call_action, read_tool_result, read_tools
+from .sync import Env, connect
 
 RewardFunc = Callable[..., Any]
 RETRY_S = 5.0

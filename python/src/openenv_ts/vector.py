@@ -2,123 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
-from ._connection import Connection, JsonObject, Target, to_remote_error
-from ._sockets import IO, AsyncIO, BlockingIO, run
+from ._asyncio import AsyncIO
+from ._connection import JsonObject, Target
+from ._group import MAX_BATCH, Group, Slot, by_group, obstacle_of, read_reply, waves
+from ._sockets import IO
 from .env import TIMEOUT_S, make_targets
-from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, protocol_error, session_lost
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
 from .results import VectorResult, call_action, read_result, to_failed_result, to_vector_result
 
 Autoreset = Literal["disabled", "next-step", "same-step"]
 ResetOptions = Mapping[str, Any]
-MAX_BATCH = 1024
 ELSEWHERE = ("CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST")
 """Failures of a reset that may succeed on another server."""
 HOPELESS = ("CLIENT_CLOSED", "FACTORY_ERROR")
 """Failures with which no server opens a session."""
-
-
-class Group:
-    """A socket and its sessions: many with batch frames, or one if the server does not have them."""
-
-    def __init__(self, target: Target, limit: int) -> None:
-        self.target = target
-        self.limit = limit
-        self.size = 0
-        self.is_batch = False
-        self.connection = Connection(target, batch=target.has_batch)
-        self.connection.on_recovered = self._count_recovery
-
-    def _count_recovery(self) -> None:
-        self.target.connections_recovered += 1
-        self.target.sessions_recovered += self.size
-
-    async def open(self, count: int, deadline: float) -> list[int | OpenEnvError]:
-        """Opens sessions. The list is shorter than ``count`` for a socket with one session."""
-        try:
-            if self.connection.socket is None:
-                await self.connection.open(deadline)
-                if not self.target.has_batch:
-                    return [0]
-            answer = await self.connection.request({"type": "open_many", "data": {"count": count}}, deadline)
-        except OpenEnvError as error:
-            return [error] * count
-        self.is_batch = "batch" in self.connection.extensions
-        if self.is_batch:
-            return [_read_opened(item) for item in _read_items(answer, count)]
-        self.target.has_batch = False
-        if self.connection.up:
-            return [0]
-        return [to_remote_error(answer["data"])] * count
-
-    async def submit(self, method: str, items: Sequence[tuple[int, JsonObject]]) -> OpenEnvError | None:
-        if self.is_batch:
-            entries = [
-                {"session": session} if method == "state" else {"session": session, "data": data}
-                for session, data in items
-            ]
-            message: JsonObject = {"type": f"{method}_many", "data": {"items": entries}}
-        else:
-            message = {"type": method} if method == "state" else {"type": method, "data": items[0][1]}
-        try:
-            await self.connection.submit(message)
-        except OpenEnvError as error:
-            return error
-        return None
-
-    async def collect(self, method: str, count: int, deadline: float) -> list[JsonObject | OpenEnvError]:
-        try:
-            answer = await self.connection.collect(deadline)
-            replies = _read_items(answer, count) if self.is_batch else [answer]
-        except OpenEnvError as error:
-            return [error] * count
-        expected = "state" if method == "state" else "observation"
-        return [_read_reply(reply, expected) for reply in replies]
-
-    async def tell(self, kind: str, items: list[JsonObject], deadline: float) -> list[Any]:
-        """Sends a batch frame. Returns the replies, or the same failure for each item."""
-        try:
-            answer = await self.connection.request({"type": kind, "data": {"items": items}}, deadline)
-            return _read_items(answer, len(items))
-        except OpenEnvError as error:
-            return [error] * len(items)
-
-
-@dataclass(slots=True, eq=False)
-class Slot:
-    """A session of a vector environment, over all the sessions that take its place."""
-
-    index: int
-    group: Group | None = None
-    session: int = 0
-    state: Literal["unopened", "opened", "playing", "over", "closed"] = "unopened"
-    error: OpenEnvError | None = None
-    has_played: bool = False
-
-    @property
-    def open(self) -> bool:
-        return self.group is not None and self.group.connection.up
-
-    @property
-    def needs_reset(self) -> bool:
-        return self.state in ("over", "closed", "unopened") or not self.open
-
-    def place(self, group: Group, session: int, state: Literal["opened", "playing"] = "opened") -> None:
-        self.group, self.session, self.state, self.error = group, session, state, None
-        group.size += 1
-        group.target.load += 1
-
-    def release(self, error: OpenEnvError) -> None:
-        if self.group is not None:
-            self.group.size -= 1
-            self.group.target.load -= 1
-        self.group, self.state, self.error = None, "closed", error
 
 
 class AsyncVectorEnv:
@@ -227,7 +129,7 @@ class AsyncVectorEnv:
         for slot, action in values.items():
             if slot in begin:
                 continue
-            obstacle = _obstacle(slot) or await slot.group.submit("step", [(slot.session, dict(action))])  # type: ignore[union-attr]
+            obstacle = obstacle_of(slot) or await slot.group.submit("step", [(slot.session, dict(action))])  # type: ignore[union-attr]
             if obstacle is None:
                 self._pending[slot.index] = ("step", slot)
             else:
@@ -285,7 +187,7 @@ class AsyncVectorEnv:
 
     async def _fork(self, parent: Slot, family: list[Slot], rng: str, deadline: float) -> list[OpenEnvError | None]:
         group = parent.group
-        obstacle = no_episode() if group is None else _obstacle(parent)
+        obstacle = no_episode() if group is None else obstacle_of(parent)
         if obstacle is not None or group is None:
             return [obstacle] * len(family)
         added = sum(1 for slot in family if slot.group is not group)
@@ -298,7 +200,7 @@ class AsyncVectorEnv:
         await self._end(family, deadline)
         item = {"session": parent.session, "count": len(family), "rng": rng}
         [reply] = await group.tell("fork_many", [item], deadline)
-        data = reply if isinstance(reply, OpenEnvError) else _read_reply(reply, "forked")
+        data = reply if isinstance(reply, OpenEnvError) else read_reply(reply, "forked")
         if isinstance(data, OpenEnvError):
             return [data] * len(family)
         for slot, session in zip(family, data["sessions"], strict=True):
@@ -308,7 +210,7 @@ class AsyncVectorEnv:
 
     async def _end(self, slots: Iterable[Slot], deadline: float) -> None:
         """Ends the sessions of these slots."""
-        for group, members in _by_group(slot for slot in slots if slot.open):
+        for group, members in by_group(slot for slot in slots if slot.open):
             if group.is_batch:
                 await group.tell("close_many", [{"session": slot.session} for slot in members], deadline)
             for slot in members:
@@ -445,12 +347,12 @@ class AsyncVectorEnv:
         answers: dict[int, JsonObject | OpenEnvError] = {}
         callable_slots = []
         for slot in data:
-            obstacle = None if method == "reset" else _obstacle(slot)
+            obstacle = None if method == "reset" else obstacle_of(slot)
             if obstacle is None:
                 callable_slots.append(slot)
             else:
                 answers[slot.index] = obstacle
-        for wave in self._waves(_by_group(callable_slots)):
+        for wave in waves(by_group(callable_slots), self._concurrency):
             calls = []
             for group, members in wave:
                 failure = await group.submit(method, [(slot.session, data[slot]) for slot in members])
@@ -467,18 +369,6 @@ class AsyncVectorEnv:
             for (_, members), own in zip(calls, replies, strict=True):
                 answers.update(zip((slot.index for slot in members), own, strict=True))
         return answers
-
-    def _waves(self, groups: list[tuple[Group, list[Slot]]]) -> list[list[tuple[Group, list[Slot]]]]:
-        """Divides groups so that at most ``concurrency`` sessions are called at the same time."""
-        waves: list[list[tuple[Group, list[Slot]]]] = []
-        room = 0
-        for group, members in groups:
-            if len(members) > room:
-                waves.append([])
-                room = self._concurrency
-            waves[-1].append((group, members))
-            room -= len(members)
-        return waves
 
     def _read(self, slot: Slot, method: Literal["reset", "step"], answer: JsonObject | OpenEnvError) -> VectorResult:
         group = slot.group
@@ -511,134 +401,3 @@ class AsyncVectorEnv:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-class VectorEnv:
-    """Many sessions that are called together, for code without asyncio. The arguments, methods and results are those of
-    AsyncVectorEnv."""
-
-    def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Any) -> None:
-        self._envs = AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options)
-        self._lock = threading.Lock()
-
-    @property
-    def size(self) -> int:
-        return self._envs.size
-
-    @property
-    def urls(self) -> list[str]:
-        return self._envs.urls
-
-    def places(self) -> list[str | None]:
-        """The URL of the server of each session; None for a session that is not open."""
-        return self._envs.places()
-
-    def recoveries(self) -> dict[str, int]:
-        """How many lost connections were replaced, and how many sessions continued on them in all."""
-        return self._envs.recoveries()
-
-    def reset(
-        self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Starts an episode in every session, with the same options or a list of options; None skips a session."""
-        with self._lock:
-            return run(self._envs.reset(options, timeout=timeout))
-
-    def step(
-        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Steps each session with its action; None skips a session."""
-        with self._lock:
-            return run(self._envs.step(actions, timeout=timeout))
-
-    def call_tools(
-        self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
-        with self._lock:
-            return run(self._envs.call_tools(calls, timeout=timeout))
-
-    def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
-        """The state of each session, or why there is none."""
-        with self._lock:
-            return run(self._envs.state(timeout=timeout))
-
-    def as_completed(
-        self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
-    ) -> Iterator[VectorResult]:
-        """Steps, and yields results as they arrive. See ``AsyncVectorEnv.as_completed``."""
-        results = self._envs.as_completed(actions, count=count, timeout=timeout)
-        while True:
-            try:
-                yield run(results.__anext__())  # type: ignore[arg-type]
-            except StopAsyncIteration:
-                return
-
-    def fork(
-        self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Replaces sessions by copies of others. See ``AsyncVectorEnv.fork``."""
-        with self._lock:
-            return run(self._envs.fork(parents, rng=rng, timeout=timeout))
-
-    def close(self) -> None:
-        """Ends all sessions. Can be called more than once."""
-        with self._lock:
-            run(self._envs.close())
-
-    def __enter__(self) -> VectorEnv:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _by_group(slots: Iterable[Slot]) -> list[tuple[Group, list[Slot]]]:
-    groups: dict[int, tuple[Group, list[Slot]]] = {}
-    for slot in slots:
-        assert slot.group is not None
-        groups.setdefault(id(slot.group), (slot.group, []))[1].append(slot)
-    return list(groups.values())
-
-
-def _obstacle(slot: Slot) -> OpenEnvError | None:
-    """Why a session cannot step or return its state."""
-    if slot.group is None or not slot.open:
-        error = slot.error
-        if error is None or isinstance(error, RemoteError) or error.code == "SESSION_LOST":
-            return error or no_episode()
-        return session_lost(error.message.rstrip("."))
-    # A server may allow a step before the first reset: the step would belong to no episode of this client.
-    return no_episode() if slot.state == "opened" and slot.has_played else None
-
-
-def _read_items(answer: JsonObject, count: int) -> list[Any]:
-    if answer.get("type") == "error":
-        raise to_remote_error(answer["data"])
-    items = answer["data"].get("items")
-    if answer.get("type") != "many" or not isinstance(items, list) or len(items) != count:
-        raise protocol_error(f'an answer of type "many" does not have {count} items')
-    return items
-
-
-def _read_reply(reply: Any, expected: str) -> JsonObject | OpenEnvError:
-    data = reply.get("data") if isinstance(reply, dict) else None
-    if not isinstance(data, dict):
-        return protocol_error(f'a reply of type "{expected}" is missing')
-    if reply.get("type") == expected:
-        return data if expected == "forked" else reply
-    if reply.get("type") != "error":
-        return protocol_error(f'a reply is not of type "{expected}"')
-    error = to_remote_error(data)
-    # A session that the server ended is lost, as if its socket had closed.
-    return session_lost(error.message.rstrip(".")) if error.wire_code == "SESSION_ERROR" else error
-
-
-def _read_opened(reply: Any) -> int | OpenEnvError:
-    data = _read_reply(reply, "opened")
-    if isinstance(data, OpenEnvError):
-        return data
-    session = data["data"].get("session")
-    return session if isinstance(session, int) else protocol_error("an opened session has no number")

@@ -1,0 +1,171 @@
+"""The sessions of a vector environment, and the sockets that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ._connection import Connection, JsonObject, Target, to_remote_error
+from .errors import OpenEnvError, RemoteError, no_episode, protocol_error, session_lost
+
+MAX_BATCH = 1024
+
+
+class Group:
+    """A socket and its sessions: many with batch frames, or one if the server does not have them."""
+
+    def __init__(self, target: Target, limit: int) -> None:
+        self.target = target
+        self.limit = limit
+        self.size = 0
+        self.is_batch = False
+        self.connection = Connection(target, batch=target.has_batch)
+        self.connection.on_recovered = self._count_recovery
+
+    def _count_recovery(self) -> None:
+        self.target.connections_recovered += 1
+        self.target.sessions_recovered += self.size
+
+    async def open(self, count: int, deadline: float) -> list[int | OpenEnvError]:
+        """Opens sessions. The list is shorter than ``count`` for a socket with one session."""
+        try:
+            if self.connection.socket is None:
+                await self.connection.open(deadline)
+                if not self.target.has_batch:
+                    return [0]
+            answer = await self.connection.request({"type": "open_many", "data": {"count": count}}, deadline)
+        except OpenEnvError as error:
+            return [error] * count
+        self.is_batch = "batch" in self.connection.extensions
+        if self.is_batch:
+            return [read_opened(item) for item in read_items(answer, count)]
+        self.target.has_batch = False
+        if self.connection.up:
+            return [0]
+        return [to_remote_error(answer["data"])] * count
+
+    async def submit(self, method: str, items: Sequence[tuple[int, JsonObject]]) -> OpenEnvError | None:
+        if self.is_batch:
+            entries = [
+                {"session": session} if method == "state" else {"session": session, "data": data}
+                for session, data in items
+            ]
+            message: JsonObject = {"type": f"{method}_many", "data": {"items": entries}}
+        else:
+            message = {"type": method} if method == "state" else {"type": method, "data": items[0][1]}
+        try:
+            await self.connection.submit(message)
+        except OpenEnvError as error:
+            return error
+        return None
+
+    async def collect(self, method: str, count: int, deadline: float) -> list[JsonObject | OpenEnvError]:
+        try:
+            answer = await self.connection.collect(deadline)
+            replies = read_items(answer, count) if self.is_batch else [answer]
+        except OpenEnvError as error:
+            return [error] * count
+        expected = "state" if method == "state" else "observation"
+        return [read_reply(reply, expected) for reply in replies]
+
+    async def tell(self, kind: str, items: list[JsonObject], deadline: float) -> list[Any]:
+        """Sends a batch frame. Returns the replies, or the same failure for each item."""
+        try:
+            answer = await self.connection.request({"type": kind, "data": {"items": items}}, deadline)
+            return read_items(answer, len(items))
+        except OpenEnvError as error:
+            return [error] * len(items)
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A session of a vector environment, over all the sessions that take its place."""
+
+    index: int
+    group: Group | None = None
+    session: int = 0
+    state: Literal["unopened", "opened", "playing", "over", "closed"] = "unopened"
+    error: OpenEnvError | None = None
+    has_played: bool = False
+
+    @property
+    def open(self) -> bool:
+        return self.group is not None and self.group.connection.up
+
+    @property
+    def needs_reset(self) -> bool:
+        return self.state in ("over", "closed", "unopened") or not self.open
+
+    def place(self, group: Group, session: int, state: Literal["opened", "playing"] = "opened") -> None:
+        self.group, self.session, self.state, self.error = group, session, state, None
+        group.size += 1
+        group.target.load += 1
+
+    def release(self, error: OpenEnvError) -> None:
+        if self.group is not None:
+            self.group.size -= 1
+            self.group.target.load -= 1
+        self.group, self.state, self.error = None, "closed", error
+
+
+def by_group(slots: Iterable[Slot]) -> list[tuple[Group, list[Slot]]]:
+    groups: dict[int, tuple[Group, list[Slot]]] = {}
+    for slot in slots:
+        assert slot.group is not None
+        groups.setdefault(id(slot.group), (slot.group, []))[1].append(slot)
+    return list(groups.values())
+
+
+def waves(groups: list[tuple[Group, list[Slot]]], limit: int) -> list[list[tuple[Group, list[Slot]]]]:
+    """Divides groups so that at most ``limit`` sessions are called at the same time."""
+    divided: list[list[tuple[Group, list[Slot]]]] = []
+    room = 0
+    for group, members in groups:
+        if len(members) > room:
+            divided.append([])
+            room = limit
+        divided[-1].append((group, members))
+        room -= len(members)
+    return divided
+
+
+def obstacle_of(slot: Slot) -> OpenEnvError | None:
+    """Why a session cannot step or return its state."""
+    if slot.group is None or not slot.open:
+        error = slot.error
+        if error is None or isinstance(error, RemoteError) or error.code == "SESSION_LOST":
+            return error or no_episode()
+        return session_lost(error.message.rstrip("."))
+    # A server may allow a step before the first reset: the step would belong to no episode of this client.
+    return no_episode() if slot.state == "opened" and slot.has_played else None
+
+
+def read_items(answer: JsonObject, count: int) -> list[Any]:
+    if answer.get("type") == "error":
+        raise to_remote_error(answer["data"])
+    items = answer["data"].get("items")
+    if answer.get("type") != "many" or not isinstance(items, list) or len(items) != count:
+        raise protocol_error(f'an answer of type "many" does not have {count} items')
+    return items
+
+
+def read_reply(reply: Any, expected: str) -> JsonObject | OpenEnvError:
+    data = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(data, dict):
+        return protocol_error(f'a reply of type "{expected}" is missing')
+    if reply.get("type") == expected:
+        return data if expected == "forked" else reply
+    if reply.get("type") != "error":
+        return protocol_error(f'a reply is not of type "{expected}"')
+    error = to_remote_error(data)
+    # A session that the server ended is lost, as if its socket had closed.
+    return session_lost(error.message.rstrip(".")) if error.wire_code == "SESSION_ERROR" else error
+
+
+def read_opened(reply: Any) -> int | OpenEnvError:
+    data = read_reply(reply, "opened")
+    if isinstance(data, OpenEnvError):
+        return data
+    session = data["data"].get("session")
+    return session if isinstance(session, int) else protocol_error("an opened session has no number")

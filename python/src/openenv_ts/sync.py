@@ -1,0 +1,181 @@
+"""The clients for code without asyncio."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+from ._blocking import BlockingIO
+from ._connection import JsonObject
+from ._sockets import run
+from .env import TIMEOUT_S, AsyncEnv, connect_async
+from .errors import OpenEnvError
+from .results import StepResult, Tool, ToolResult, VectorResult
+from .vector import AsyncVectorEnv, ResetOptions
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT_S,
+    connect_timeout: float = 10.0,
+    resume: bool | None = None,
+    digest: bool = False,
+) -> Env:
+    """Returns a client for one session of the environment at ``url``; the first call opens it.
+
+    ``timeout`` limits each call, with all attempts to connect again, seconds. ``resume``: whether a lost connection is
+    replaced and the session continues; by default if the server can do it. ``token``: the client token of the server,
+    by default from ``OPENENV_TOKEN``.
+    """
+    return Env(connect_async(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
+                             resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
+
+
+class Env:
+    """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
+
+    def __init__(self, env: AsyncEnv) -> None:
+        self._env = env
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self._env.url
+
+    def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
+        """Starts an episode; after a loss, in a new session. See ``AsyncEnv.reset``."""
+        with self._lock:
+            return run(self._env.reset(timeout=timeout, **options))
+
+    def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
+        """Takes one action, which ``GET /schema`` of the server describes."""
+        with self._lock:
+            return run(self._env.step(action, timeout=timeout))
+
+    def state(self, *, timeout: float | None = None) -> JsonObject:
+        """Returns the state, with ``episode_id`` and ``step_count``."""
+        with self._lock:
+            return run(self._env.state(timeout=timeout))
+
+    def tools(self, *, timeout: float | None = None) -> list[Tool]:
+        """Lists the tools of the environment. This is not a step."""
+        with self._lock:
+            return run(self._env.tools(timeout=timeout))
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
+        """Calls a tool, which is a step."""
+        with self._lock:
+            return run(self._env.call_tool(name, arguments, **limits))
+
+    def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[Env]:
+        """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
+        with self._lock:
+            return [Env(copy) for copy in run(self._env.fork(count, event=event, rng=rng))]
+
+    def get(self, path: str) -> Any:
+        """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
+        return run(self._env.get(path))
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Sends JSON to a path of the server."""
+        return run(self._env.post(path, body))
+
+    def close(self) -> None:
+        """Ends the session. Can be called more than once."""
+        with self._lock:
+            run(self._env.close())
+
+    def __enter__(self) -> Env:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class VectorEnv:
+    """Many sessions that are called together, for code without asyncio. The arguments, methods and results are those of
+    AsyncVectorEnv."""
+
+    def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Any) -> None:
+        self._envs = AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options)
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        return self._envs.size
+
+    @property
+    def urls(self) -> list[str]:
+        return self._envs.urls
+
+    def places(self) -> list[str | None]:
+        """The URL of the server of each session; None for a session that is not open."""
+        return self._envs.places()
+
+    def recoveries(self) -> dict[str, int]:
+        """How many lost connections were replaced, and how many sessions continued on them in all."""
+        return self._envs.recoveries()
+
+    def reset(
+        self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Starts an episode in every session, with the same options or a list of options; None skips a session."""
+        with self._lock:
+            return run(self._envs.reset(options, timeout=timeout))
+
+    def step(
+        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Steps each session with its action; None skips a session."""
+        with self._lock:
+            return run(self._envs.step(actions, timeout=timeout))
+
+    def call_tools(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
+        with self._lock:
+            return run(self._envs.call_tools(calls, timeout=timeout))
+
+    def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
+        """The state of each session, or why there is none."""
+        with self._lock:
+            return run(self._envs.state(timeout=timeout))
+
+    def as_completed(
+        self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
+    ) -> Iterator[VectorResult]:
+        """Steps, and yields results as they arrive. See ``AsyncVectorEnv.as_completed``."""
+        results = self._envs.as_completed(actions, count=count, timeout=timeout)
+        while True:
+            try:
+                yield run(results.__anext__())  # type: ignore[arg-type]
+            except StopAsyncIteration:
+                return
+
+    def fork(
+        self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
+    ) -> list[VectorResult | None]:
+        """Replaces sessions by copies of others. See ``AsyncVectorEnv.fork``."""
+        with self._lock:
+            return run(self._envs.fork(parents, rng=rng, timeout=timeout))
+
+    def close(self) -> None:
+        """Ends all sessions. Can be called more than once."""
+        with self._lock:
+            run(self._envs.close())
+
+    def __enter__(self) -> VectorEnv:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
