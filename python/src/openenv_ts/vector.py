@@ -125,7 +125,10 @@ class AsyncVectorEnv:
         deadline = self._deadline(timeout)
         values = self._by_slot(actions)
         begin = [slot for slot in values if self._autoreset != "disabled" and slot.needs_reset]
-        done = [*self._unyielded, *(await self._begin(dict(self._reset_options(begin)), deadline)).values()]
+        done = [
+            *self._unyielded,
+            *(await self._begin({slot: self._reset_with(slot.index) for slot in begin}, deadline)).values(),
+        ]
         for slot, action in values.items():
             if slot in begin:
                 continue
@@ -238,12 +241,9 @@ class AsyncVectorEnv:
     def _in_order(self, results: Mapping[int, VectorResult]) -> list[VectorResult | None]:
         return [results.get(index) for index in range(self.size)]
 
-    def _reset_options(self, slots: Iterable[Slot]) -> list[tuple[Slot, ResetOptions]]:
-        return [(slot, self._reset_with(slot.index)) for slot in slots]
-
     async def _advance(self, actions: Mapping[Slot, Any], deadline: float) -> dict[int, VectorResult]:
         begin = [slot for slot in actions if self._autoreset != "disabled" and slot.needs_reset]
-        results = await self._begin(dict(self._reset_options(begin)), deadline)
+        results = await self._begin({slot: self._reset_with(slot.index) for slot in begin}, deadline)
         played = {slot: action for slot, action in actions.items() if slot.index not in results}
         answers = await self._ask("step", {slot: dict(action) for slot, action in played.items()}, deadline)
         stepped = [self._read(slot, "step", answers[slot.index]) for slot in played]
@@ -256,7 +256,7 @@ class AsyncVectorEnv:
         if self._autoreset != "same-step":
             return
         ended = [self._slots[result.index] for result in results if self._slots[result.index].needs_reset]
-        begun = await self._begin(dict(self._reset_options(ended)), deadline)
+        begun = await self._begin({slot: self._reset_with(slot.index) for slot in ended}, deadline)
         for result in results:
             following = begun.get(result.index)
             if following is not None:
