@@ -69,6 +69,15 @@ class Group:
         expected = "state" if method == "state" else "observation"
         return [read_reply(reply, expected) for reply in replies]
 
+    def obstacle_to(self, copies: int) -> OpenEnvError | None:
+        """Why the socket cannot have so many more sessions that are copies."""
+        if not self.is_batch:
+            return RemoteError("NOT_RESTORABLE", f"{self.target.url} has no batch frames, which copy sessions.")
+        if self.size + copies > self.limit:
+            message = f"A socket has at most {self.limit} sessions: copy sessions of several sockets."
+            return RemoteError("CAPACITY_REACHED", message)
+        return None
+
     async def tell(self, kind: str, items: list[JsonObject], deadline: float) -> list[Any]:
         """Sends a batch frame. Returns the replies, or the same failure for each item."""
         try:

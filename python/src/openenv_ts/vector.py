@@ -194,12 +194,9 @@ class AsyncVectorEnv:
         if obstacle is not None or group is None:
             return [obstacle] * len(family)
         added = sum(1 for slot in family if slot.group is not group)
-        if not group.is_batch:
-            refused = RemoteError("NOT_RESTORABLE", f"{group.target.url} has no batch frames, which copy sessions.")
+        refused = group.obstacle_to(added)
+        if refused is not None:
             return [refused] * len(family)
-        if group.size + added > group.limit:
-            message = f"A socket has at most {group.limit} sessions: copy sessions of several sockets."
-            return [RemoteError("CAPACITY_REACHED", message)] * len(family)
         await self._end(family, deadline)
         item = {"session": parent.session, "count": len(family), "rng": rng}
         [reply] = await group.tell("fork_many", [item], deadline)
