@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
 import { defineDesk } from "../../../../../test-support/environments/tool-environment.js";
 import { AS_OPERATOR, fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
+import { startLimited } from "../../../../../test-support/servers/limited-server.js";
 import { countWaiting, useServers, waitFor } from "../../../../../test-support/servers/servers.js";
-import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
+import { openTestSocket, type TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
@@ -342,6 +343,16 @@ describe("a tool client with an address", () => {
     expect(active(server)).toBe(0);
     expect((await rpc(server, "openenv/session/create")).result?.session_id).not.toBe(session_id);
   });
+});
+
+test("a socket that is refused by its first message is not expected to open the session any more", async () => {
+  const { context, url, close } = await startLimited(defineCounter().environment, 1024 * 1024);
+  const socket = await openTestSocket(`${url}${BASE}/ws?session_id=another`);
+  expect(context.addresses.expected).toBe(1);
+  expect(code(await socket.ask({ type: "close" }))).toBe("SESSION_ERROR");
+  await socket.closed;
+  expect(context.addresses.expected).toBe(0);
+  close();
 });
 
 describe("rights with an address", () => {

@@ -56,6 +56,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** The session that the query names. */
   #sessionId: string | null = null;
   #owns = true;
+  /** The client has sent the token, and waits for its session. */
+  #isRestoring = false;
   #draining = false;
 
   constructor(parts: ConnectionParts) {
@@ -125,6 +127,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (journal === undefined || resumptions.has(id)) return this.#continue(id, request);
     const client = this.extensions.includes("batch") ? "batch" : this.#protocol.client;
     const opener = { client, orchestrator: this.orchestrator } as const;
+    this.#isRestoring = true;
     return journal.takeOver(id, request.secret, opener).then(
       (reason) => {
         if (reason !== undefined) return this.#lost(id, reason);
@@ -231,7 +234,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** A socket that resumes has no session until it has shown the token of one. */
   #awaitToken(): void {
     const close = (): void => {
-      if (this.resumption === undefined) this.drop(CLOSE_CODES.normal, "no resume frame came");
+      if (this.resumption === undefined && !this.#isRestoring) this.drop(CLOSE_CODES.normal, "no resume frame came");
     };
     setTimeout(close, FIRST_USE_MS).unref();
     this.unblock();
@@ -290,6 +293,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       const { data: refusal } = error as SessionRejectedError;
       if (this.ended) return;
       if (refusal.openenv_code !== "NO_EPISODE" && refusal.code !== "FORBIDDEN") {
+        addresses.leave(hash, this);
         return this.#reject(error as SessionRejectedError);
       }
       this.send(this.#protocol.reject(error as SessionRejectedError));

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { speedUpTimers } from "../../../../../test-support/fast-timers.js";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
@@ -219,6 +220,26 @@ test("a session whose client leaves while it is restored waits for the next conn
   await expect.poll(() => next.sessions()).toMatchObject([{ session_id: id, attached: false }]);
   const { answer } = await resume(next, id);
   expect(answer["data"]).toMatchObject({ recovered: true, last_seq: 1 });
+});
+
+test("a client waits for a session that is restored for longer than a first frame may take", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { id } = await openSession(server);
+  await server.close();
+  let go: (() => void) | undefined;
+  const { environment } = tally("snapshot");
+  const slow = defineEnvironment(contract, async () => {
+    const made = await environment.create();
+    return Object.assign(made, { restore: () => new Promise<void>((resolve) => (go = resolve)) });
+  });
+  const next = await servers.start({ journal }, { environment: slow });
+  speedUpTimers(1000);
+  const resumed = resume(next, id);
+  await expect.poll(() => go).toBeDefined();
+  // Ends after the timers of the same length that began before.
+  await new Promise((resolve) => setTimeout(resolve, 60_000));
+  go?.();
+  expect((await resumed).answer["data"]).toMatchObject({ recovered: true, last_seq: 1 });
 });
 
 test("a session that has had no request is opened again", async () => {
