@@ -31,7 +31,10 @@ export interface Claimant {
 }
 
 interface Opening {
+  /** Undefined for an HTTP request, and once the socket has left. */
   holder: AddressHolder | undefined;
+  /** The session is open, and is being stored in the journal: no other client may use it before. */
+  isStoring: boolean;
   /** Resolves when the session is open, or was cancelled. */
   over: Promise<void>;
   end(): void;
@@ -102,8 +105,10 @@ export class Addresses {
       if (holder !== undefined && before !== undefined) {
         if (await before.isAlive()) throw rejected(IN_USE);
         if (opening !== undefined) this.leave(address, before);
-        else if (found?.holder === before) before.fence();
-        if (found?.holder === before) found.holder = undefined;
+        if (found?.holder === before) {
+          before.fence();
+          found.holder = undefined;
+        }
       } else if (opening !== undefined) {
         await opening.over;
       } else if (found !== undefined) {
@@ -125,6 +130,10 @@ export class Addresses {
     if (this.#expecting.get(address) === holder) this.#expecting.delete(address);
     const opening = this.#opening.get(address);
     if (opening?.holder !== holder) return;
+    if (opening.isStoring) {
+      opening.holder = undefined;
+      return;
+    }
     this.#opening.delete(address);
     this.#sessions.leave(holder);
     opening.end();
@@ -138,7 +147,7 @@ export class Addresses {
     if (resumptions.isFull) throw rejected(FULL);
     let end = (): void => {};
     const over = new Promise<void>((resolve) => (end = resolve));
-    const opening: Opening = { holder, over, end };
+    const opening: Opening = { holder, isStoring: false, over, end };
     this.#opening.set(address, opening);
     try {
       const session = await sessions.open(holder, opener);
@@ -147,10 +156,11 @@ export class Addresses {
       if (lost !== undefined) session.requireReset(lost);
       this.#prepare(session);
       const resumption = resumptions.add(session, address, holder, true);
+      opening.isStoring = true;
       await this.#store(resumption, lost);
-      if (this.#opening.get(address) !== opening) {
-        // The socket has closed meanwhile, or another one has taken the session over.
-        if (resumption.holder === holder) sessions.detachResumable(resumption);
+      if (opening.holder !== holder) {
+        // The socket has left meanwhile.
+        sessions.detachResumable(resumption);
         throw rejected(GONE);
       }
       holder?.take(resumption);

@@ -7,6 +7,8 @@ import { type Journal, unavailable } from "../journals/journal.js";
 import { MemoryStore, openMemoryJournal } from "../journals/memory.js";
 import { Sessions } from "../registry/sessions.js";
 import { createRuntime } from "../runtime.js";
+import type { Session } from "../session.js";
+import { Addresses, type AddressHolder } from "./addresses.js";
 import { JournalledSessions } from "./journalled-sessions.js";
 
 const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
@@ -15,15 +17,18 @@ let store = new MemoryStore();
 let isAway = false;
 let lists = 0;
 let logged: unknown[] = [];
+/** What a session waits for while it is stored for the first time. */
+let gate: Promise<void> | undefined;
 beforeEach(() => {
   store = new MemoryStore();
   isAway = false;
   lists = 0;
   logged = [];
+  gate = undefined;
 });
 
-/** The sessions of a server whose journal can be away. */
-function start(): { sessions: Sessions; own: JournalledSessions } {
+/** The sessions of a server whose journal can be away or slow. */
+function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addresses } {
   const journal = openMemoryJournal("here", store);
   const reach = <Rest extends unknown[], Result>(method: (...rest: Rest) => Result) => {
     return (...rest: Rest): Result => {
@@ -33,7 +38,11 @@ function start(): { sessions: Sessions; own: JournalledSessions } {
   };
   const fragile: Journal = {
     ...journal,
-    create: reach(journal.create),
+    create: async (...session) => {
+      await gate;
+      return reach(journal.create)(...session);
+    },
+    commit: reach(journal.commit),
     release: reach(journal.release),
     end: reach(journal.end),
     list: async () => {
@@ -47,7 +56,7 @@ function start(): { sessions: Sessions; own: JournalledSessions } {
   const options = { journal: fragile, codec, owner: "here", workers: 1, retentionMs: 60_000, log };
   const own = new JournalledSessions(sessions, options);
   sessions.journal = own;
-  return { sessions, own };
+  return { sessions, own, addresses: new Addresses(sessions, "simulation") };
 }
 
 async function open({ sessions, own }: ReturnType<typeof start>) {
@@ -102,4 +111,85 @@ test("a client is not told where the journal is; the log is", async () => {
   expect(refused).toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
   expect(JSON.stringify(refused)).not.toContain("secret-host");
   expect(logged).toMatchObject([{ err: { message: expect.stringContaining("secret-host") } }]);
+});
+
+test("a session that another process has taken over meanwhile is given up before its client comes back", async () => {
+  const server = start();
+  const { session } = await open(server);
+  // The process was suspended for longer than its lease.
+  store.owners.delete("here");
+  await openMemoryJournal("there", store).takeOver(session.id);
+  await server.own.tidy(Number.POSITIVE_INFINITY);
+  expect(session.ended).toBe(true);
+  expect(server.sessions.capacity().active_sessions).toBe(0);
+  expect(store.sessions.get(session.id)).toMatchObject({ owner: "there", epoch: 2, ended: null });
+});
+
+describe("a session by address", () => {
+  const opener = { client: "http", orchestrator: false } as const;
+  const claim = "call";
+  /** A socket that has not closed, or that answers no ping any more. */
+  function connect(isAlive: boolean) {
+    const seen = { fenced: 0, taken: 0 };
+    const holder: AddressHolder = {
+      fence: () => void seen.fenced++,
+      moved() {},
+      isAlive: async () => isAlive,
+      take: () => void seen.taken++,
+    };
+    return { holder, seen };
+  }
+
+  test.each(["left", "is half-open"])("is stored before the next client uses it, if the first one %s", async (how) => {
+    const { sessions, addresses } = start();
+    let go = (): void => {};
+    gate = new Promise((resolve) => (go = resolve));
+    const [first, second] = [connect(false), connect(true)];
+    const refused = addresses.claim(TOKEN_HASH, { claim, opener, holder: first.holder }).catch((error: Error) => error);
+    await expect.poll(() => sessions.resumptions.at(TOKEN_HASH)).toBeDefined();
+    if (how === "left") addresses.leave(TOKEN_HASH, first.holder);
+    const claimed = addresses.claim(TOKEN_HASH, { claim, opener, holder: second.holder });
+    const http = addresses.claim(TOKEN_HASH, { claim, opener });
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    expect(second.seen.taken).toBe(0);
+    go();
+    expect(await refused).toMatchObject({ data: { code: "SESSION_ERROR" } });
+    const resumption = await claimed;
+    expect(await http).toBe(resumption);
+    expect(resumption).toMatchObject({ holder: second.holder, journal: { epoch: 1 } });
+    expect([first.seen.taken, second.seen.taken]).toEqual([0, 1]);
+    expect(sessions.capacity().active_sessions).toBe(1);
+  });
+
+  test("is not in two sockets after it was opened while the first one was pinged", async () => {
+    const { addresses } = start();
+    let go = (): void => {};
+    gate = new Promise((resolve) => (go = resolve));
+    const [first, second] = [connect(false), connect(true)];
+    const opened = addresses.claim(TOKEN_HASH, { claim, opener, holder: first.holder });
+    first.holder.isAlive = async () => {
+      go();
+      await opened.catch(() => {});
+      return false;
+    };
+    await expect.poll(() => addresses.has(TOKEN_HASH)).toBe(true);
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    const resumption = await addresses.claim(TOKEN_HASH, { claim, opener, holder: second.holder });
+    expect(resumption?.holder).toBe(second.holder);
+    expect([first.seen, second.seen]).toEqual([
+      { fenced: 1, taken: 1 },
+      { fenced: 0, taken: 1 },
+    ]);
+  });
+
+  test("does not tell its client where the journal is when it ends while its answer is held", async () => {
+    const { sessions, addresses } = start();
+    const session = (await addresses.claim(TOKEN_HASH, { claim, opener }))?.target as Session;
+    isAway = true;
+    const held = session.call({ type: "reset" });
+    sessions.end(session, "ended by an operator");
+    const answer = await held;
+    expect(answer).toMatchObject({ type: "error", data: { code: "SESSION_ERROR" } });
+    expect(JSON.stringify(answer)).not.toContain("secret-host");
+  });
 });

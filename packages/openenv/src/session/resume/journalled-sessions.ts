@@ -151,6 +151,9 @@ export class JournalledSessions implements SessionsJournal {
     const gone = new Set([...this.#had].filter((id) => !this.#has(id)));
     const entries = await journal.list();
     for (const entry of entries) {
+      const own = this.#sessions.resumptions.find(entry.id);
+      // This process was suspended, or could not reach the journal for a while.
+      if (own?.journal !== undefined && own.journal.epoch < entry.epoch) this.#sessions.giveUp(own, TAKEN_OVER);
       if (entry.ended !== null) continue;
       const owner = entry.owner ?? "";
       // The journal was away when the session ended or was left here. Does nothing with an old epoch.
@@ -249,7 +252,7 @@ export class JournalledSessions implements SessionsJournal {
   #attach(resumption: Resumption, make: (parts: JournalParts) => SessionJournal): SessionJournal {
     const { journal, codec } = this.#options;
     const { target } = resumption;
-    const onLost = (): void => this.#sessions.giveUp(resumption, "another process has taken over the session");
+    const onLost = (): void => this.#sessions.giveUp(resumption, TAKEN_OVER);
     const own = make({ journal, codec, isAddress: resumption.isAddress, onLost });
     resumption.journal = own;
     const follow = (session: Session, prefix?: string): void => {
@@ -291,6 +294,7 @@ export class JournalledSessions implements SessionsJournal {
   }
 }
 
+const TAKEN_OVER = "another process has taken over the session";
 const UNAVAILABLE: ErrorData = {
   code: "JOURNAL_UNAVAILABLE",
   message: "The server cannot use its journal now: try again later.",

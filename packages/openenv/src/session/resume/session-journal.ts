@@ -332,7 +332,7 @@ export class SessionJournal {
         this.#parts.onLost();
       }
       // A client by address learns that the call may not be in its episode.
-      if (this.#closed && this.#parts.isAddress) throw error;
+      if (this.#closed && this.#parts.isAddress) throw new Error("the session has ended here", { cause: error });
       if (this.#closed) return new Promise(() => {});
       await sleep(Math.min(RETRY_MS * 2 ** tries, MAX_RETRY_MS), undefined, { ref: false });
       try {
