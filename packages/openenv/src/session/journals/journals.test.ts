@@ -49,6 +49,20 @@ describe.each(["process", "disk"] as const)("a journal in a file with the durabi
   });
 });
 
+test("other work gets its turn while many sessions are listed, and may close the journal", async () => {
+  const journal = await open();
+  const ids = Array.from({ length: 1200 }, (_, i) => `session-${i}`).sort();
+  await Promise.all(ids.map((id) => journal.create(id, "hash")));
+  let turns = 0;
+  const listing = journal.list();
+  setImmediate(() => turns++);
+  expect((await listing).map(({ id }) => id)).toEqual(ids);
+  expect(turns).toBe(1);
+  const late = journal.list();
+  await journal.close();
+  await expect((async () => late)()).rejects.toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
+});
+
 describe("a file that is not a journal", () => {
   test.each([
     ["other content", () => writeFile(path, "x".repeat(20_000)), "it is not a journal"],

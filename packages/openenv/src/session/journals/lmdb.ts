@@ -57,6 +57,8 @@ const NO_FLUSH = 0x10000;
 /** Ids of this package are shorter, and LMDB limits the length of keys. */
 const MAX_ID_LENGTH = 200;
 const LAST = "\u{10ffff}";
+/** How many entries are listed before other work gets its turn: about 3 ms. */
+const PAGE_ENTRIES = 500;
 
 /**
  * A journal in one file that all workers of a machine share. Not for network file systems: LMDB needs shared memory.
@@ -144,6 +146,7 @@ class LmdbJournal implements Journal {
   readonly #close: () => Promise<void>;
   /** Commits that wait for the next transaction: it writes all of them to the disk together. */
   #batch: Waiting[] = [];
+  #isClosed = false;
 
   constructor(
     db: Database,
@@ -211,10 +214,18 @@ class LmdbJournal implements Journal {
     });
   }
 
-  list(): JournalEntry[] {
-    return this.#latest(() =>
-      [...this.#db.getRange({ start: ["entry", ""], end: ["entry", LAST] })].map(({ value }) => parseEntry(value)),
-    );
+  /** In parts, because other sessions wait meanwhile: there is an entry for each session that has ended lately, too. */
+  async list(): Promise<JournalEntry[]> {
+    const found: JournalEntry[] = [];
+    let last = "";
+    for (;;) {
+      const range = { start: ["entry", last] as Key, end: ["entry", LAST] as Key, limit: PAGE_ENTRIES };
+      const page = this.#latest(() => [...this.#db.getRange(range)].map(({ value }) => parseEntry(value)));
+      found.push(...page.filter(({ id }) => id !== last));
+      if (page.length < PAGE_ENTRIES) return found;
+      last = page.at(-1)?.id ?? "";
+      await new Promise(setImmediate);
+    }
   }
 
   read(id: string): JournalRecord | undefined {
@@ -238,6 +249,7 @@ class LmdbJournal implements Journal {
 
   async close(): Promise<void> {
     this.#flush();
+    this.#isClosed = true;
     await this.#close();
   }
 
@@ -300,6 +312,7 @@ class LmdbJournal implements Journal {
 
   #guard<T>(action: () => T): T {
     try {
+      if (this.#isClosed) throw new Error("it is closed");
       return action();
     } catch (error) {
       throw error instanceof JournalError ? error : unavailable(this.#path, error);

@@ -207,7 +207,7 @@ test("a session that cannot be restored holds no slot after a restart", async ()
   const server = await servers.start({ journal }, tally("none"));
   const { id } = await openSession(server);
   await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
-  expect(other.list()).toMatchObject([{ id, ended: { reason: expect.stringContaining("neither snapshot()") } }]);
+  expect(await other.list()).toMatchObject([{ id, ended: { reason: expect.stringContaining("neither snapshot()") } }]);
 });
 
 test("a session whose client leaves while it is restored waits for the next connection", async () => {
