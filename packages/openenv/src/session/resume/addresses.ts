@@ -105,10 +105,8 @@ export class Addresses {
       if (holder !== undefined && before !== undefined) {
         if (await before.isAlive()) throw rejected(IN_USE);
         if (opening !== undefined) this.leave(address, before);
-        if (found?.holder === before) {
-          before.fence();
-          found.holder = undefined;
-        }
+        before.fence();
+        if (found?.holder === before) found.holder = undefined;
       } else if (opening !== undefined) {
         await opening.over;
       } else if (found !== undefined) {

@@ -51,7 +51,7 @@ function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addr
     },
   };
   const runtime = createRuntime(defineCounter().environment);
-  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 2, sessionTimeoutMs: null });
+  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 2, queueSize: 1, sessionTimeoutMs: null });
   const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) };
   const options = { journal: fragile, codec, owner: "here", workers: 1, retentionMs: 60_000, log };
   const own = new JournalledSessions(sessions, options);
@@ -180,6 +180,19 @@ describe("a session by address", () => {
       { fenced: 1, taken: 1 },
       { fenced: 0, taken: 1 },
     ]);
+  });
+
+  test("closes the socket that was half-open while it waited for its turn", async () => {
+    const { sessions, addresses } = start();
+    const occupants = [await sessions.open(), await sessions.open()];
+    const [first, second] = [connect(false), connect(true)];
+    void addresses.claim(TOKEN_HASH, { claim, opener, holder: first.holder }).catch(() => {});
+    await expect.poll(() => sessions.load().waiting).toBe(1);
+    const claimed = addresses.claim(TOKEN_HASH, { claim, opener, holder: second.holder });
+    await expect.poll(() => first.seen.fenced).toBe(1);
+    for (const session of occupants) sessions.end(session, "closed by its client");
+    expect((await claimed)?.holder).toBe(second.holder);
+    expect(first.seen.taken).toBe(0);
   });
 
   test("does not tell its client where the journal is when it ends while its answer is held", async () => {
