@@ -36,6 +36,8 @@ const contract = defineContract({
   observation: z.object({ count: z.int(), luck: z.number() }),
 });
 let steps = 0;
+/** Called when an environment is restored, which waits for it. */
+let onRestore: () => void | Promise<void> = () => {};
 
 /** A tally with random numbers, which each tier restores in its own way. */
 function tally(tier: "snapshot" | "replay" | "none"): { environment: EnvironmentDefinition<typeof contract> } {
@@ -53,7 +55,10 @@ function tally(tier: "snapshot" | "replay" | "none"): { environment: Environment
           if (count === 99) throw new Error("no room for 99");
           return { count };
         },
-        restore: (saved: unknown) => void ({ count } = saved as { count: number }),
+        restore: async (saved: unknown) => {
+          await onRestore();
+          ({ count } = saved as { count: number });
+        },
       }),
     };
   };
@@ -227,18 +232,15 @@ test("a client waits for a session that is restored for longer than a first fram
   const { id } = await openSession(server);
   await server.close();
   let go: (() => void) | undefined;
-  const { environment } = tally("snapshot");
-  const slow = defineEnvironment(contract, async () => {
-    const made = await environment.create();
-    return Object.assign(made, { restore: () => new Promise<void>((resolve) => (go = resolve)) });
-  });
-  const next = await servers.start({ journal }, { environment: slow });
+  onRestore = () => new Promise<void>((resolve) => (go = resolve));
+  const next = await servers.start({ journal }, tally("snapshot"));
   speedUpTimers(1000);
   const resumed = resume(next, id);
   await expect.poll(() => go).toBeDefined();
   // Ends after the timers of the same length that began before.
   await new Promise((resolve) => setTimeout(resolve, 60_000));
   go?.();
+  onRestore = () => {};
   expect((await resumed).answer["data"]).toMatchObject({ recovered: true, last_seq: 1 });
 });
 
