@@ -156,6 +156,10 @@ export class Addresses {
       const resumption = resumptions.add(session, address, holder, true);
       opening.isStoring = true;
       await this.#store(resumption, lost);
+      if (session.ended) {
+        resumption.journal?.end(GONE.message);
+        throw rejected(GONE);
+      }
       if (opening.holder !== holder) {
         // The socket has left meanwhile.
         sessions.detachResumable(resumption);

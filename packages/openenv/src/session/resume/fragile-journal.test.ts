@@ -182,6 +182,20 @@ describe("a session by address", () => {
     ]);
   });
 
+  test("that is ended while it is stored is not used, and the journal knows its end", async () => {
+    const { sessions, addresses } = start();
+    let go = (): void => {};
+    gate = new Promise((resolve) => (go = resolve));
+    const { holder, seen } = connect(true);
+    const refused = addresses.claim(TOKEN_HASH, { claim, opener, holder }).catch((error: Error) => error);
+    await expect.poll(() => sessions.resumptions.at(TOKEN_HASH)).toBeDefined();
+    sessions.end(sessions.resumptions.at(TOKEN_HASH)?.target as Session, "ended by an operator");
+    go();
+    expect(await refused).toMatchObject({ data: { code: "SESSION_ERROR" } });
+    expect(seen.taken).toBe(0);
+    expect(store.sessions.get(TOKEN_HASH)?.ended).not.toBeNull();
+  });
+
   test("closes the socket that was half-open while it waited for its turn", async () => {
     const { sessions, addresses } = start();
     const occupants = [await sessions.open(), await sessions.open()];
