@@ -11,6 +11,7 @@ import type { Recovery } from "./options.js";
 import { connectVector } from "./vector/connect-vector.js";
 
 const servers = useServers();
+const observed = () => ({ type: "observation", data: { observation: { metadata: {} }, reward: null, done: false } });
 
 describe("a client with resume", () => {
   it("continues its episode after the connection is cut between two calls", async () => {
@@ -173,6 +174,95 @@ describe("a client with resume", () => {
     await env.close();
     await waitFor(() => counter.log.closed === 1);
     expect(server.capacity().active_sessions).toBe(0);
+  });
+
+  it("loses the session when the server has lost requests that were answered", async () => {
+    await using server = await startScriptedServer(async (peer, nth) => {
+      await peer.receive();
+      const lastSeq = nth === 1 ? 0 : 1;
+      peer.send({ type: "resumed", data: { session_id: "s", recovered: nth > 1, last_seq: lastSeq, window_s: 60 } });
+      for (;;) {
+        const frame = await peer.receive();
+        if (frame["seq"] === 3 && nth === 1) return peer.socket.terminate();
+        peer.send({ ...observed(), seq: frame["seq"] });
+      }
+    });
+    await using env = await connect(server.url, { resume: true, check: false });
+    await env.reset();
+    await env.step({});
+    const error = await env.step({}).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: "SESSION_LOST", message: expect.stringContaining("answered requests") });
+    expect(env.sessionLost).toBe(true);
+  });
+
+  it.each([
+    ["a connection that violates the protocol", { type: "dance", data: {} }, () => {}, "PROTOCOL_ERROR"],
+    [
+      "onRecovered that throws",
+      { type: "resumed", data: { session_id: "s", recovered: true, last_seq: 1, window_s: 60 } },
+      () => {
+        throw new Error("of the caller");
+      },
+      undefined,
+    ],
+  ])("loses the session after %s", async (_what, back, onRecovered, code) => {
+    await using server = await startScriptedServer(async (peer, nth) => {
+      await peer.receive();
+      peer.send(nth === 2 ? back : { type: "resumed", data: { session_id: "s", recovered: false, last_seq: 0 } });
+      for (;;) {
+        const frame = await peer.receive();
+        if (frame["seq"] === 2 && nth === 1) return peer.socket.terminate();
+        peer.send({ ...observed(), seq: frame["seq"] });
+      }
+    });
+    await using env = await connect(server.url, { resume: { onRecovered }, check: false });
+    await env.reset();
+    const error = await env.step({}).catch((cause: unknown) => cause);
+    if (code) expect(error).toMatchObject({ code });
+    else expect(error).toMatchObject({ message: "of the caller" });
+    expect(env.sessionLost).toBe(true);
+  });
+
+  it("gives the slot back whose first answer was lost", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({ maxConcurrentEnvs: 1 }, counter);
+    await using gateway = await startGateway(server, "passes");
+    await using env = await connect(gateway.url, counterContract, { resume: true });
+    gateway.cutAtAnswer();
+    expect((await env.reset()).observation.count).toBe(0);
+    expect(counter.log).toMatchObject({ created: 2, closed: 1 });
+  });
+
+  it("gives the slot back when it is closed before the first answer", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    await using gateway = await startGateway(server, "passes");
+    const env = await connect(gateway.url, { resume: true });
+    gateway.turn("is silent");
+    gateway.cutAtAnswer();
+    const reset = env.reset().catch((cause: unknown) => cause);
+    await waitFor(() => gateway.held.size === 1);
+    const closed = env.close();
+    gateway.turn("passes");
+    await closed;
+    expect(await reset).toMatchObject({ code: "CLIENT_CLOSED" });
+    await waitFor(() => counter.log.closed === counter.log.created);
+  });
+
+  it("opens no session when it is closed while it connects again", async () => {
+    const counter = defineCounter();
+    const server = await servers.start({}, counter);
+    await using gateway = await startGateway(server, "passes");
+    const env = await connect(gateway.url, { resume: true });
+    gateway.turn("is silent");
+    gateway.cut();
+    await waitFor(() => counter.log.closed === 1);
+    const state = env.state().catch((cause: unknown) => cause);
+    await waitFor(() => gateway.held.size === 1);
+    await env.close();
+    gateway.turn("passes");
+    expect(await state).toMatchObject({ code: "CLIENT_CLOSED" });
+    await waitFor(() => counter.log.closed === 2);
   });
 
   it("goes on after a step that cannot be written", async () => {

@@ -44,6 +44,8 @@ export async function openResumingTransport(
   let connection = await open(existing?.session_id);
   /** Undefined before the server has opened the session, and once it is gone. */
   let sessionId = existing?.session_id;
+  /** The session whose first answer has not arrived. */
+  let unconfirmed: string | undefined;
   let windowMs = 0;
   let seq = 0;
   let ack = 0;
@@ -67,8 +69,14 @@ export async function openResumingTransport(
 
   /** @throws RemoteError when the server opens no session, ConnectionError when it cannot resume any. */
   const begin = async (): Promise<void> => {
-    if (!connection.open) connection = await open();
+    if (!connection.open) {
+      // Its first answer was lost: the server would keep it.
+      if (unconfirmed !== undefined) await endSession(unconfirmed);
+      await reopen();
+    }
+    unconfirmed = connection.sessionHeader;
     const answer = await request({ token_hash: await sha256(token) });
+    unconfirmed = undefined;
     if (answer.type === "error") {
       if (answer.data["code"] === "UNKNOWN_TYPE") throw (ended = notSupported());
       throw toRemoteError(answer.data);
@@ -84,15 +92,23 @@ export async function openResumingTransport(
 
   /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */
   const returnTo = async (id: string): Promise<void> => {
+    await reopen(id);
+    await prove();
+  };
+
+  const reopen = async (id?: string): Promise<void> => {
     connection = await open(id);
     if (ended) await connection.close();
-    await prove();
   };
 
   /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */
   const prove = async (): Promise<void> => {
     const answer = await request({ token, attempt: ++attempt });
-    if (answer.type === "resumed" && answer.data["recovered"] === true) return confirm(answer);
+    if (answer.type === "resumed" && answer.data["recovered"] === true) {
+      // A journal that does not wait for the disk may lose the last events.
+      if (Number(answer.data["last_seq"]) < ack) throw (ended = lost("the server has lost answered requests"));
+      return confirm(answer);
+    }
     if (LATER.includes(answer.data["code"]))
       throw new ConnectionError("CONNECTION_FAILED", String(answer.data["message"]));
     const reason = answer.data["reason"] ?? answer.data["message"];
@@ -128,7 +144,8 @@ export async function openResumingTransport(
         options.onRecovered?.({ attempts: attempt + 1, downMs: performance.now() - since });
         return;
       } catch (error) {
-        if (ended || !isLoss(error)) throw error;
+        if (!isLoss(error)) ended ??= error instanceof ConnectionError ? error : lost("onRecovered failed");
+        if (ended) throw error;
         if (performance.now() - since > windowMs)
           throw (ended = lost(`the server could not be reached for ${windowMs / 1000} s`));
       }
@@ -182,7 +199,8 @@ export async function openResumingTransport(
     const isIdle = !requesting && connection.open;
     await connection.close();
     const isEnded = isIdle && connection.closeCode === CLOSE_CODES.normal;
-    if (sessionId !== undefined && !isEnded) await endSession(sessionId);
+    const id = sessionId ?? unconfirmed;
+    if (id !== undefined && !isEnded) await endSession(id);
   };
 
   const fork = async (request: ForkRequest): Promise<Transport[]> => {
