@@ -61,8 +61,9 @@ type Admitted = NewRequest | { refused: ErrorMessage; seq?: number } | { stored:
 export function admitFrame({ answers, journal }: Resumption, received: ReceivedFrame<unknown>): Admitted {
   const { frame, raw } = received;
   // A frame that is not an object, or closes the session, needs no number.
-  if (!isObject(frame) || (frame["type"] === "close" && !("seq" in frame))) {
-    return { frame: frame as JsonObject, seq: undefined, begin: () => false, store: (answer) => answer };
+  if (!isObject(frame) || frame["type"] === "close") {
+    const request = isObject(frame) ? withoutNumbers(frame) : (frame as unknown as JsonObject);
+    return { frame: request, seq: undefined, begin: () => false, store: (answer) => answer };
   }
   const { seq, ack } = frame;
   if (!isCount(seq) || seq === 0) return { refused: invalidNumber("seq", frame, "a positive integer") };

@@ -266,6 +266,19 @@ test("an ended session says why after a restart", async () => {
   });
 });
 
+test("a close with a number, first after an instance that was lost, ends the session", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { socket: first, id } = await openSession(server);
+  await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
+  await other.takeOver(id);
+  first.send(step(1, 2));
+  await first.closed;
+  const { socket } = await resume(server, id);
+  socket.send({ type: "close", seq: 2, ack: 1 });
+  expect((await socket.closed).code).toBe(1000);
+  expect(server.capacity().active_sessions).toBe(0);
+});
+
 test("an instance whose session was taken over sends nothing and is closed", async () => {
   const server = await servers.start({ journal }, tally("snapshot"));
   const { socket, id } = await openSession(server);
