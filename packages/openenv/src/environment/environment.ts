@@ -141,6 +141,8 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   seeded?: boolean;
   /** The version of what `snapshot` returns: a snapshot of another version is refused. A positive integer, default 1. */
   snapshotVersion?: number;
+  /** After how many of the last events the state is kept, for `env.at(event).fork(count)`; default 1. Needs `snapshot`. */
+  history?: number;
   /** Serves the Task API, and passes reset the `task` at its `split` and `index`. */
   tasks?: TaskProvider;
   /** Adds `metadata.rubric_scores` to every step: the score of each named rubric, null for rubrics that did not run. */
@@ -206,9 +208,10 @@ export function defineEnvironment<C extends Contract, E extends Made<C>>(
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);
-  const { snapshotVersion = 1 } = options;
-  if (!(Number.isSafeInteger(snapshotVersion) && snapshotVersion > 0)) {
-    throw new TypeError(`snapshotVersion must be a positive integer, got ${snapshotVersion}.`);
+  const { snapshotVersion = 1, history = 1 } = options;
+  for (const [name, value] of Object.entries({ snapshotVersion, history })) {
+    if (Number.isSafeInteger(value) && value > 0) continue;
+    throw new TypeError(`${name} must be a positive integer, got ${value}.`);
   }
   if (options.tasks !== undefined && "task" in contract.reset.shape) {
     throw new TypeError(

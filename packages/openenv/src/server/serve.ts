@@ -62,6 +62,7 @@ export async function serveHere(
     log,
     idPrefix: cluster?.idPrefix ?? "",
     maxMessageItems: config.maxMessageItems,
+    restore: config.restore,
     guarded: config.mode === "production" && config.orchestratorToken !== undefined,
   });
   const sessions = new Sessions(runtime, { ...config, cluster });

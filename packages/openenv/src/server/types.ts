@@ -86,6 +86,14 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    * resumable. `RESUME_BYTES`, default 256 MiB.
    */
   resumeBytes?: number;
+  /** Largest snapshot of an environment, in bytes or characters of JSON. `SNAPSHOT_BYTES`, default 64 MiB. */
+  snapshotBytes?: number;
+  /** Events of an episode that are kept for a replay; a longer one cannot be restored. `REPLAY_EVENTS`, default 10,000. */
+  replayEvents?: number;
+  /** Seconds that a replay may take. `REPLAY_TIMEOUT`, default 60. */
+  replayTimeout?: number;
+  /** Bytes that a session keeps of its past: events for a replay, or states. `HISTORY_BYTES`, default 32 MiB. */
+  historyBytes?: number;
   /**
    * Where resumable sessions are kept so that another process can continue them: the path of a file that all workers of
    * this machine share, `redis://host:port`, or `memory` for what survives only the end of an isolate. `JOURNAL`, default

@@ -3,6 +3,7 @@ import { createToolSet, type ToolSet } from "../environment/tools/tool-set.js";
 import { MAX_MESSAGE_ITEMS } from "../protocol/codec/json.js";
 import { type Log, silentLog } from "../util/log.js";
 import { createValidator, type Validator } from "../validation/validate.js";
+import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore/history.js";
 import { Statistics } from "./statistics/statistics.js";
 
 export type Mode = "simulation" | "production";
@@ -24,6 +25,7 @@ export interface Runtime {
   readonly maxMessageItems: number;
   /** Maximum size of an answer in bytes. */
   readonly maxAnswerBytes: number;
+  readonly restore: RestoreLimits;
   /** Only the orchestrator may call reset, step and state. */
   readonly guarded: boolean;
 }
@@ -44,6 +46,7 @@ export function createRuntime(definition: EnvironmentDefinition, options: Partia
     idPrefix: options.idPrefix ?? "",
     maxMessageItems: options.maxMessageItems ?? MAX_MESSAGE_ITEMS,
     maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
+    restore: options.restore ?? RESTORE_DEFAULTS,
     guarded: options.guarded ?? false,
   };
 }

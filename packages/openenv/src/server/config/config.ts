@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { ConfigError } from "../../errors.js";
 import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
+import type { RestoreLimits } from "../../session/restore/history.js";
 import type { ResumeLimits } from "../../session/resume/resumptions.js";
 import { readTokens, type Tokens } from "../access/tokens.js";
 import type { ServeOptions } from "../types.js";
@@ -12,6 +13,10 @@ type Resolved =
   | "maxConcurrentEnvs"
   | "sessionTimeout"
   | "queueTimeout"
+  | "snapshotBytes"
+  | "replayEvents"
+  | "replayTimeout"
+  | "historyBytes"
   | "resumeGuarantee"
   | "resumeAnswers"
   | "resumeBytes"
@@ -31,6 +36,7 @@ export interface Config extends Tokens, Omit<Settings, Resolved> {
   sessionTimeoutMs: number | null;
   queueTimeoutMs: number;
   resume: ResumeLimits;
+  restore: RestoreLimits;
   /** Undefined when sessions live in this process. */
   isolation: IsolationConfig | undefined;
   /** Whether `/web/` is served. */
@@ -61,6 +67,12 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       answers: settings.resumeAnswers,
       bytes: settings.resumeBytes,
       stepTimeoutMs: isolated?.stepTimeoutMs,
+    },
+    restore: {
+      snapshotBytes: settings.snapshotBytes,
+      replayEvents: settings.replayEvents,
+      replayMs: settings.replayTimeout * 1000,
+      historyBytes: settings.historyBytes,
     },
     isolation: isolated,
     // For people who play, not where an environment works behind an agent.

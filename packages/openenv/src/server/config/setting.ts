@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { ConfigError } from "../../errors.js";
 
 /** A kind of value: which values are allowed, given as text or as the value itself. */
@@ -110,3 +111,27 @@ function readNumber(given: unknown, min: number, max: number): number | undefine
   const value = isNumber ? Number(given) : Number.NaN;
   return value >= min && value <= max ? value : undefined;
 }
+
+export const LEAST_SECONDS = 0.001;
+export const timeout = seconds(LEAST_SECONDS);
+
+export const sessionTimeout: Kind<number | null> = {
+  expects: `${timeout.expects}, or "none"`,
+  parse: (given) => (given === null || given === "none" ? null : timeout.parse(given)),
+};
+
+export const workers: Kind<number> = {
+  expects: 'an integer from 1 to 1024, or "auto"',
+  parse: (given) => (given === "auto" ? availableParallelism() : integer(1, 1024).parse(given)),
+};
+
+/** With the words for true and false of the Python package, and their opposites. */
+export const webInterface: Kind<boolean | "auto"> = {
+  expects: "one of auto, true, false",
+  parse: (given) => WEB_INTERFACE.get(String(given).toLowerCase()),
+};
+const WEB_INTERFACE = new Map<string, boolean | "auto">([
+  ["auto", "auto"],
+  ...["true", "1", "yes"].map((word) => [word, true] as const),
+  ...["false", "0", "no"].map((word) => [word, false] as const),
+]);

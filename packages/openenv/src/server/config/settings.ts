@@ -1,6 +1,6 @@
-import { availableParallelism } from "node:os";
 import { ConfigError } from "../../errors.js";
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
+import { RESTORE_DEFAULTS } from "../../session/restore/history.js";
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { parseHosts, parseOrigins } from "../access/origins.js";
 import type { ServeOptions } from "../types.js";
@@ -11,44 +11,26 @@ import {
   inSeconds,
   integer,
   type Kind,
+  LEAST_SECONDS,
   list,
   MAX_SECONDS,
   number,
   type Setting,
   seconds,
+  sessionTimeout,
   setting,
   text,
+  timeout,
+  webInterface,
+  workers,
 } from "./setting.js";
 
 const MAX_MS = MAX_SECONDS * 1000;
 const MAX_BYTES = 512 * 1024 * 1024;
 const MAX_COUNT = 10_000_000;
-const LEAST_SECONDS = 0.001;
-const timeout = seconds(LEAST_SECONDS);
 const origins = list("web origins such as https://example.org", parseOrigins);
 const hosts = (variable: string): Kind<string[]> =>
   list("host names without a port", (names) => parseHosts(variable, names));
-
-const sessionTimeout: Kind<number | null> = {
-  expects: `${timeout.expects}, or "none"`,
-  parse: (given) => (given === null || given === "none" ? null : timeout.parse(given)),
-};
-
-const workers: Kind<number> = {
-  expects: 'an integer from 1 to 1024, or "auto"',
-  parse: (given) => (given === "auto" ? availableParallelism() : integer(1, 1024).parse(given)),
-};
-
-/** With the words for true and false of the Python package, and their opposites. */
-const webInterface: Kind<boolean | "auto"> = {
-  expects: "one of auto, true, false",
-  parse: (given) => WEB_INTERFACE.get(String(given).toLowerCase()),
-};
-const WEB_INTERFACE = new Map<string, boolean | "auto">([
-  ["auto", "auto"],
-  ...["true", "1", "yes"].map((word) => [word, true] as const),
-  ...["false", "0", "no"].map((word) => [word, false] as const),
-]);
 
 /** Any value: the isolation of the environment checks it when it loads the module. */
 const module: Kind<URL | string> = { expects: "a URL or a path", parse: (given) => given as URL | string };
@@ -119,6 +101,36 @@ export const SETTINGS = {
     flag: "<number>",
     help: "bytes of stored requests and answers, per worker",
     more: "when they are used up, no new session becomes resumable; see [memory](../design/backlog.md#ceiling)",
+  }),
+  snapshotBytes: setting({
+    variable: "SNAPSHOT_BYTES",
+    kind: integer(1024, MAX_BYTES),
+    fallback: RESTORE_DEFAULTS.snapshotBytes,
+    flag: "<number>",
+    help: "largest snapshot of an environment, bytes",
+  }),
+  replayEvents: setting({
+    variable: "REPLAY_EVENTS",
+    kind: integer(1, MAX_COUNT),
+    fallback: RESTORE_DEFAULTS.replayEvents,
+    flag: "<number>",
+    help: "events of an episode that are kept for a replay",
+    more: "a longer episode cannot be restored",
+  }),
+  replayTimeout: setting({
+    variable: "REPLAY_TIMEOUT",
+    kind: timeout,
+    fallback: RESTORE_DEFAULTS.replayMs / 1000,
+    flag: "<seconds>",
+    help: "how long a replay may take",
+  }),
+  historyBytes: setting({
+    variable: "HISTORY_BYTES",
+    kind: integer(1024, MAX_BYTES),
+    fallback: RESTORE_DEFAULTS.historyBytes,
+    flag: "<number>",
+    help: "bytes that a session keeps of its past: events for a replay, or states",
+    more: "see [`history`](../guide/fork.md#fork-from-an-earlier-step)",
   }),
   allowedOrigins: setting({
     variable: "ALLOWED_ORIGINS",

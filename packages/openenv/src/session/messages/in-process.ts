@@ -5,7 +5,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { makeEnvironment } from "../make-environment.js";
 import { imageAt } from "../restore/fork.js";
-import { capture, restoreSession } from "../restore/open-from.js";
+import { restoreSession } from "../restore/open-from.js";
 import type { SessionEvent } from "../restore/session-event.js";
 import { createRuntime, type Runtime } from "../runtime.js";
 import { Session } from "../session.js";
@@ -69,7 +69,7 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
     async fork({ count, event, rng }) {
       const copies: Session[] = [];
       try {
-        const image = imageAt(await capture(session), event ?? undefined);
+        const image = await imageAt(session, event);
         for (let nth = 0; nth < count; nth++) {
           const copy = await open(runtime);
           copies.push(copy);

@@ -20,7 +20,7 @@ export async function forkSession(
     session.runtime.statistics.countRejection("full");
     throw rejection(sessions.capacity(), "full");
   }
-  const image = imageAt(await capture(session), event ?? undefined);
+  const image = await imageAt(session, event);
   const opener = { client: session.client, orchestrator: session.ownedByOrchestrator };
   const opening = Array.from({ length: count }, () => openFrom(sessions, image, opener));
   const forks: Session[] = [];
@@ -37,19 +37,23 @@ export async function forkSession(
   return { event: image.event, forks };
 }
 
-/** The image after an earlier event of the episode. @throws SessionRejectedError (EVENT_NOT_KEPT). */
-export function imageAt(image: SessionImage, event = image.event): SessionImage {
-  if (event === image.event) return image;
+/** The image after an event of the session; default the last. @throws SessionRejectedError (EVENT_NOT_KEPT, and those of capture). */
+export async function imageAt(session: Session, wanted: number | null | undefined): Promise<SessionImage> {
+  const { history } = session.events;
+  const known = history?.at(wanted ?? 0);
+  if (known !== undefined) return known;
+  const image = await capture(session);
   const { restore } = image;
-  if (!("events" in restore)) {
-    const message = `of a session with snapshots, only the state after the last event is kept: ${image.event}, not ${event}`;
-    throw refuse("EVENT_NOT_KEPT", message);
+  const event = wanted ?? image.event;
+  if (event === image.event) return image;
+  const all = "events" in restore ? restore.events : [];
+  const events = all.filter((one) => one.event <= event);
+  if (events.at(-1)?.event === event) {
+    // The replay counts the steps, and brings the random numbers to their place.
+    return { ...image, event, rng: { seed: image.rng.seed, state: null }, restore: { events } };
   }
-  const events = restore.events.filter((one) => one.event <= event);
-  if (events.at(-1)?.event !== event) {
-    const kept = restore.events.length === 0 ? "none" : `${restore.events[0]?.event} to ${image.event}`;
-    throw refuse("EVENT_NOT_KEPT", `event ${event} is not kept; the events of the current episode are: ${kept}`);
-  }
-  // The replay counts the steps, and brings the random numbers to their place.
-  return { ...image, event, rng: { seed: image.rng.seed, state: null }, restore: { events } };
+  const [first = image.event] = "events" in restore ? all.map((one) => one.event) : (history?.events ?? []);
+  const kept = first === image.event ? `${first}` : `${first} to ${image.event}`;
+  const advice = "events" in restore ? "" : "; the option history of the environment keeps more";
+  throw refuse("EVENT_NOT_KEPT", `the state after event ${event} is not kept, only after ${kept}${advice}`);
 }

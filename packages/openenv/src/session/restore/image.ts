@@ -7,32 +7,26 @@ import { isThenable } from "../../util/async/thenable.js";
 import type { MaybePromise } from "../../util/types.js";
 import { toJsonSafe } from "../../validation/json-safe.js";
 import { describeError, toError } from "../failure.js";
-import type { Mode, Runtime } from "../runtime.js";
+import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { Progress, SessionImage } from "./session-event.js";
-import type { RecordedSession, SessionEvents } from "./session-events.js";
-
-/** Limit of a snapshot: bytes, or characters of its JSON. */
-const MAX_SNAPSHOT_SIZE = 64 * 1024 * 1024;
-
-interface ImagedSession extends RecordedSession {
-  readonly events: SessionEvents;
-  readonly progress: Progress;
-}
+import type { SessionImage } from "./session-event.js";
+import type { RecordedSession } from "./session-events.js";
 
 /**
  * The image of a session while no call can begin: for a recorder. Others use `capture`.
  * @throws SessionRejectedError (NOT_RESTORABLE, SNAPSHOT_FAILED), or rejects with it; the session continues.
  */
-export function takeImage(session: ImagedSession): MaybePromise<SessionImage> {
+export function takeImage(session: RecordedSession): MaybePromise<SessionImage> {
   const { environment, events, runtime } = session;
   if (environment === undefined) throw refuse("NOT_RESTORABLE", "the session has no environment yet");
+  const known = events.history?.at(events.last);
+  if (known !== undefined) return known;
   const { tier } = events;
   if (tier.tier === "none") throw refuse("NOT_RESTORABLE", `the session cannot be restored: ${tier.reason}`);
   const kept = tier.tier === "replay" ? events.kept : [];
   if (typeof kept === "string") throw refuse("NOT_RESTORABLE", `the session cannot be restored: ${kept}`);
-  const saved = tier.tier === "replay" ? { events: kept } : saveEnvironment(environment, runtime.mode);
+  const saved = tier.tier === "replay" ? { events: kept } : saveEnvironment(environment, runtime);
   return isThenable(saved)
     ? saved.then((restore) => describeSession(session, restore))
     : describeSession(session, saved);
@@ -40,7 +34,7 @@ export function takeImage(session: ImagedSession): MaybePromise<SessionImage> {
 
 /** An image with what restores the environment, which the caller has. */
 export function describeSession(
-  { events, progress, runtime }: ImagedSession,
+  { events, progress, runtime }: RecordedSession,
   restore: SessionImage["restore"],
 ): MaybePromise<SessionImage> {
   const { contract, snapshotVersion } = runtime.definition;
@@ -52,14 +46,15 @@ export function describeSession(
 }
 
 /** @throws SessionRejectedError (SNAPSHOT_FAILED), or rejects with it. */
-function saveEnvironment(environment: Environment, mode: Mode): MaybePromise<SavedEnvironment> {
+function saveEnvironment(environment: Environment, { mode, restore }: Runtime): MaybePromise<SavedEnvironment> {
   const fail = (error: unknown): never => {
     if (error instanceof SessionRejectedError || error instanceof SessionKilledError) throw error;
     throw refuse("SNAPSHOT_FAILED", `snapshot() failed: ${describeError(error, mode)}`, error);
   };
   try {
     const saved = saveAll(environment);
-    return isThenable(saved) ? Promise.resolve(saved).then(copySaved).then(undefined, fail) : copySaved(saved);
+    const copy = (one: SavedEnvironment): SavedEnvironment => copySaved(one, restore.snapshotBytes);
+    return isThenable(saved) ? Promise.resolve(saved).then(copy).then(undefined, fail) : copy(saved);
   } catch (error) {
     return fail(error);
   }
@@ -80,25 +75,25 @@ export async function restoreAll(environment: Savable, saved: SavedEnvironment):
 type Savable = Environment & { [saver]?: Saver };
 
 /** A copy, since the environment may go on to change what it returned. */
-function copySaved({ snapshot, more }: SavedEnvironment): SavedEnvironment {
-  const copy = snapshot instanceof Uint8Array ? new Uint8Array(snapshot) : copyJson(snapshot);
-  const size = copy instanceof Uint8Array ? copy.length : 0;
-  if (size > MAX_SNAPSHOT_SIZE) throw tooLarge(size);
+function copySaved({ snapshot, more }: SavedEnvironment, limit: number): SavedEnvironment {
+  const copy = snapshot instanceof Uint8Array ? new Uint8Array(snapshot) : copyJson(snapshot, limit);
+  if (copy instanceof Uint8Array) checkSize(copy.length, limit);
   return more === undefined ? { snapshot: copy } : { snapshot: copy, more };
 }
 
-function copyJson(value: unknown): unknown {
+function copyJson(value: unknown, limit: number): unknown {
   const { value: safe, nonFinite } = toJsonSafe(value, "snapshot");
   if (nonFinite > 0)
     throw refuse("SNAPSHOT_FAILED", "snapshot() returned NaN or an infinity, which JSON does not have");
   const text = stringifyJson(safe);
-  if (text.length > MAX_SNAPSHOT_SIZE) throw tooLarge(text.length);
+  checkSize(text.length, limit);
   return JSON.parse(text);
 }
 
-function tooLarge(size: number): SessionRejectedError {
-  const message = `snapshot() returned ${size} bytes; the limit is ${MAX_SNAPSHOT_SIZE}: save only what restore() needs`;
-  return refuse("SNAPSHOT_FAILED", message);
+function checkSize(size: number, limit: number): void {
+  if (size <= limit) return;
+  const message = `snapshot() returned ${size} bytes; the limit is ${limit}: save only what restore() needs, or raise SNAPSHOT_BYTES`;
+  throw refuse("SNAPSHOT_FAILED", message);
 }
 
 /** @throws SessionRejectedError (SNAPSHOT_MISMATCH), or rejects with it, when the image is of another version. */

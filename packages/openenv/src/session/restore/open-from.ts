@@ -13,8 +13,6 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import { checkImage, refuse, restoreAll } from "./image.js";
 import type { SessionEvent, SessionImage } from "./session-event.js";
 
-/** How long the replay of an episode may take, in milliseconds. */
-const REPLAY_LIMIT_MS = 60_000;
 /** How long a replay may keep other sessions waiting, in milliseconds. */
 const TURN_MS = 10;
 
@@ -82,10 +80,11 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
   if (session.runtime.definition.seeded !== true) {
     throw refuse("NOT_RESTORABLE", "only an environment that declares seeded: true can be replayed");
   }
+  const { replayMs } = session.runtime.restore;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    const tooLong = refuse("RESTORE_FAILED", `the replay took more than ${REPLAY_LIMIT_MS / 1000} s`);
-    timer = setTimeout(() => reject(tooLong), REPLAY_LIMIT_MS);
+    const tooLong = refuse("RESTORE_FAILED", `the replay took more than ${replayMs / 1000} s: raise REPLAY_TIMEOUT`);
+    timer = setTimeout(() => reject(tooLong), replayMs);
   });
   session.events.keep();
   try {

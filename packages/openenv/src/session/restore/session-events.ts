@@ -10,7 +10,9 @@ import type { Call } from "../calls/call.js";
 import { rejectRequest, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { type EffectSource, EpisodeRandom } from "./effects.js";
-import type { Recorded, RestoreTier, SessionEvent } from "./session-event.js";
+import { History } from "./history.js";
+import { takeImage } from "./image.js";
+import type { Progress, Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
 
 /** Receives the events of a session, such as a journal. */
 export interface SessionRecorder {
@@ -27,11 +29,9 @@ export interface RecordedSession {
   readonly id: string;
   readonly runtime: Runtime;
   readonly environment: Environment | undefined;
+  readonly events: SessionEvents;
+  readonly progress: Progress;
 }
-
-/** Limits of the events that a session keeps of an episode. */
-const MAX_KEPT_EVENTS = 10_000;
-const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
 
 type Answer = ServerMessage | ToolOutcome;
 
@@ -40,6 +40,8 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** The number of the last event; 0 before the first. */
   last = 0;
   recorder: SessionRecorder | undefined;
+  /** With snapshots and the option `history`. */
+  history: History | undefined;
   readonly #session: RecordedSession;
   #isSeedRecorded = false;
   /** The events of the episode as JSON; undefined while none are kept. */
@@ -105,6 +107,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** Continues with random numbers of its own. */
   split(): void {
     this.reseed(undefined);
+    this.history?.clear();
     if (this.#kept !== undefined && this.last > 0) this.#forget("its random numbers were split in the episode");
   }
 
@@ -127,7 +130,12 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
 
   /** True when {@link finish} must be called after an event. */
   get isRecording(): boolean {
-    return this.recorder !== undefined || this.#kept !== undefined;
+    return this.recorder !== undefined || this.#kept !== undefined || this.#hasHistory;
+  }
+
+  get #hasHistory(): boolean {
+    const { environment, runtime } = this.#session;
+    return (runtime.definition.history ?? 1) > 1 && environment?.snapshot !== undefined;
   }
 
   /** Records an event that has run; returns its answer when it may leave the session. Never throws or rejects. */
@@ -148,10 +156,29 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
         this.#difference = firstDifference(this.#expected, JSON.parse(stringifyJson(event)));
       }
       if (this.#kept !== undefined) this.#keepEvent(event, call);
-      const recorded = this.recorder?.record(event, call.requestId);
+      const kept = this.#hasHistory ? this.#keepState() : undefined;
+      const record = (): MaybePromise<void> => this.recorder?.record(event, call.requestId);
+      const recorded = isThenable(kept) ? kept.then(record) : record();
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {
       return refuse(error);
+    }
+  }
+
+  /** Keeps the state after the event; one that cannot be saved is not kept. */
+  #keepState(): MaybePromise<void> {
+    const { log, definition, restore } = this.#session.runtime;
+    const keep = (image: SessionImage): void => {
+      this.history ??= new History();
+      this.history.add(image, { count: definition.history ?? 1, bytes: restore.historyBytes });
+    };
+    const skip = (error: unknown): void =>
+      log.warn({ err: error, session: this.id, event: this.last }, "the state after an event could not be kept");
+    try {
+      const image = takeImage(this.#session);
+      return isThenable(image) ? Promise.resolve(image).then(keep).catch(skip) : keep(image);
+    } catch (error) {
+      return skip(error);
     }
   }
 
@@ -165,8 +192,9 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     const text = stringifyJson(event);
     this.#kept?.push(text);
     this.#keptCharacters += text.length;
-    if ((this.#kept?.length ?? 0) > MAX_KEPT_EVENTS || this.#keptCharacters > MAX_KEPT_CHARACTERS) {
-      this.#forget(`the episode has more than ${MAX_KEPT_EVENTS} events or ${MAX_KEPT_CHARACTERS} characters`);
+    const { replayEvents, historyBytes } = this.#session.runtime.restore;
+    if ((this.#kept?.length ?? 0) > replayEvents || this.#keptCharacters > historyBytes) {
+      this.#forget(`the episode has more than ${replayEvents} events (REPLAY_EVENTS) or ${historyBytes} characters (HISTORY_BYTES)`);
     }
   }
 
