@@ -130,7 +130,7 @@ test("an episode is copied at one of its events", async () => {
   for (const gone of [2, 7]) {
     expect(await errorOf(env.at(gone).fork(1))).toMatchObject({
       code: "EVENT_NOT_KEPT",
-      message: expect.stringContaining("the events of the current episode are: 3 to 6"),
+      message: expect.stringContaining("is not kept, only after 3 to 6"),
     });
   }
   await close([start, middle].flatMap((one) => one ?? []));
@@ -161,6 +161,58 @@ test("with snapshots, only the state after the last event is kept", async () => 
   });
   throws = false;
   expect((await env.step({ add: 1 })).observation.sum).toBe(2);
+});
+
+test("with history, the states after the last events are kept, within a limit of bytes", async () => {
+  const environment = defineEnvironment(contract, () => makeDice({ saves: true }), { history: 3 });
+  const server = await servers.start({}, { environment });
+  for (const env of [await open(server), await connect(environment)]) {
+    await env.reset({ seed: 9 });
+    const rolls: unknown[] = [undefined];
+    for (const add of [1, 2, 3]) rolls.push((await env.step({ add })).observation.rolled);
+    const copies = (await Promise.all([2, 3, 4].map((event) => env.at(event).fork(1)))).flat();
+    expect(await Promise.all(copies.map((copy) => copy.state()))).toMatchObject(
+      [1, 2, 3].map((step_count) => ({ step_count })),
+    );
+    const [second] = copies;
+    expect((await second?.step({ add: 10 }))?.observation).toEqual({ sum: 11, rolled: rolls[2] });
+    const { code, message } = await errorOf(env.at(1).fork(1));
+    expect(code).toBe("EVENT_NOT_KEPT");
+    expect(message).toContain("the state after event 1 is not kept, only after 2 to 4; the option history");
+    // Like a session that was restored, a copy keeps only what happens in it.
+    expect(await errorOf(second?.at(2).fork(1) as Promise<unknown>)).toMatchObject({ code: "EVENT_NOT_KEPT" });
+    await close([env, ...copies]);
+  }
+  const small = await servers.start({ historyBytes: 1024 }, { environment });
+  await using env = await open(small);
+  for (let nth = 0; nth < 9; nth++) await env.reset({ seed: nth, episodeId: "long".repeat(60) });
+  await close(await env.at(8).fork(1));
+  expect(await errorOf(env.at(7).fork(1))).toMatchObject({ message: expect.stringContaining("only after 8 to 9") });
+  expect(() => defineEnvironment(contract, () => makeDice({ saves: true }), { history: 0 })).toThrow("history must be");
+});
+
+test("the limits of a restore are settings", async () => {
+  const short = await servers.start({ replayEvents: 2 }, byReplay);
+  await using env = await open(short);
+  await env.reset({ seed: 1 });
+  for (const add of [1, 2]) await env.step({ add });
+  expect((await errorOf(env.fork(1))).message).toContain("the episode has more than 2 events (REPLAY_EVENTS)");
+  const big = defineEnvironment(contract, () => ({ ...makeDice({ saves: true }), snapshot: () => "x".repeat(2000) }));
+  const small = await servers.start({ snapshotBytes: 1024 }, { environment: big });
+  await using other = await open(small);
+  await other.reset();
+  expect((await errorOf(other.fork(1))).message).toContain("2002 bytes; the limit is 1024");
+  const slow = {
+    ...makeDice({ saves: false }),
+    reset: () => new Promise((resolve) => setTimeout(resolve, 20)).then(() => ({ observation: { sum: 0, rolled: 0 } })),
+  };
+  const late = await servers.start(
+    { replayTimeout: 0.001 },
+    { environment: defineEnvironment(contract, () => slow, { seeded: true }) },
+  );
+  await using last = await open(late);
+  await last.reset();
+  expect((await errorOf(last.fork(1))).message).toContain("the replay took more than 0.001 s: raise REPLAY_TIMEOUT");
 });
 
 test("what cannot be copied is refused with the reason", async () => {

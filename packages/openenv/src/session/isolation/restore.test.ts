@@ -14,6 +14,7 @@ const { isolateEnvironment } = (await load(
 )) as typeof import("./isolate-environment.js");
 const { Sessions } = (await load("registry/sessions.js")) as typeof import("../registry/sessions.js");
 const { createRuntime } = (await load("runtime.js")) as typeof import("../runtime.js");
+const { imageAt } = (await load("restore/fork.js")) as typeof import("../restore/fork.js");
 const { capture, openFrom } = (await load("restore/open-from.js")) as typeof import("../restore/open-from.js");
 
 const MODULE = `
@@ -64,7 +65,7 @@ export default defineEnvironment(contract, () => {
     afterTool: async (call, { record }) => ({ metadata: { key: await record("luck", (key) => key) } }),
     ...(saves && methods),
   };
-}, { seeded: true, maxSeconds: 1000 });
+}, { seeded: true, maxSeconds: 1000, history: 3 });
 `;
 
 async function start(kind: IsolationConfig["kind"], saves: boolean) {
@@ -115,6 +116,15 @@ describe.each(["thread", "process"] as const)("in a %s", (kind) => {
     expect(expected).toMatchObject({ type: "observation", data: { reward: expect.any(Number) } });
     expect(await play(restored, "roll")).toEqual([expected]);
     if (saves) expect(await restored.environment?.stateKey?.()).toBe(5);
+  });
+
+  test("a session goes on from the state after an earlier event", async () => {
+    await using started = await start(kind, true);
+    const { sessions, session } = started;
+    const answers = await play(session, "reset", "roll", "roll", "roll");
+    const restored = await openFrom(sessions, await imageAt(session, 3));
+    expect(await play(restored, "roll")).toEqual(answers.slice(3));
+    await expect(imageAt(session, 1)).rejects.toMatchObject({ data: { code: "EVENT_NOT_KEPT" } });
   });
 
   test("a snapshot that throws is refused, and the session continues", async () => {

@@ -286,7 +286,7 @@ describe("an image", () => {
     [
       "is huge",
       () => new Uint8Array(64 * 1024 * 1024 + 1),
-      "snapshot() returned 67108865 bytes; the limit is 67108864: save only what restore() needs",
+      "snapshot() returned 67108865 bytes; the limit is 67108864: save only what restore() needs, or raise SNAPSHOT_BYTES",
     ],
   ])("of an environment whose snapshot %s is refused, and the session continues", async (_how, snapshot, message) => {
     const { session } = open(defineEnvironment(contract, () => makeDice({ saves: true, snapshot })));

@@ -194,7 +194,9 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     this.#keptCharacters += text.length;
     const { replayEvents, historyBytes } = this.#session.runtime.restore;
     if ((this.#kept?.length ?? 0) > replayEvents || this.#keptCharacters > historyBytes) {
-      this.#forget(`the episode has more than ${replayEvents} events (REPLAY_EVENTS) or ${historyBytes} characters (HISTORY_BYTES)`);
+      this.#forget(
+        `the episode has more than ${replayEvents} events (REPLAY_EVENTS) or ${historyBytes} characters (HISTORY_BYTES)`,
+      );
     }
   }
 
