@@ -110,7 +110,7 @@ export const ERRORS = {
     meaning:
       "The state after the requested event, or the events of the session, are not kept; the message says what is.",
     remedy:
-      "Fork at an event that is kept, or right after it has happened. Events are read of replayable sessions only.",
+      "Fork at an event that is kept, or declare a longer `history`. Events are read of replayable sessions only.",
   },
   SNAPSHOT_FAILED: {
     boundary: "remote",
