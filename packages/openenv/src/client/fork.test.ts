@@ -197,7 +197,11 @@ test("the limits of a restore are settings", async () => {
   await env.reset({ seed: 1 });
   for (const add of [1, 2]) await env.step({ add });
   expect((await errorOf(env.fork(1))).message).toContain("the episode has more than 2 events (REPLAY_EVENTS)");
-  const big = defineEnvironment(contract, () => ({ ...makeDice({ saves: false }), snapshot: () => "x".repeat(2000), restore: () => {} }));
+  const big = defineEnvironment(contract, () => ({
+    ...makeDice({ saves: false }),
+    snapshot: () => "x".repeat(2000),
+    restore: () => {},
+  }));
   const small = await servers.start({ snapshotBytes: 1024 }, { environment: big });
   await using other = await open(small);
   await other.reset();
