@@ -58,7 +58,7 @@ export interface ErrorData {
 
 /**
  * Frames that the server sends: one for each client frame except `close`, in order, and no unsolicited frames.
- * `event`: in a resumable session, the number of the event that the request was.
+ * `event`: in a resumable session or with `view`, the number of the event that the request was.
  */
 export type ServerMessage =
   | { type: "observation"; data: ObservationData; event?: number }
@@ -85,6 +85,15 @@ export interface ResumedMessage {
     /** How many answers may be without `ack`. */
     max_unacknowledged: number;
   };
+}
+
+/**
+ * With the extension `view`: the answer to `{ type: "fork", data: { count, event?, rng? } }`. The copies of the session
+ * wait for sockets that resume them.
+ */
+export interface ForkedMessage {
+  type: "forked";
+  data: { event: number; sessions: { session_id: string; token: string }[] };
 }
 
 /** Close codes. They report what happened to a session, because unsolicited frames are not allowed. */

@@ -14,7 +14,7 @@ export function rejectRequest(kind: CallKind, code: WireCode, message: string): 
 }
 
 /** The error for a request that is reserved for the orchestrator. */
-export function forbidden(kind: CallKind | "close"): ErrorData {
+export function forbidden(kind: CallKind | "close" | "fork"): ErrorData {
   const message = `${kind} is reserved for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
   return { code: "FORBIDDEN", message };
 }

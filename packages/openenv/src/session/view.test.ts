@@ -43,6 +43,7 @@ describe("views of observations", () => {
     expect(await socket.ask(RESET)).toEqual({
       type: "observation",
       data: { observation: { at: "home", metadata: {} }, reward: null, done: false },
+      event: 1,
       openenv: { extensions: ["view"] },
       view: {
         parts: [

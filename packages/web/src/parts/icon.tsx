@@ -20,6 +20,7 @@ const PATHS = {
       <path d="M13.5 2v3h-3" />
     </>
   ),
+  fork: <path d="M8 14V9.5M8 9.5 4 6V2.5M8 9.5 12 6V2.5" />,
   down: <path d="m4.5 6.5 3.5 3.5 3.5-3.5" />,
   up: <path d="m4.5 9.5 3.5-3.5 3.5 3.5" />,
   close: <path d="m4 4 8 8M12 4l-8 8" />,

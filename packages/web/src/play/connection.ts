@@ -1,4 +1,9 @@
-import { openServerSocket, type ServerSocket, type ServerSocketEnd } from "../server/server-socket.js";
+import {
+  openServerSocket,
+  type ServerSocket,
+  type ServerSocketEnd,
+  type SessionCopy,
+} from "../server/server-socket.js";
 
 /** The state of the connection to the server. Times are Unix milliseconds. */
 export interface ConnectionState {
@@ -43,21 +48,28 @@ export class PlayConnection {
   /** Number of the attempt, so that the result of a cancelled attempt is ignored. */
   #attempt = 0;
 
+  /** The session to open first. */
+  #copy: SessionCopy | undefined;
+
   /** `changed` is called when the state changes, with the reason when a session was lost. */
-  constructor(changed: (lost: ServerSocketEnd | undefined) => void) {
+  constructor(changed: (lost: ServerSocketEnd | undefined) => void, copy: SessionCopy | undefined) {
     this.#changed = changed;
+    this.#copy = copy;
   }
 
   async open(): Promise<void> {
     clearTimeout(this.#timer);
     if (this.socket) return;
     const attempt = ++this.#attempt;
+    const copy = this.#copy;
+    this.#copy = undefined;
     this.#set({ status: this.state.end ? "lost" : "connecting", nextTryAt: undefined, place: 0 });
     try {
-      const socket = await openServerSocket({
-        ended: (end) => this.#lose(attempt, end),
-        queued: (place) => this.#queue(attempt, place),
-      });
+      const events = {
+        ended: (end: ServerSocketEnd) => this.#lose(attempt, end),
+        queued: (place: number) => this.#queue(attempt, place),
+      };
+      const socket = await openServerSocket(events, copy);
       if (attempt > 1) await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));
       if (attempt !== this.#attempt) return socket.close();
       this.socket = socket;

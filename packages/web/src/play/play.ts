@@ -1,13 +1,21 @@
 import type { JsonObject } from "openenv-ts/protocol";
-import { type RoundTrip, ServerSocketClosedError, type ServerSocketEnd } from "../server/server-socket.js";
+import {
+  type RoundTrip,
+  ServerSocketClosedError,
+  type ServerSocketEnd,
+  type SessionCopy,
+} from "../server/server-socket.js";
 import { readAnswer, readFailure, unanswered } from "./answer.js";
 import { type ConnectionState, PlayConnection } from "./connection.js";
+import { openFork, takeFork } from "./forked.js";
 import {
   addEvent,
   addReset,
   addStep,
   countAsServer,
+  cutAfter,
   EMPTY_TIMELINE,
+  eventOf,
   latestEpisode,
   type NewStep,
   nameEpisode,
@@ -46,6 +54,8 @@ export interface PlaySnapshot {
   unseen: number;
   state: StateView | undefined;
   imported: Imported | undefined;
+  /** Why the session was not copied. */
+  notForked: string | undefined;
   /** The timeline has steps that were not exported. */
   unsaved: boolean;
 }
@@ -66,16 +76,18 @@ export class Play {
   /** The pending reset or step. */
   #sent: { kind: "reset" | "step"; action: JsonObject } | undefined;
 
-  constructor() {
-    this.#connection = new PlayConnection((lost) => this.#connectionChanged(lost));
+  constructor(forked = takeFork()) {
+    const { timeline = EMPTY_TIMELINE, copy } = forked ?? {};
+    this.#connection = new PlayConnection((lost) => this.#connectionChanged(lost), copy);
     this.#snapshot = {
       connection: this.#connection.state,
-      timeline: EMPTY_TIMELINE,
-      selected: -1,
+      timeline,
+      selected: timeline.steps.length - 1,
       pending: undefined,
       unseen: 0,
       state: undefined,
       imported: undefined,
+      notForked: undefined,
       unsaved: false,
     };
     void this.#connection.open();
@@ -114,6 +126,22 @@ export class Play {
       const state = { value: failure ? null : data, failure, afterSteps: timeline.steps.length, stepNumber };
       return { state, timeline };
     });
+  }
+
+  /** Opens a copy of the session in a new tab, after this step or as it is now. */
+  async fork(step: TimelineStep | undefined = this.#snapshot.timeline.steps.at(-1)): Promise<void> {
+    const event = step && eventOf(this.#snapshot.timeline, step);
+    await this.#exchange("state", { type: "fork", data: { count: 1, ...(event && { event }) } }, ({ received }) => {
+      const [copy] = (received.data["sessions"] ?? []) as SessionCopy[];
+      if (!copy) return { notForked: readFailure(received.data).message };
+      const timeline = step ? cutAfter(this.#snapshot.timeline, step) : EMPTY_TIMELINE;
+      const isOpen = openFork({ copy, timeline });
+      return { notForked: isOpen ? undefined : "The browser did not open a new tab: allow it for this page." };
+    });
+  }
+
+  dismissFork(): void {
+    this.#set({ notForked: undefined });
   }
 
   select(index: number): void {

@@ -136,6 +136,26 @@ export function nameEpisode(timeline: Timeline, id: string): Timeline {
   return goesOn(timeline) ? withLatest(timeline, (episode) => ({ ...episode, id })) : timeline;
 }
 
+/** The number of the event in the current session; undefined for a step of an earlier one. */
+export function eventOf({ rows }: Timeline, { index, exchange }: TimelineStep): number | undefined {
+  const lost = rows.findLastIndex(({ kind }) => kind === "event");
+  const at = rows.findLastIndex((row) => row.kind === "step" && row.step === index);
+  return at > lost ? exchange?.received.event : undefined;
+}
+
+/** The timeline up to a step, whose episode goes on. */
+export function cutAfter(
+  { episodes, steps, rows }: Timeline,
+  { index, episode, number, total, done }: TimelineStep,
+): Timeline {
+  const cut = episodes.slice(0, episode + 1).map((one): TimelineEpisode => {
+    if (one.index < episode) return one;
+    return { ...one, status: done ? "done" : "in progress", steps: number, total, stepsAfter: 0 };
+  });
+  const end = rows.findIndex((row) => row.kind === "step" && row.step === index);
+  return { episodes: cut, steps: steps.slice(0, index + 1), rows: rows.slice(0, end + 1) };
+}
+
 export function latestEpisode(timeline: Timeline): TimelineEpisode | undefined {
   return timeline.episodes.at(-1);
 }

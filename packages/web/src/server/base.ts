@@ -4,7 +4,8 @@
  */
 export const BASE = new URL("..", new URL(".", location.href)).href.replace(/\/$/, "");
 
-/** The URL of `/ws` with the extensions that the page uses. */
-export function socketUrl(): string {
-  return `${BASE.replace(/^http/, "ws")}/ws?openenv=warnings&view=1`;
+/** The URL of `/ws` with the extensions that the page uses, for a new session or a copy. */
+export function socketUrl(copy: string | undefined): string {
+  const query = copy === undefined ? "openenv=warnings" : `openenv=warnings,resume&session_id=${copy}`;
+  return `${BASE.replace(/^http/, "ws")}/ws?${query}&view=1`;
 }

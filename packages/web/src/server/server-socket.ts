@@ -60,19 +60,30 @@ export interface ServerSocket {
 
 const OPEN_TIMEOUT_MS = 15_000;
 
-/** Opens a session. */
-export async function openServerSocket(events: ServerSocketEvents): Promise<ServerSocket> {
+/** A copy of a session, which waits for its first connection. */
+export interface SessionCopy {
+  session_id: string;
+  token: string;
+}
+
+/** Opens a session, or the one that is a copy. */
+export async function openServerSocket(events: ServerSocketEvents, copy?: SessionCopy): Promise<ServerSocket> {
   let socket: Socket | undefined;
   let frames = 0;
-  let waiting: { resolve(text: string): void; reject(error: Error): void } | undefined;
+  /** The number of the last request to a copy. */
+  let seq = 0;
+  let waiting: { type: unknown; resolve(text: string): void; reject(error: Error): void } | undefined;
   /** Why the server rejected the session. */
   let refused: ServerSocketEnd | undefined;
   let ended: ServerSocketEnd | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
+  // Without this frame the server would keep the copy for its client.
+  const leave = (): void => socket?.send('{"type":"close"}');
   const end = (why: ServerSocketEnd): void => {
     if (ended) return;
     ended = refused ?? why;
+    removeEventListener("pagehide", leave);
     waiting?.reject(new ServerSocketClosedError(ended));
     events.ended(ended);
   };
@@ -82,7 +93,7 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
     if (text.startsWith(QUEUED)) return events.queued(Number((parseJson(text) as AnswerMessage).data["place"]));
     const error = text.startsWith(ERROR) ? (parseJson(text) as AnswerMessage).data : undefined;
     // A rejection is not a response to a request; the end of the session follows.
-    if (error && (!waiting || REFUSALS.includes(error["code"]))) {
+    if (error && (!waiting || (waiting.type !== "fork" && REFUSALS.includes(error["code"])))) {
       refused = refusalOf(error);
       return;
     }
@@ -90,13 +101,15 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
     waiting = undefined;
   };
 
-  const send = async (message: JsonObject): Promise<RoundTrip> => {
+  const send = async (request: JsonObject): Promise<RoundTrip> => {
     if (ended) throw new ServerSocketClosedError(ended);
+    const isNumbered = copy !== undefined && request["type"] !== "resume";
+    const message = isNumbered ? { ...request, seq: ++seq, ack: seq - 1 } : request;
     const text = JSON.stringify(message);
     const frame = ++frames;
     const start = performance.now();
     const answer = await new Promise<string>((resolve, reject) => {
-      waiting = { resolve, reject };
+      waiting = { type: message["type"], resolve, reject };
       socket?.send(text);
     });
     const ms = performance.now() - start;
@@ -108,7 +121,12 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
     message: receive,
     close: (code: number, reason: string) => end({ code, reason: describeClose(code, reason) }),
   };
-  socket = await openSocket(socketUrl(), handlers, { headers: tokenHeaders(), timeoutMs: OPEN_TIMEOUT_MS });
+  socket = await openSocket(socketUrl(copy?.session_id), handlers, {
+    headers: tokenHeaders(),
+    timeoutMs: OPEN_TIMEOUT_MS,
+  });
+  if (copy) last = send({ type: "resume", data: { token: copy.token } });
+  if (copy) addEventListener("pagehide", leave);
   return {
     ask(message) {
       const answer = last.then(() => send(message));
@@ -119,6 +137,8 @@ export async function openServerSocket(events: ServerSocketEvents): Promise<Serv
       if (ended) return;
       ended = { code: 1000, reason: "this page closed it" };
       waiting?.reject(new ServerSocketClosedError(ended));
+      if (copy) leave();
+      removeEventListener("pagehide", leave);
       socket.drop();
     },
   };

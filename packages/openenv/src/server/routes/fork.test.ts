@@ -91,6 +91,26 @@ test("an operator copies any session, also one that is not resumable", async () 
   });
 });
 
+test("the socket of a page copies its own session; others do not have the frame", async () => {
+  const server = await start();
+  const page = await servers.open(server, "/ws?view=1");
+  await page.ask({ type: "reset", data: {} });
+  await page.ask({ type: "step", data: { add: 4 } });
+  const forked = await page.ask({ type: "fork", data: { count: 1 } });
+  expect(forked).toMatchObject({ type: "forked", data: { event: 2, sessions: [{ token: expect.any(String) }] } });
+  const [{ session_id, token }] = (forked["data"] as { sessions: [{ session_id: string; token: string }] }).sessions;
+  const copy = await servers.open(server, `/ws?openenv=resume&view=1&session_id=${session_id}`);
+  await copy.ask({ type: "resume", data: { token } });
+  const stepped = await copy.ask({ type: "step", data: { add: 1 }, seq: 1, ack: 0 });
+  expect(stepped).toMatchObject({ event: 3, data: { observation: { sum: 5 } } });
+  expect(await page.ask({ type: "fork", data: { count: 0 } })).toMatchObject({ data: { code: "VALIDATION_ERROR" } });
+  const stock = await servers.open(server);
+  expect(await stock.ask({ type: "fork", data: { count: 1 } })).toMatchObject({ data: { code: "UNKNOWN_TYPE" } });
+  const guarded = await start({ mode: "production", orchestratorToken: "drives" });
+  const other = await servers.open(guarded, "/ws?view=1");
+  expect(await other.ask({ type: "fork", data: { count: 1 } })).toMatchObject({ data: { code: "FORBIDDEN" } });
+});
+
 test("nobody else does", async () => {
   const server = await start({ clientToken: "asks" });
   const asClient = { authorization: "Bearer asks" };

@@ -1,7 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
 import { forkRequest } from "../../protocol/bodies.js";
-import { type ForkBody, SESSION_TOKEN_HEADER } from "../../protocol/http.js";
-import { forkSession } from "../../session/restore/fork.js";
+import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
+import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { readBody } from "../http/body.js";
@@ -23,23 +22,7 @@ async function fork(ctx: RequestContext): Promise<void> {
   await withCheckedBody(ctx, forkRequest, async (wanted) => {
     const { sessions } = context;
     const session = allowedSession(ctx, id, "copying");
-    if (sessions.resumptions.isFull) {
-      throw refuse("CAPACITY_REACHED", "The memory for stored answers of resumable sessions is used up.");
-    }
-    const { event, forks } = await forkSession(sessions, session, wanted);
-    const keep = async (copy: Session): Promise<ForkBody["sessions"][number]> => {
-      const token = randomBytes(24).toString("base64url");
-      const hash = createHash("sha256").update(token).digest("hex");
-      const resumption = sessions.resumptions.add(copy, hash, undefined);
-      await sessions.journal?.add(resumption);
-      sessions.detachResumable(resumption);
-      return { session_id: copy.id, token };
-    };
-    const copies = await Promise.all(forks.map(keep)).catch((error: unknown) => {
-      for (const copy of forks) sessions.end(copy, "its copies could not be stored");
-      throw error;
-    });
-    sendJson(response, 200, { event, sessions: copies } satisfies ForkBody);
+    sendJson(response, 200, await forkResumable(sessions, session, wanted));
   });
 }
 
@@ -70,6 +53,6 @@ export function allowedSession(
   throw refuse("SESSION_ERROR", message);
 }
 
-function refuse(code: "CAPACITY_REACHED" | "UNAUTHORIZED" | "FORBIDDEN" | "SESSION_ERROR", message: string) {
+function refuse(code: "UNAUTHORIZED" | "FORBIDDEN" | "SESSION_ERROR", message: string) {
   return new SessionRejectedError({ message, code });
 }

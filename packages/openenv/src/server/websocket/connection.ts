@@ -263,6 +263,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
     if (session.state !== "ready") return this.#sessionEnded("the session ended while it was being opened");
     session.attach((reason) => this.#sessionEnded(reason));
+    // A page may fork it.
+    if (this.extensions.includes("view")) session.events.keepIfNeeded();
     if (this.#owns) this.#sessions.markUnclaimed(session);
     this.unblock();
   }

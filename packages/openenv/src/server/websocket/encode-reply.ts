@@ -1,6 +1,6 @@
 import type { BatchReply, ManyMessage } from "../../protocol/batch.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
-import type { ResumedMessage, ServerMessage } from "../../protocol/messages.js";
+import type { ForkedMessage, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import {
   errorMessage,
   SerializationError,
@@ -23,7 +23,7 @@ export function binaryWriter(codec: BinaryCodec): EncodeReply {
   };
 }
 
-type Reply = ServerMessage | ManyMessage | ResumedMessage;
+type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage;
 
 /** Replaces a reply that cannot be encoded by an error; of a batch reply, only the items concerned. */
 export function fixReply(reply: Reply, error: unknown, { write, maxBytes }: EncodeOptions): Reply {

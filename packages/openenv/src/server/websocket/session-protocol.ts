@@ -1,9 +1,11 @@
 import type { ManyMessage } from "../../protocol/batch.js";
+import { forkRequest } from "../../protocol/bodies.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { parseJson } from "../../protocol/codec/json.js";
-import type { Extension, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
+import type { ForkRequest } from "../../protocol/http.js";
+import type { Extension, ForkedMessage, JsonObject, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
-import { stepCrashed } from "../../session/failure.js";
+import { forbidden, stepCrashed } from "../../session/failure.js";
 import {
   checkMessage,
   type ErrorMessage,
@@ -13,15 +15,19 @@ import {
 } from "../../session/messages/message-codec.js";
 import { answerMcp } from "../../session/messages/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
+import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Runtime } from "../../session/runtime.js";
+import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { isObject } from "../../util/is-object.js";
+import { parseInput } from "../../validation/parse-input.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.js";
 import { createByteReader } from "./byte-fields.js";
 import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 import { admitById, admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
 
-type Reply = ServerMessage | ManyMessage | ResumedMessage;
+type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage;
 type MaybePromise<T> = T | Promise<T>;
 
 /** The protocol of `/ws`. */
@@ -46,7 +52,8 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     options.arrivedAt = arrivedAt;
     try {
       let reply: MaybePromise<Reply>;
-      if (batch === undefined) {
+      if (extensions.includes("view") && isFork(frame)) reply = answerFork(conversation, frame);
+      else if (batch === undefined) {
         const message = checkMessage(frame);
         if (message.type === "close") return null;
         if (message.type === "error") reply = message;
@@ -63,6 +70,19 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         : render(conversation, reply, write);
     } catch (error) {
       return failed(conversation, error);
+    }
+  };
+
+  /** Copies the session of a page, which opens each copy with its token. */
+  const answerFork = async ({ session, orchestrator }: ConnectionContext, frame: JsonObject): Promise<Reply> => {
+    if (runtime.guarded && !orchestrator) return { type: "error", data: forbidden("fork") };
+    const checked = parseInput(forkRequest, isObject(frame["data"]) ? frame["data"] : {});
+    if (!checked.ok) return invalidMessage(checked.issues);
+    try {
+      return { type: "forked", data: await forkResumable(sessions, session, checked.value as unknown as ForkRequest) };
+    } catch (error) {
+      if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
+      throw error;
     }
   };
 
@@ -196,6 +216,10 @@ function withNumber(reply: object, seq: number | undefined): object {
   return event === undefined ? { type, data, seq } : { type, data, event, seq };
 }
 
+function isFork(frame: unknown): frame is JsonObject {
+  return isObject(frame) && frame["type"] === "fork";
+}
+
 function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
   return resumption !== undefined || extensions.includes("resume");
 }
@@ -203,7 +227,7 @@ function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
   const has = (name: Extension): boolean => extensions.includes(name);
   const own = { timing: has("timing"), warnings: has("warnings"), view: has("view"), digest: has("digest") };
-  return { orchestrator: false, arrivedAt: 0, ...own, event: has("resume") };
+  return { orchestrator: false, arrivedAt: 0, ...own, event: has("resume") || has("view") };
 }
 
 function noSession(): Reply {

@@ -1,4 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
+import { IconButton } from "../../parts/icon-button.js";
+import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
 import { formatReward } from "../../parts/text/format.js";
 import type { Imported, PlaySnapshot } from "../../play/play.js";
@@ -37,6 +39,16 @@ export function PlayView({ info, play, schema }: ViewProps) {
     <>
       <EpisodeBar info={info} play={play} shown={shown} files={files} />
       <ConnectionNotice info={info} play={play} shown={shown} />
+      {shown.notForked === undefined ? null : (
+        <Notice
+          tone="bad"
+          bar
+          title="The session was not copied."
+          actions={<IconButton icon="close" label="Dismiss" onClick={() => play.dismissFork()} />}
+        >
+          <bdi>{shown.notForked}</bdi>
+        </Notice>
+      )}
       <ImportedNotice
         info={info}
         play={play}

@@ -24,6 +24,7 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   const episode = shown.imported && selected ? timeline.episodes[selected.episode] : timeline.episodes.at(-1);
   const free = isFree(shown);
   const hasSteps = shown.timeline.steps.length > 0;
+  const canFork = hasSteps && !shown.imported;
   const done = episode?.status === "done" && !shown.imported;
   return (
     <section className="episode" aria-label="Episode">
@@ -52,16 +53,33 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
         </div>
         {options ? <ResetOptions info={info} play={play} free={free} onClose={() => setOptions(false)} /> : null}
       </div>
+      {canFork ? <ForkButton play={play} free={free} className="hide-md" /> : null}
       <StatusBadge episode={episode} />
       {episode ? <Facts episode={episode} hasTasks={info.tasks} /> : null}
       <span className="grow" />
-      <Menu label="More: import, export" className="only-md">
+      <Menu label="More: import, export, fork" className="only-md">
+        {canFork ? <ForkButton play={play} free={free} className="btn--ghost" /> : null}
         <FileButtons files={files} hasSteps={hasSteps} />
       </Menu>
       <div className="files hide-md">
         <FileButtons files={files} hasSteps={hasSteps} />
       </div>
     </section>
+  );
+}
+
+function ForkButton({ play, free, className }: { play: Play; free: boolean; className: string }) {
+  return (
+    <button
+      type="button"
+      className={`btn ${className}`}
+      title="Open a copy of the session in a new tab"
+      aria-disabled={free ? undefined : true}
+      onClick={() => free && void play.fork()}
+    >
+      <Icon name="fork" />
+      Fork
+    </button>
   );
 }
 

@@ -7,9 +7,9 @@ import { count, formatReward } from "../../../parts/text/format.js";
 import { ViewParts } from "../../../parts/text/marked-text.js";
 import { Json } from "../../../parts/value/json.js";
 import { toolErrorOf } from "../../../play/answer.js";
-import type { Play, PlaySnapshot } from "../../../play/play.js";
+import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 import { withoutStandard } from "../../../play/summary.js";
-import type { TimelineStep } from "../../../play/timeline.js";
+import { eventOf, type TimelineStep } from "../../../play/timeline.js";
 import { Fields } from "../action/fields.js";
 import type { ActionDraft } from "../action/use-draft.js";
 import { RewardParts } from "../reward/reward-parts.js";
@@ -41,6 +41,16 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
         title={title}
         end={
           <>
+            {!shown.imported && eventOf(shown.timeline, step) !== undefined ? (
+              <button
+                type="button"
+                className="btn btn--ghost btn--sm"
+                aria-disabled={isFree(shown) ? undefined : true}
+                onClick={() => isFree(shown) && void play.fork(step)}
+              >
+                Fork from here
+              </button>
+            ) : null}
             {kind === "step" && draft.takes(action) ? (
               <button type="button" className="btn btn--ghost btn--sm" onClick={() => draft.use(action)}>
                 Use again

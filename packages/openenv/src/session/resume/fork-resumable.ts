@@ -1,0 +1,27 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { ForkBody, ForkRequest } from "../../protocol/http.js";
+import type { Sessions } from "../registry/sessions.js";
+import { forkSession } from "../restore/fork.js";
+import { refuse } from "../restore/image.js";
+import type { Session } from "../session.js";
+
+/** Opens copies of a session that wait for sockets which resume them. @throws SessionRejectedError */
+export async function forkResumable(sessions: Sessions, session: Session, wanted: ForkRequest): Promise<ForkBody> {
+  if (sessions.resumptions.isFull) {
+    throw refuse("CAPACITY_REACHED", "The memory for stored answers of resumable sessions is used up.");
+  }
+  const { event, forks } = await forkSession(sessions, session, wanted);
+  const keep = async (copy: Session): Promise<ForkBody["sessions"][number]> => {
+    const token = randomBytes(24).toString("base64url");
+    const hash = createHash("sha256").update(token).digest("hex");
+    const resumption = sessions.resumptions.add(copy, hash, undefined);
+    await sessions.journal?.add(resumption);
+    sessions.detachResumable(resumption);
+    return { session_id: copy.id, token };
+  };
+  const copies = await Promise.all(forks.map(keep)).catch((error: unknown) => {
+    for (const copy of forks) sessions.end(copy, "its copies could not be stored");
+    throw error;
+  });
+  return { event, sessions: copies };
+}
