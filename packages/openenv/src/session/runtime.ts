@@ -3,7 +3,7 @@ import { createToolSet, type ToolSet } from "../environment/tools/tool-set.js";
 import { MAX_MESSAGE_ITEMS } from "../protocol/codec/json.js";
 import { type Log, silentLog } from "../util/log.js";
 import { createValidator, type Validator } from "../validation/validate.js";
-import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore/history.js";
+import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore/limits.js";
 import { Statistics } from "./statistics/statistics.js";
 
 export type Mode = "simulation" | "production";

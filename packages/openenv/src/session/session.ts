@@ -154,6 +154,11 @@ export class Session extends HeldSession {
     return "tool" in prepared ? this.call(prepared, options) : prepared;
   }
 
+  /** The state after the last event; no call may be running but that which records it. */
+  takeImage(): ReturnType<typeof takeImage> {
+    return takeImage(this);
+  }
+
   /** Ends the session: aborts the call in flight, rejects waiting requests and closes the environment once. */
   close(reason: string): Promise<void> {
     if (this.#closed === undefined) {
@@ -336,7 +341,7 @@ export class Session extends HeldSession {
   }
 
   #capture(): Eventual<ImageMessage> {
-    return after(takeImage(this), (data) => ({ type: "image", data }));
+    return after(this.takeImage(), (data) => ({ type: "image", data }));
   }
 
   /** Records an event before its answer leaves the session. */

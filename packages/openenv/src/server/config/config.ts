@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { ConfigError } from "../../errors.js";
 import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
-import type { RestoreLimits } from "../../session/restore/history.js";
+import type { RestoreLimits } from "../../session/restore/limits.js";
 import type { ResumeLimits } from "../../session/resume/resumptions.js";
 import { readTokens, type Tokens } from "../access/tokens.js";
 import type { ServeOptions } from "../types.js";

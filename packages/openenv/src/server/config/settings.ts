@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
-import { RESTORE_DEFAULTS } from "../../session/restore/history.js";
+import { RESTORE_DEFAULTS } from "../../session/restore/limits.js";
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { parseHosts, parseOrigins } from "../access/origins.js";
 import type { ServeOptions } from "../types.js";

@@ -10,14 +10,19 @@ import { describeError, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { SessionImage } from "./session-event.js";
-import type { RecordedSession } from "./session-events.js";
+import type { Progress, SessionImage } from "./session-event.js";
+import type { RecordedSession, SessionEvents } from "./session-events.js";
+
+interface ImagedSession extends RecordedSession {
+  readonly events: SessionEvents;
+  readonly progress: Progress;
+}
 
 /**
  * The image of a session while no call can begin: for a recorder. Others use `capture`.
  * @throws SessionRejectedError (NOT_RESTORABLE, SNAPSHOT_FAILED), or rejects with it; the session continues.
  */
-export function takeImage(session: RecordedSession): MaybePromise<SessionImage> {
+export function takeImage(session: ImagedSession): MaybePromise<SessionImage> {
   const { environment, events, runtime } = session;
   if (environment === undefined) throw refuse("NOT_RESTORABLE", "the session has no environment yet");
   const known = events.history?.at(events.last);
@@ -34,7 +39,7 @@ export function takeImage(session: RecordedSession): MaybePromise<SessionImage> 
 
 /** An image with what restores the environment, which the caller has. */
 export function describeSession(
-  { events, progress, runtime }: RecordedSession,
+  { events, progress, runtime }: ImagedSession,
   restore: SessionImage["restore"],
 ): MaybePromise<SessionImage> {
   const { contract, snapshotVersion } = runtime.definition;

@@ -11,8 +11,7 @@ import { rejectRequest, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { type EffectSource, EpisodeRandom } from "./effects.js";
 import { History } from "./history.js";
-import { takeImage } from "./image.js";
-import type { Progress, Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
+import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
 
 /** Receives the events of a session, such as a journal. */
 export interface SessionRecorder {
@@ -29,8 +28,8 @@ export interface RecordedSession {
   readonly id: string;
   readonly runtime: Runtime;
   readonly environment: Environment | undefined;
-  readonly events: SessionEvents;
-  readonly progress: Progress;
+  /** While no call can begin. */
+  takeImage(): MaybePromise<SessionImage>;
 }
 
 type Answer = ServerMessage | ToolOutcome;
@@ -175,7 +174,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     const skip = (error: unknown): void =>
       log.warn({ err: error, session: this.id, event: this.last }, "the state after an event could not be kept");
     try {
-      const image = takeImage(this.#session);
+      const image = this.#session.takeImage();
       return isThenable(image) ? Promise.resolve(image).then(keep).catch(skip) : keep(image);
     } catch (error) {
       return skip(error);
