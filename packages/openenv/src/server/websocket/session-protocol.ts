@@ -82,7 +82,8 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       return { type: "forked", data: await forkResumable(sessions, session, checked.value as unknown as ForkRequest) };
     } catch (error) {
       if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
-      throw error;
+      runtime.log.error({ err: error }, "a session could not be copied");
+      return errorMessage("JOURNAL_UNAVAILABLE", "The copies could not be stored.");
     }
   };
 
