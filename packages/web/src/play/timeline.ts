@@ -143,7 +143,7 @@ export function eventOf({ rows }: Timeline, { index, exchange }: TimelineStep): 
   return at > lost ? exchange?.received.event : undefined;
 }
 
-/** The timeline up to a step, whose episode goes on. */
+/** The timeline up to a step, whose episode continues. */
 export function cutAfter(
   { episodes, steps, rows }: Timeline,
   { index, episode, number, total, done }: TimelineStep,
