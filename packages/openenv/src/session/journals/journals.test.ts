@@ -63,6 +63,35 @@ test("other work gets its turn while many sessions are listed, and may close the
   await expect((async () => late)()).rejects.toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
 });
 
+const note = (name = "note") => ({ put: [[name, Buffer.from("1")] as const], remove: [] });
+
+test("a commit is refused after a takeover that its process did not see, and those of other sessions are not", async () => {
+  await using owner = startOwner();
+  await using first = await open("process", owner.name);
+  for (const id of ["s", "t"]) {
+    await first.create(id, "hash");
+    await first.commit(id, 1, note());
+  }
+  await owner.kill();
+  await using second = await open();
+  await second.takeOver("s");
+  await expect(first.commit("s", 1, note())).rejects.toMatchObject({ code: "EPOCH_LOST" });
+  await first.commit("t", 1, note());
+  await second.takeOver("t");
+  await expect(first.commit("t", 1, note())).rejects.toMatchObject({ code: "EPOCH_LOST" });
+  expect(await second.takeOver("s")).toMatchObject({ epoch: 3 });
+});
+
+test("what is undone with a failed transaction is not taken for stored", async () => {
+  await using journal = await open();
+  const unstorable = note("x".repeat(10_000));
+  const undone = [journal.create("s", "hash"), journal.commit("s", 1, note()), journal.commit("s", 1, unstorable)];
+  for (const one of await Promise.allSettled(undone)) {
+    expect(one).toMatchObject({ reason: { code: "JOURNAL_UNAVAILABLE" } });
+  }
+  await expect(journal.commit("s", 1, note())).rejects.toMatchObject({ code: "EPOCH_LOST" });
+});
+
 describe("a file that is not a journal", () => {
   test.each([
     ["other content", () => writeFile(path, "x".repeat(20_000)), "it is not a journal"],

@@ -31,7 +31,7 @@ import {
 } from "./journal.js";
 import { hasEnded, readBootId } from "./owner.js";
 
-type Key = [kind: "entry", id: string] | [kind: "cell", id: string, name: string];
+type Key = [kind: "entry", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
 type Database = RootDatabase<Uint8Array, Key>;
 
 export interface LmdbJournalOptions {
@@ -59,6 +59,8 @@ const MAX_ID_LENGTH = 200;
 const LAST = "\u{10ffff}";
 /** How many entries are listed before other work gets its turn: about 3 ms. */
 const PAGE_ENTRIES = 500;
+/** How often a session has been taken over. Nothing else of another process makes an epoch old. */
+const TAKEN: [kind: "taken"] = ["taken"];
 
 /**
  * A journal in one file that all workers of a machine share. Not for network file systems: LMDB needs shared memory.
@@ -147,6 +149,9 @@ class LmdbJournal implements Journal {
   /** Commits that wait for the next transaction: it writes all of them to the disk together. */
   #batch: Waiting[] = [];
   #isClosed = false;
+  /** The epochs that were current at this number of {@link TAKEN}: they are read again only when it has changed. */
+  readonly #epochs = new Map<string, number>();
+  #taken = 0;
 
   constructor(
     db: Database,
@@ -186,13 +191,15 @@ class LmdbJournal implements Journal {
       if (found.owner !== this.#owner && this.isHeld(found)) throw isElsewhere(id);
       const taken = { ...found, epoch: found.epoch + 1, owner: this.#owner };
       this.#put(taken);
+      void this.#db.put(TAKEN, Buffer.from(String(++this.#taken)));
+      this.#epochs.delete(id);
       return { ...taken, cells: new Map(this.#cells(id)) };
     });
   }
 
   commit(id: string, epoch: number, { put, remove }: JournalChanges): Promise<void> {
     return this.#write(() => {
-      if (this.#own(id, epoch) === undefined) throw epochLost(id, epoch);
+      if (!this.#isCurrent(id, epoch)) throw epochLost(id, epoch);
       for (const name of remove) void this.#db.remove(["cell", id, name]);
       for (const [name, value] of put) void this.#db.put(["cell", id, name], value);
     });
@@ -202,6 +209,7 @@ class LmdbJournal implements Journal {
     return this.#write(() => {
       const found = this.#own(id, epoch);
       if (found !== undefined) this.#put({ ...found, owner: null });
+      this.#epochs.delete(id);
     });
   }
 
@@ -209,6 +217,7 @@ class LmdbJournal implements Journal {
     return this.#write(() => {
       const found = this.#own(id, epoch);
       if (found === undefined) return;
+      this.#epochs.delete(id);
       for (const [name] of this.#cells(id)) void this.#db.remove(["cell", id, name]);
       this.#put({ ...found, owner: null, ended: { at: Date.now(), reason } });
     });
@@ -275,6 +284,22 @@ class LmdbJournal implements Journal {
     return found?.epoch === epoch && found.ended === null ? found : undefined;
   }
 
+  /** Like {@link #own}, without reading the session again while nobody has taken one over. */
+  #isCurrent(id: string, epoch: number): boolean {
+    if (this.#epochs.get(id) === epoch) return true;
+    if (this.#own(id, epoch) === undefined) return false;
+    this.#epochs.set(id, epoch);
+    return true;
+  }
+
+  /** Forgets the epochs when another process may have raised one. */
+  #checkTaken(): void {
+    const value = this.#db.get(TAKEN);
+    const taken = value === undefined ? 0 : Number(Buffer.from(value).toString());
+    if (taken !== this.#taken) this.#epochs.clear();
+    this.#taken = taken;
+  }
+
   #put(entry: JournalEntry): void {
     void this.#db.put(["entry", entry.id], Buffer.from(JSON.stringify(entry)));
   }
@@ -297,9 +322,14 @@ class LmdbJournal implements Journal {
     this.#batch = [];
     if (batch.length === 0) return;
     try {
-      const settle = this.#transact(() => batch.map(attempt));
+      const settle = this.#transact(() => {
+        this.#checkTaken();
+        return batch.map(attempt);
+      });
       for (const one of settle) one();
     } catch (error) {
+      // What was undone may be known here.
+      this.#epochs.clear();
       for (const { reject } of batch) reject(error);
     }
   }

@@ -15,7 +15,7 @@ export interface JournalledAnswer {
   id?: string;
 }
 
-/** The cells of a session. Events and answers have their number after the letter. */
+/** The cells of a session. Events have their number after the letter, answers that of the first one in their cell. */
 /**
  * The id of a session; those of a batch have their number and a dot before the names of all of their cells. Of a session
  * by address, how it was opened.
@@ -33,12 +33,12 @@ export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
 export const ANSWER = "a";
 
 /** The stored answers of a session that was taken over, in the order of their numbers. */
-export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): JournalledAnswer[] {
+export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): (JournalledAnswer & { cell: string })[] {
   const answers = [...cells].filter(([name]) => name.startsWith(ANSWER));
   return answers
-    .map(([name, value]) => {
-      const [request, answer, id] = codec.decode(value).value as [Frame, Frame, string?];
-      return { seq: Number(name.slice(ANSWER.length)), request, answer, ...(id !== undefined && { id }) };
+    .map(([cell, value]) => {
+      const [seq, request, answer, id] = codec.decode(value).value as [number, Frame, Frame, string?];
+      return { cell, seq, request, answer, ...(id !== undefined && { id }) };
     })
     .sort((one, other) => one.seq - other.seq);
 }

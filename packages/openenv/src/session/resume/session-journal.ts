@@ -56,7 +56,9 @@ export class SessionJournal {
   #remove = new Set<string>();
   /** The events of the episode and the answers without `ack` that are stored. */
   readonly #events = new Map<string, string[]>();
-  readonly #answers: number[] = [];
+  readonly #answers: { seq: number; cell: string }[] = [];
+  /** The cell that names the first request is stored. */
+  #isMarked = false;
   /** True while a request of the client runs: its events are committed with its answer. */
   #inRequest = false;
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
@@ -88,7 +90,8 @@ export class SessionJournal {
       const [, prefix, event] = EVENT_NAME.exec(name) ?? [];
       if (event !== undefined && prefix !== undefined) own.#eventsOf(prefix).push(name);
     }
-    own.#answers.push(...readAnswers(record, parts.codec).map(({ seq }) => seq));
+    own.#isMarked = record.cells.has(RUNNING);
+    own.#answers.push(...readAnswers(record, parts.codec));
     return own;
   }
 
@@ -166,6 +169,7 @@ export class SessionJournal {
     if (!this.#isFirst) return false;
     this.#isFirst = false;
     this.#put.set(RUNNING, Buffer.from(request));
+    this.#isMarked = true;
     const committed = this.#commit();
     const run = (): boolean => false;
     // Where it fails the session has ended, and refuses the request.
@@ -185,10 +189,10 @@ export class SessionJournal {
     // Nothing of it would be read again.
     if (this.#closed) return undefined;
     if (this.#lost.size > 0 && this.#put.size === 0) return undefined;
-    while ((this.#answers[0] ?? Number.POSITIVE_INFINITY) <= ack) this.#remove.add(ANSWER + this.#answers.shift());
-    this.#put.set(ANSWER + seq, this.#parts.codec.encode([request, answer]));
-    this.#answers.push(seq);
-    this.#remove.add(RUNNING);
+    const first = this.#answers.findIndex((stored) => stored.seq > ack);
+    const freed = this.#answers.splice(0, first < 0 ? this.#answers.length : first);
+    this.#putAnswer(seq, [request, answer], freed);
+    this.#unmark();
     return this.#commit();
   }
 
@@ -264,14 +268,26 @@ export class SessionJournal {
   #keepAnswer({ event, type, request, answer }: SessionEvent, requestId: string | undefined): void {
     // Nothing of it would be read again.
     if (this.#lost.size > 0 && this.#put.size === 0) return;
-    this.#remove.add(RUNNING);
+    this.#unmark();
     if (type === "tool") return;
-    for (const seq of this.#answers.splice(0)) this.#drop(ANSWER + seq);
+    const freed = this.#answers.splice(0);
     const id = requestIdOf(request) ?? requestId;
-    if (type === "reset" || typeof id !== "string" || this.#lost.size > 0) return;
-    const kept = [digestRequest({ type, data: request }), stringifyJson(answer), id];
-    this.#put.set(ANSWER + event, this.#parts.codec.encode(kept));
-    this.#answers.push(event);
+    const isKept = type === "step" && typeof id === "string" && this.#lost.size === 0;
+    if (isKept) this.#putAnswer(event, [digestRequest({ type, data: request }), stringifyJson(answer), id], freed);
+    else for (const { cell } of freed) this.#drop(cell);
+  }
+
+  /** Writes over an answer that is not needed any more: that costs less than to remove it and to add another cell. */
+  #putAnswer(seq: number, parts: unknown[], freed: { cell: string }[]): void {
+    const cell = freed.pop()?.cell ?? ANSWER + seq;
+    for (const other of freed) this.#drop(other.cell);
+    this.#put.set(cell, this.#parts.codec.encode([seq, ...parts]));
+    this.#answers.push({ seq, cell });
+  }
+
+  #unmark(): void {
+    if (this.#isMarked) this.#remove.add(RUNNING);
+    this.#isMarked = false;
   }
 
   #eventsOf(prefix: string): string[] {
