@@ -32,7 +32,7 @@ async function openJournal({ journal, journalDurability }: JournalSettings, owne
 export async function checkJournal(settings: JournalSettings): Promise<void> {
   const { journal } = settings;
   if (journal === undefined || journal === "memory") return;
-  if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/lmdb.js")).dropTornFile(journal);
+  if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/lmdb-file.js")).dropTornFile(journal);
   await (await openJournal(settings, ownerName(""))).close();
 }
 

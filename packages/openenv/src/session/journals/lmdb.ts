@@ -1,17 +1,4 @@
-import {
-  appendFileSync,
-  chmodSync,
-  closeSync,
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { RootDatabase } from "lmdb";
@@ -29,7 +16,8 @@ import {
   type JournalRecord,
   unavailable,
 } from "./journal.js";
-import { hasEnded, readBootId } from "./owner.js";
+import { checkHeader, checkLength, isTorn, MODE, markBoot, missingBytes } from "./lmdb-file.js";
+import { hasEnded } from "./owner.js";
 
 type Key = [kind: "entry", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
 type Database = RootDatabase<Uint8Array, Key>;
@@ -47,10 +35,6 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-const MODE = 0o600;
-/** Of LMDB's first page, little-endian. LMDB ends the process when it opens a file of another kind. */
-const MAGIC = 0xbeefc0de;
-const MAGIC_OFFSET = 24;
 /** A transaction that an error undoes, and that is committed before the call returns; it does not wait for the disk. */
 const ABORTABLE_AND_SYNC: number = 1 | 2;
 const NO_FLUSH = 0x10000;
@@ -123,21 +107,6 @@ export async function readLmdbJournal(path: string): Promise<JournalReader> {
     await close();
     throw new ConfigError(`${path} cannot be read as a journal: ${(error as Error).message}`, { cause: error });
   }
-}
-
-/**
- * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
- * missing. Only the first process of a server may call this. Returns whether there was one.
- */
-export function dropTornFile(path: string): boolean {
-  if (!isTorn(path)) return false;
-  for (const suffix of ["", "-lock", "-boot"]) rmSync(path + suffix, { force: true });
-  return true;
-}
-
-function isTorn(path: string): boolean {
-  const marked = readText(`${path}-boot`);
-  return marked !== undefined && marked !== readBootId();
 }
 
 class LmdbJournal implements Journal {
@@ -363,51 +332,6 @@ function attempt({ action, resolve, reject }: Waiting): () => void {
 
 function parseEntry(value: Uint8Array): JournalEntry {
   return JSON.parse(Buffer.from(value).toString()) as JournalEntry;
-}
-
-function checkHeader(path: string, flags = "r+"): void {
-  if (!existsSync(path) || statSync(path).size === 0) return;
-  const file = openSync(path, flags);
-  try {
-    const header = Buffer.alloc(MAGIC_OFFSET + 4);
-    readSync(file, header);
-    if (header.readUInt32LE(MAGIC_OFFSET) !== MAGIC) throw new Error("it is not a journal");
-  } finally {
-    closeSync(file);
-  }
-}
-
-/**
- * A page that is missing would end the process when it is read. Pages that are free may never have been written, so the
- * file is made longer, and everything is read once.
- */
-function checkLength(db: Database, path: string): void {
-  const missing = missingBytes(db, path);
-  if (missing <= 0) return;
-  // Appended, and not set to a length: another process may be writing.
-  appendFileSync(path, Buffer.alloc(missing));
-  try {
-    for (const { key } of db.getRange()) if (key === undefined) return;
-  } catch (error) {
-    void db.close();
-    throw new Error("its end is missing; delete it to start without its sessions", { cause: error });
-  }
-}
-
-function missingBytes(db: Database, path: string): number {
-  const { pageSize, lastPageNumber } = db.getStats() as { pageSize: number; lastPageNumber: number };
-  return (lastPageNumber + 1) * pageSize - statSync(path).size;
-}
-
-/** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
-function markBoot(path: string, durability: Durability): void {
-  const boot = durability === "process" ? readBootId() : undefined;
-  if (boot !== undefined) writeFileSync(`${path}-boot`, boot, { mode: MODE });
-  else rmSync(`${path}-boot`, { force: true });
-}
-
-function readText(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }
 
 async function loadLmdb(): Promise<typeof import("lmdb")> {
