@@ -23,10 +23,16 @@ export interface Decoded {
 }
 
 let loading: Promise<BinaryCodec> | undefined;
+let loaded: BinaryCodec | undefined;
 
 /** Loads the codec and its library once, for the first connection that negotiates binary frames. */
 export function loadBinary(): Promise<BinaryCodec> {
-  return (loading ??= createCodec());
+  return (loading ??= createCodec().then((codec) => (loaded = codec)));
+}
+
+/** The codec, once it has been loaded; a journal loads it at the start. */
+export function loadedBinary(): BinaryCodec | undefined {
+  return loaded;
 }
 
 /** The library reuses one buffer, which grows with the largest frame. A buffer above this size is replaced. */

@@ -1,6 +1,6 @@
 import type { ManyMessage } from "../../protocol/batch.js";
 import { forkRequest } from "../../protocol/bodies.js";
-import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
+import { type BinaryCodec, loadBinary, loadedBinary } from "../../protocol/codec/binary.js";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { ForkRequest } from "../../protocol/http.js";
 import type { Extension, ForkedMessage, JsonObject, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
@@ -150,7 +150,9 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
 
   /** Reads a frame that was readable when it came. */
   const read = (frame: EncodedReply): unknown =>
-    typeof frame === "string" ? parseJson(frame, runtime.maxMessageItems) : decode(frame, codec as BinaryCodec);
+    typeof frame === "string"
+      ? parseJson(frame, runtime.maxMessageItems)
+      : decode(frame, loadedBinary() as BinaryCodec);
 
   const answerBinary = (conversation: ConnectionContext, data: Uint8Array, loaded: BinaryCodec) => {
     const write = binaryWriter(loaded);

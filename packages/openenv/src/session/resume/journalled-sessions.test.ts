@@ -7,6 +7,7 @@ import * as z from "zod";
 import { speedUpTimers } from "../../../../../test-support/fast-timers.js";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
+import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connectVector } from "../../client/index.js";
 import { connect } from "../../connect.js";
@@ -251,6 +252,18 @@ test("a session that has had no request is opened again", async () => {
   const next = await restart(server, "none");
   const { answer } = await resume(next, data.session_id);
   expect(answer["data"]).toMatchObject({ recovered: true, last_seq: 0 });
+});
+
+test("a binary request is repeated as text after a restart", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const packed = await openBinarySocket(`${server.url}/ws?openenv=binary,resume`);
+  const { frame } = await packed.ask(JSON.stringify(begin));
+  const { session_id } = frame["data"] as { session_id: string };
+  await packed.askPacked({ type: "reset", seq: 1, ack: 0 });
+  await packed.askPacked(step(4, 2, 0));
+  const next = await restart(server, "snapshot");
+  const { socket } = await resume(next, session_id);
+  expect(await socket.ask(step(5, 2, 0))).toMatchObject({ data: { code: "SEQUENCE_CONFLICT" } });
 });
 
 test("an ended session says why after a restart", async () => {
