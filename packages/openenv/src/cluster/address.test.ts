@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { fetchAsOperator } from "../../../../test-support/operator.js";
 import { RESET, startCluster, step } from "../../../../test-support/servers/cluster.js";
 import { startGateway } from "../../../../test-support/servers/gateway.js";
@@ -101,4 +103,32 @@ test("an address whose worker has ended is lost until the next reset", { timeout
   const { data } = (await next.ask(step(1))) as unknown as Answer;
   expect(data).toMatchObject({ openenv_code: "NO_EPISODE", message: expect.stringContaining("with its worker") });
   expect(((await next.ask(RESET)) as unknown as Answer).data.observation.count).toBe(0);
+});
+
+test("a connection on its way to a worker that is killed does not hang", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
+  const begun = await Promise.all(
+    NAMES.map(async (name) => {
+      await using socket = await openTestSocket(`${cluster.url}/session/${name}/ws`);
+      const { data } = (await socket.ask(RESET)) as unknown as Answer;
+      return { name, pid: data.observation.pid };
+    }),
+  );
+  const stopped = begun[0]?.pid as number;
+  process.kill(stopped, "SIGSTOP");
+  const there = begun.filter(({ pid }) => pid === stopped);
+  const connecting = [...there, ...there, ...there].map(({ name }) => {
+    const ws = new WebSocket(`${cluster.url.replace("http", "ws")}/session/${name}/ws`);
+    return new Promise<void>((resolve) => {
+      ws.once("error", () => resolve());
+      ws.once("open", () => {
+        ws.terminate();
+        resolve();
+      });
+    });
+  });
+  // The other worker has passed them on.
+  await sleep(500);
+  process.kill(stopped, "SIGKILL");
+  await Promise.all(connecting);
 });

@@ -11,7 +11,7 @@ import {
   type WorkerMessage,
   type WorkerRequest,
 } from "./messages.js";
-import { stillSocket } from "./still-socket.js";
+import { handleOf, stillSocket } from "./still-socket.js";
 
 /** A message of a worker that is not a reply. */
 export type WorkerEvent = Exclude<WorkerMessage, { type: "reply" }>;
@@ -42,6 +42,10 @@ export class WorkerProcess {
   #lastMessageAt = performance.now();
   #lastRequest = 0;
   readonly #requests = new Map<number, (answer: unknown) => void>();
+  /** Sockets that wait until the worker has confirmed earlier ones. Node leaves them open when the worker ends. */
+  readonly #unsent = new Set<Socket>();
+  /** Closes the last socket that was written, which the worker may not have received. */
+  #closeLast = (): void => {};
   readonly #gone: Promise<void>;
 
   constructor(number: number, place: { folder: string; port: number }, handlers: WorkerHandlers) {
@@ -61,6 +65,8 @@ export class WorkerProcess {
       const end = (reason: string): void => {
         const served = this.state !== "starting";
         this.state = "gone";
+        for (const socket of this.#unsent) socket.destroy();
+        this.#closeLast();
         handlers.exit(this, reason, served);
         resolve();
       };
@@ -101,8 +107,20 @@ export class WorkerProcess {
   }
 
   send(message: SupervisorMessage, socket?: Socket): void {
-    if (this.#worker.isConnected()) this.#worker.send(message, socket && stillSocket(socket), () => {});
-    else socket?.destroy();
+    if (!this.#worker.isConnected()) {
+      socket?.destroy();
+      return;
+    }
+    if (socket === undefined) {
+      this.#worker.send(message, () => {});
+      return;
+    }
+    const handle = handleOf(stillSocket(socket));
+    this.#unsent.add(socket);
+    this.#worker.send(message, socket, {}, () => {
+      this.#unsent.delete(socket);
+      this.#closeLast = () => handle?.close();
+    });
   }
 
   /** Requests a sign of life. Returns how many requests in a row have no answer. */
