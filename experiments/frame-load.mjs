@@ -63,8 +63,8 @@ function frameOf(frame, nth) {
   return typeof frame === "function" ? frame(nth) : frame;
 }
 
-/** An answer without the number of its request, which is last in it. */
+/** An answer without the numbers of its event and its request, which are last in it. */
 function withoutNumber(answer) {
-  const at = answer.lastIndexOf(',"seq":');
-  return at < 0 ? answer : answer.subarray(0, at);
+  const ends = [',"event":', ',"seq":'].map((name) => answer.lastIndexOf(name)).filter((at) => at >= 0);
+  return answer.subarray(0, Math.min(answer.length, ...ends));
 }
