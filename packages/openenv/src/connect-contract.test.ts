@@ -108,6 +108,8 @@ describe.each([
         done: false,
         metadata: {},
         warnings: [],
+        // Numbered where a session can be copied: in this process, or with `resume`.
+        ...(use === inProcess ? { event: 1 } : {}),
       });
       const step = await env.step({ weight: 2 }, { metadata: { why: "test" } });
       expect(step).toMatchObject({ observation: { total: 2, label: "none" }, reward: 2, metadata: { why: "test" } });
