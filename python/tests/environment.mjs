@@ -10,12 +10,12 @@ const tools = defineTools({
 });
 const counter = defineContract({
   name: "counter_env",
-  action: z.object({ amount: z.int() }),
+  action: z.object({ amount: process.env.BOUNDED ? z.int().min(0).max(3) : z.int() }),
   observation: z.object({ count: z.int(), start: z.int() }),
   ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 
-/** Counts up to 10, without tools if the variable NO_TOOLS is set. Amounts: 50 answers after half a second, 51 ends the process. */
+/** Counts up to 10, without tools if the variable NO_TOOLS is set; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after half a second, 51 ends the process. */
 export default defineEnvironment(counter, () => {
   let state = { count: 0, start: 0 };
   const show = () => ({ observation: { ...state }, done: state.count >= 10 });

@@ -115,6 +115,10 @@ class VectorEnv:
     def urls(self) -> list[str]:
         return self._envs.urls
 
+    def get(self, path: str) -> Any:
+        """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
+        return run(self._envs.get(path))
+
     def places(self) -> list[str | None]:
         """The URL of the server of each session; None for a session that is not open."""
         return self._envs.places()

@@ -11,7 +11,7 @@ from ._asyncio import AsyncIO
 from ._connection import JsonObject, Target
 from ._group import MAX_BATCH, Group, Slot, by_group, obstacle_of, read_reply, waves
 from ._sockets import IO
-from .env import TIMEOUT_S, make_targets
+from .env import TIMEOUT_S, make_targets, request_json
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
 from .results import VectorResult, call_action, read_result, to_failed_result, to_vector_result
 
@@ -76,6 +76,10 @@ class AsyncVectorEnv:
     @property
     def urls(self) -> list[str]:
         return [target.url for target in self._targets]
+
+    async def get(self, path: str) -> Any:
+        """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
+        return await request_json(self._targets[0], path, None, self.timeout)
 
     def places(self) -> list[str | None]:
         """The URL of the server of each session; None for a session that is not open."""
