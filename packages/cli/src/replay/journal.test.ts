@@ -65,7 +65,7 @@ describe("openenv replay of a journal in a file", () => {
     expect(await contents()).toEqual(before);
   });
 
-  test("plays a copy of the file, and leaves nothing beside it", async () => {
+  test("plays a copy of the file, and leaves nothing next to it", async () => {
     await mkdir(join(project.dir, "copies"), { recursive: true });
     await copyFile(join(project.dir, "journals/dice.lmdb"), join(project.dir, "copies/of-ci"));
     expect(await replay("copies/of-ci")).toEqual({ code: 0, stdout: EQUAL, stderr: "" });

@@ -265,7 +265,7 @@ describe("a client with resume", () => {
     await waitFor(() => counter.log.closed === 2);
   });
 
-  it("goes on after a step that cannot be written", async () => {
+  it("continues after a step that cannot be written", async () => {
     const server = await servers.start();
     await using env = await connect(server.url, { resume: true, check: false });
     await env.reset();
@@ -273,7 +273,7 @@ describe("a client with resume", () => {
     expect((await env.step({ amount: 1 })).observation["count"]).toBe(1);
   });
 
-  it("goes on after a step that the server cannot read", async () => {
+  it("continues after a step that the server cannot read", async () => {
     const server = await servers.start({ maxMessageItems: 1000 });
     await using env = await connect(server.url, { resume: true, check: false });
     await env.reset();

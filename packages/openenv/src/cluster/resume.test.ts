@@ -20,7 +20,7 @@ test("a client resumes its session at the worker that has it", { timeout: 120_00
   await Promise.all(envs.map((env) => env.close()));
 });
 
-test("a client whose worker has ended is told so", { timeout: 120_000 }, async () => {
+test("a client whose worker has ended gets an error that says so", { timeout: 120_000 }, async () => {
   await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
   await using env = await connect(cluster.url, { resume: true });
   await env.reset();

@@ -63,7 +63,7 @@ describe("fork of a vector environment", () => {
     expect(sums(await envs.step(add(1, 1, 1, 1)))).toEqual([9, 10, 11, 0]);
   });
 
-  test("reports sessions that are not copies, and the others go on", async () => {
+  test("reports sessions that are not copies, and the others continue", async () => {
     const server = await servers.start({}, byNeither);
     await using envs = await connectVector(server.url, contract, { size: 3 });
     expect(await envs.fork([null, 0, null])).toMatchObject([null, { outcome: "lost", done: true }, null]);

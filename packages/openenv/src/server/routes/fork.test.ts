@@ -111,7 +111,7 @@ test("the socket of a page copies its own session; others do not have the frame"
   expect(await other.ask({ type: "fork", data: { count: 1 } })).toMatchObject({ data: { code: "FORBIDDEN" } });
 });
 
-test("nobody else does", async () => {
+test("no other client does", async () => {
   const server = await start({ clientToken: "asks" });
   const asClient = { authorization: "Bearer asks" };
   const { id } = await begin(server, { headers: asClient });

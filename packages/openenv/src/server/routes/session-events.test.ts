@@ -94,7 +94,7 @@ test("a holder of the token reads the requests, with the seed, and the answers",
   });
 });
 
-test("nobody else does", async () => {
+test("no other client does", async () => {
   const server = await start();
   const { id } = await begin(server);
   for (const headers of [{}, { [SESSION_TOKEN_HEADER]: "another" }, { authorization: "Bearer another" }]) {

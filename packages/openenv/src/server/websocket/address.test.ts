@@ -265,7 +265,7 @@ describe("a session by address that is lost", () => {
     expect(count(await next.ask(step(1)))).toBe(1);
   });
 
-  test("because nobody came back in time answers NO_EPISODE", async () => {
+  test("because no client returned in time answers NO_EPISODE", async () => {
     const server = await servers.start({ sessionTimeout: 0.2 });
     const socket = await begin(server);
     socket.ws.terminate();
@@ -371,7 +371,7 @@ describe("rights with an address", () => {
     expect(count(await next.ask(step(1)))).toBe(1);
   });
 
-  test("nobody resets by an address in production without an orchestrator", async () => {
+  test("no client resets by an address in production without an orchestrator", async () => {
     const server = await servers.start({ mode: "production" });
     const socket = await servers.open(server, `${BASE}/ws`);
     expect(code(await socket.ask(RESET))).toBe("FORBIDDEN");

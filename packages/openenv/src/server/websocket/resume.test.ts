@@ -104,7 +104,7 @@ describe("a socket with the extension resume", () => {
     }
   });
 
-  test("refuses gaps, conflicts, freed answers and too many without ack; the session goes on", async () => {
+  test("refuses gaps, conflicts, freed answers and too many without ack; the session continues", async () => {
     const server = await servers.start();
     const { socket } = await openSession(server);
     expect(code(await socket.ask(step(1, 3)))).toBe("SEQUENCE_GAP");
@@ -144,7 +144,7 @@ describe("a socket with the extension resume", () => {
 });
 
 describe("a session whose connection is lost", () => {
-  test("goes on with the next connection", async () => {
+  test("continues with the next connection", async () => {
     const counter = defineCounter();
     const server = await servers.start({ maxConcurrentEnvs: 1 }, counter);
     const { socket, id } = await openSession(server);

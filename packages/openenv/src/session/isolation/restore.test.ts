@@ -118,7 +118,7 @@ describe.each(["thread", "process"] as const)("in a %s", (kind) => {
     if (saves) expect(await restored.environment?.stateKey?.()).toBe(5);
   });
 
-  test("a session goes on from the state after an earlier event", async () => {
+  test("a session continues from the state after an earlier event", async () => {
     await using started = await start(kind, true);
     const { sessions, session } = started;
     const answers = await play(session, "reset", "roll", "roll", "roll");

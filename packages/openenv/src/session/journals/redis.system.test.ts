@@ -20,7 +20,7 @@ describe.skipIf(!component.available)("a journal in Redis", () => {
     async () => {},
   );
 
-  test("fails while Redis is away, and goes on when it is back", async () => {
+  test("fails while Redis is not reachable, and continues when it is", async () => {
     await using journal = await open();
     await journal.create("away", "hash");
     await redis?.stop();

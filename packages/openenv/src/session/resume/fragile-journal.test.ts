@@ -101,7 +101,7 @@ test("the sessions of a journal are listed once in a run, and no run begins befo
   expect(lists).toBe(2);
 });
 
-test("a client is not told where the journal is; the log is", async () => {
+test("a client does not learn where the journal is; the log says it", async () => {
   const server = start();
   isAway = true;
   const refused = await open(server).then(

@@ -268,7 +268,7 @@ describe("a session by address that cannot be restored", () => {
     expect(codeOf(await ask(last, step(1)))).toBe("NO_EPISODE");
   });
 
-  test("because nobody came in time answers NO_EPISODE, also after another restart", async () => {
+  test("because no client returned in time answers NO_EPISODE, also after another restart", async () => {
     const server = await start();
     await ask(server, RESET, step(1));
     await server.close();
