@@ -57,7 +57,8 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
   const manifest = await findManifest(dir);
   const name = manifest?.name ?? basename(dir);
   const tag = givenTag === undefined ? imageName(name) : checkTag(givenTag);
-  const signal = abortOnSignals();
+  using interrupt = abortOnSignals();
+  const { signal } = interrupt;
 
   const begun = performance.now();
   const onStep = (step: string): void => printProgress(`building ${tag}: ${step}`);

@@ -10,6 +10,7 @@ import { importModule } from "../project/load-environment.js";
 import { offeredActions } from "../project/offered-actions.js";
 import { readSchemas } from "../project/read-schemas.js";
 import { serverToken } from "../server-token.js";
+import { abortOnSignals } from "../terminal/interrupt.js";
 import { jsonObject, wholeNumber } from "../terminal/option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
 
@@ -71,8 +72,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const { environment, description, tasks } = await describeServer(url, split);
   const policy = await choosePolicy(flags, { actionSchema, description });
   const warnings = new Set<string>();
-  const interrupt = new AbortController();
-  process.once("SIGINT", () => interrupt.abort());
+  using interrupt = abortOnSignals();
   const { played, failed } = await collect({
     url,
     environment,

@@ -40,7 +40,8 @@ async function run(given: string | undefined, { outputDir, json }: InitFlags): P
   }
   const names = parseName(name);
   // The folder has the name as the user typed it.
-  const { dir, files } = await createEnvironment(names, join(outputDir, name), abortOnSignals());
+  using interrupt = abortOnSignals();
+  const { dir, files } = await createEnvironment(names, join(outputDir, name), interrupt.signal);
   const { kebab, module, prefix } = names;
   print(
     json

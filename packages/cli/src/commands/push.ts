@@ -79,7 +79,8 @@ async function push(flags: PushFlags): Promise<void> {
   const variables = { ...manifest.variables, ...given };
   rejectPullSettings(flags);
   const { owner, name } = chooseSpace({ repoId: flags.repoId, namespace: flags.namespace, name: manifest.name });
-  const signal = abortOnSignals();
+  using interrupt = abortOnSignals();
+  const { signal } = interrupt;
 
   await using staged = await stageSpace({ dir, manifest, base, signal });
   if (staged.secret.length > 0) {

@@ -5,6 +5,7 @@ import { type Command, Option } from "commander";
 import { type CheckServerOptions, ConfigError, ConnectionError } from "openenv-ts/internal";
 import { checkServer } from "openenv-ts/testing";
 import { serverToken } from "../server-token.js";
+import { abortOnSignals } from "../terminal/interrupt.js";
 import { repeatable, secondsAboveZero, wholeNumber } from "../terminal/option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
 import { renderPackageReport } from "../validate/report/package-report.js";
@@ -84,8 +85,7 @@ async function validate(target: string, flags: ValidateFlags, command: Command):
   const url = findUrl(target, flags.url);
   rejectOtherOptions(command, url === undefined ? URL_OPTIONS : FOLDER_OPTIONS, url === undefined ? "URL" : "folder");
   if (flags.output !== undefined) checkOutput(flags.output);
-  const interrupt = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupt.abort());
+  using interrupt = abortOnSignals();
   try {
     const { report, text, passed } = url
       ? await validateUrl(url, flags, interrupt.signal)
