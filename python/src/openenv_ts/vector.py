@@ -99,13 +99,14 @@ class AsyncVectorEnv:
         single = options is None or isinstance(options, Mapping)
         values = [options or {}] * self.size if single else options
         begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
-        return self._in_order(begun)
+        return [begun.get(index) for index in range(self.size)]
 
     async def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
-        return self._in_order(await self._advance(self._by_slot(actions), self._deadline(timeout)))
+        stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
+        return [stepped.get(index) for index in range(self.size)]
 
     async def call_tools(
         self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
@@ -238,9 +239,6 @@ class AsyncVectorEnv:
             if slot.index in self._pending:
                 raise ValueError(f"session {slot.index} has a pending result: take it from as_completed() first")
         return given
-
-    def _in_order(self, results: Mapping[int, VectorResult]) -> list[VectorResult | None]:
-        return [results.get(index) for index in range(self.size)]
 
     async def _advance(self, actions: Mapping[Slot, Any], deadline: float) -> dict[int, VectorResult]:
         begin = [slot for slot in actions if self._autoreset != "disabled" and slot.needs_reset]
