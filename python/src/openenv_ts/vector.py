@@ -61,6 +61,7 @@ class AsyncVectorEnv:
                                      connect_timeout=connect_timeout, digest=digest)  # fmt: skip
         if not self._targets:
             raise ValueError("there must be at least one URL")
+        self.urls = [target.url for target in self._targets]
         self._autoreset = autoreset
         self._reset_with = reset_with or (lambda _index: {})
         self._own_sockets = own_sockets
@@ -73,10 +74,6 @@ class AsyncVectorEnv:
         """The sessions whose results ``as_completed`` has not yielded yet."""
         self._closed = False
 
-    @property
-    def urls(self) -> list[str]:
-        return [target.url for target in self._targets]
-
     async def get(self, path: str) -> Any:
         """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
         return await request_json(self._targets[0], path, None, self.timeout)
@@ -87,10 +84,9 @@ class AsyncVectorEnv:
 
     def recoveries(self) -> dict[str, int]:
         """How many lost connections were replaced, and how many sessions continued on them in all."""
-        return {
-            "connections": sum(target.connections_recovered for target in self._targets),
-            "sessions": sum(target.sessions_recovered for target in self._targets),
-        }
+        targets = self._targets
+        connections = sum(target.connections_recovered for target in targets)
+        return {"connections": connections, "sessions": sum(target.sessions_recovered for target in targets)}
 
     async def reset(
         self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
