@@ -15,13 +15,13 @@ const counter = defineContract({
   ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 
-/** Counts up to 10, without tools if the variable NO_TOOLS is set; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after half a second, 51 ends the process. */
+/** Counts up to 10, without tools if the variable NO_TOOLS is set; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process. */
 export default defineEnvironment(counter, () => {
   let state = { count: 0, start: 0 };
   const show = () => ({ observation: { ...state }, done: state.count >= 10 });
   const add = async (amount) => {
     if (amount === 51) process.exit(1);
-    if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 500));
+    if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 1000));
     state.count += amount;
     return state.count;
   };

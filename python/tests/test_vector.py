@@ -103,7 +103,7 @@ def test_opens_sessions_on_the_server_with_room() -> None:
         places = envs.places()
         assert (places.count(small.url), places.count(large.url)) == (2, 8)
         small.kill()
-        results = envs.step([{"amount": 1}] * 10, timeout=3)
+        results = envs.step([{"amount": 1}] * 10, timeout=5)
         outcomes = [result and result.outcome for result in results]
         assert outcomes == ["lost" if place == small.url else "ok" for place in places]
         again = envs.reset([{} if outcome == "lost" else None for outcome in outcomes])
