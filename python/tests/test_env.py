@@ -124,6 +124,22 @@ def test_a_call_that_takes_too_long_ends_the_session(server: Server) -> None:
         assert env.reset().observation["count"] == 0
 
 
+def test_a_cancelled_call_ends_the_session() -> None:
+    server = Server(MAX_CONCURRENT_ENVS="1")
+
+    async def play() -> None:
+        async with connect_async(server.url) as env:
+            await env.reset()
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(env.step({"amount": 50}), 0.1)
+            with pytest.raises(ConnectionLostError, match="SESSION_LOST"):
+                await env.step({"amount": 1})
+            assert (await env.reset()).observation["count"] == 0
+
+    asyncio.run(play())
+    server.kill()
+
+
 def test_copies_continue_by_themselves(server: Server) -> None:
     with connect(server.url) as env:
         env.reset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
@@ -151,7 +152,9 @@ class Connection:
 
     async def _ask(self, message: JsonObject, deadline: float) -> JsonObject:
         assert self._socket is not None
-        await self._socket.send(json.dumps(message))
+        # A server that refuses sends an error, and closes the connection before it has read anything.
+        with contextlib.suppress(SocketClosedError):
+            await self._socket.send(json.dumps(message))
         return parse(await self._socket.receive(min(deadline, time.monotonic() + self.target.connect_timeout)))
 
     def _confirm(self, answer: JsonObject) -> None:
@@ -178,12 +181,8 @@ class Connection:
             raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
         self._seq += self._numbered
         self._pending = text
-        try:
+        with contextlib.suppress(SocketClosedError):
             await self._socket.send(text)
-        except SocketClosedError as error:
-            if not self._numbered:
-                await self._fail(session_lost(str(error)))
-                raise self._ended from error  # type: ignore[misc]
 
     async def collect(self, deadline: float) -> JsonObject:
         """The answer to the request. Raises ConnectionLostError when there is none: the session is lost."""
@@ -329,6 +328,9 @@ class Connection:
                     await self._socket.receive(deadline)
             except (SocketClosedError, TimeoutError):
                 pass
+        elif self._key.session_id is not None:
+            # A call was cancelled.
+            await self._fail(self._ended)
         await self._drop()
 
 
