@@ -158,7 +158,7 @@ class Wire:
         return SocketClosedError(code, reason or self._lost or f"the connection was closed (code {code})")
 
     def check_handshake(self) -> bool:
-        """Whether the connection is open. Raises when the server refused it."""
+        """Whether the server has accepted the connection. Raises when it refused it."""
         error = self._protocol.handshake_exc
         if isinstance(error, InvalidStatus):
             raise HandshakeRefusedError(
@@ -166,9 +166,10 @@ class Wire:
             )
         if error is not None:
             raise SocketClosedError(None, f"the handshake failed: {error}")
-        if self.closed is not None:
+        # A server that refuses a session may have closed the connection already, with its reason.
+        if self.response is None and self.closed is not None:
             raise self.closed
-        return self._protocol.state is State.OPEN
+        return self.response is not None
 
     @property
     def headers(self) -> Mapping[str, str]:
