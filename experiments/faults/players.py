@@ -1,4 +1,4 @@
-"""Players of controls/counted.mjs: released clients, each with a session of its own by address.
+"""Players of controls/counted.mjs: released clients, each with a separate session by address.
 
 Argument: one JSON object with the `url` of the server, the players as `[number, turns]` (`null`: until standard input
 ends), and a `label` for what the environment writes down. Prints "ready" when every player has made its first turn, and at
@@ -99,7 +99,7 @@ class Player:
             done, answer = await self.call("reset", **arguments)
             if done:
                 return answer
-            # A state would open a session for which there is none.
+            # A request for the state would open a session where none is open.
             if turn > 0 and (await self.look())["episode_id"] == arguments["episode_id"]:
                 return None
 

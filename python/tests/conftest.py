@@ -30,6 +30,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
         assert self.process.stdout is not None
         read = ""
@@ -49,7 +50,8 @@ class Server:
         return int(self.url.rsplit(":", 1)[1])
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
+        # The worker, too: without its supervisor it answers for a moment.
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 

@@ -66,6 +66,13 @@ def test_steps_many(server: Server, mode: AutoresetMode) -> None:
     envs.close()
 
 
+def test_invents_no_observation_before_the_first_reset(server: Server) -> None:
+    envs = OpenEnvVectorGym(server.url, 2)
+    with pytest.raises(ValueError, match="the first reset must start an episode in every session"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    envs.close()
+
+
 def test_a_lost_session_raises_and_is_no_reward() -> None:
     server = Server(NO_TOOLS="1", BOUNDED="1")
     envs = OpenEnvVectorGym(server.url, 2, timeout=1)

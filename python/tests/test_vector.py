@@ -96,6 +96,16 @@ def test_results_as_they_arrive(server: Server) -> None:
         assert [(result.index, result.reward) for result in rest] == [(2, 2), (0, 50)]
 
 
+def test_a_loop_that_stops_early_loses_no_result(server: Server) -> None:
+    with VectorEnv(server.url, 4, own_sockets=True) as envs:
+        envs.reset()
+        for first in envs.as_completed([{"amount": 1}] * 4):
+            seen = [first.index]
+            break
+        seen += [result.index for result in envs.as_completed([None] * 4)]
+        assert sorted(seen) == [0, 1, 2, 3]
+
+
 def test_opens_sessions_on_the_server_with_room() -> None:
     small, large = Server(MAX_CONCURRENT_ENVS="2"), Server(MAX_CONCURRENT_ENVS="20")
     with VectorEnv([small.url, large.url], 10) as envs:

@@ -96,6 +96,7 @@ class Wire:
         self.messages: deque[str] = deque()
         self.response: Response | None = None
         self._parts: list[bytes] = []
+        self._lost: str | None = None
         self._protocol = ClientProtocol(uri, max_size=MAX_MESSAGE_BYTES)
         request = self._protocol.connect()
         for name, value in headers.items():
@@ -143,8 +144,6 @@ class Wire:
         with contextlib.suppress(Exception):
             self._protocol.receive_eof()
         self._lost = reason
-
-    _lost: str | None = None
 
     @property
     def closed(self) -> SocketClosedError | None:

@@ -12,7 +12,6 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
-from .errors import OpenEnvError
 from .results import VectorResult
 from .sync import VectorEnv, connect
 
@@ -82,7 +81,7 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.single_action_space, self.single_observation_space = self._action.space, self._observation.space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._last: list[Any] = [self.single_observation_space.sample() for _ in range(num_envs)]
+        self._last: dict[int, Any] = {}
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -114,8 +113,11 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for index, result in enumerate(results):
             if result is not None:
                 self._last[index] = self._read(result)
+        if len(self._last) < self.num_envs:
+            raise ValueError("the first reset must start an episode in every session: leave out reset_mask")
         out: Any = create_empty_array(self.single_observation_space, self.num_envs)
-        return concatenate(self.single_observation_space, self._last, out)
+        observations = [self._last[index] for index in range(self.num_envs)]
+        return concatenate(self.single_observation_space, observations, out)
 
     def _read(self, result: VectorResult) -> Any:
         if result.error is not None:
@@ -203,4 +205,4 @@ def _array(schema: Schema, path: str) -> Mapped:
     )
 
 
-__all__ = ["OpenEnvError", "OpenEnvGym", "OpenEnvVectorGym", "read_spaces"]
+__all__ = ["OpenEnvGym", "OpenEnvVectorGym", "read_spaces"]

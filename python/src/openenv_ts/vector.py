@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Literal
 
 from ._asyncio import AsyncIO
@@ -70,8 +69,10 @@ class AsyncVectorEnv:
             target.has_batch = not own_sockets
         self._slots = [Slot(index) for index in range(n)]
         self._groups: list[Group] = []
-        self._pending: dict[int, tuple[str, Slot]] = {}
-        """The sessions whose results ``as_completed`` has not yielded yet."""
+        self._pending: dict[int, Slot] = {}
+        """The sessions whose results ``as_completed`` waits for."""
+        self._completed: list[VectorResult] = []
+        """The results that it has not yielded yet."""
         self._closed = False
 
     async def get(self, path: str) -> Any:
@@ -126,31 +127,24 @@ class AsyncVectorEnv:
         deadline = self._deadline(timeout)
         values = self._by_slot(actions)
         begin = [slot for slot in values if self._autoreset != "disabled" and slot.needs_reset]
-        done = [
-            *self._unyielded,
-            *(await self._begin({slot: self._reset_with(slot.index) for slot in begin}, deadline)).values(),
-        ]
+        begun = await self._begin({slot: self._reset_with(slot.index) for slot in begin}, deadline)
+        self._completed += begun.values()
         for slot, action in values.items():
             if slot in begin:
                 continue
             obstacle = obstacle_of(slot) or await slot.group.submit("step", [(slot.session, dict(action))])  # type: ignore[union-attr]
             if obstacle is None:
-                self._pending[slot.index] = ("step", slot)
+                self._pending[slot.index] = slot
             else:
-                done.append(self._read(slot, "step", obstacle))
-        left = len(done) + len(self._pending) if count is None else count
-        while left > 0 and (done or self._pending):
-            if not done:
-                done = await self._next_completed(deadline)
-            yield done.pop(0)
-            left -= 1
-        # Results that were not asked for: the next call yields them.
-        self._unyielded = done
-
-    _unyielded: Sequence[VectorResult] = ()
+                self._completed.append(self._read(slot, "step", obstacle))
+        available = len(self._completed) + len(self._pending)
+        for _ in range(available if count is None else min(count, available)):
+            if not self._completed:
+                self._completed += await self._next_completed(deadline)
+            yield self._completed.pop(0)
 
     async def _next_completed(self, deadline: float) -> list[VectorResult]:
-        slots = [slot for _, slot in self._pending.values()]
+        slots = list(self._pending.values())
         sockets = [slot.group.connection.socket for slot in slots]  # type: ignore[union-attr]
         try:
             ready = [slots[index] for index in await self._io.first(sockets, deadline)]
@@ -392,7 +386,5 @@ class AsyncVectorEnv:
     async def __aenter__(self) -> AsyncVectorEnv:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -1,4 +1,3 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import {
   ConfigError,
   loadJournal,
@@ -38,8 +37,8 @@ export async function* readRecordings(source: string, session: string | undefine
       yield await readSession(source, session);
       return;
     }
+    const { isJournal, readJournal } = await loadJournal();
     if (isJournal(source)) {
-      const { readJournal } = await loadJournal();
       let found = false;
       for await (const stored of readJournal(source)) {
         if (session !== undefined && stored.id !== session) continue;
@@ -75,26 +74,6 @@ export function withSeeds({ events, repeats = [] }: Recording): ReplayEvent[] {
     if (event.kind !== "reset" || seed === undefined) return event;
     return { ...event, request: { ...event.request, seed: event.request["seed"] ?? seed } };
   });
-}
-
-const MAGIC = 0xbeefc0de;
-const MAGIC_OFFSET = 24;
-
-/** By the address, or by the first page of LMDB. A file that is damaged may have only its name. */
-function isJournal(source: string): boolean {
-  if (/^rediss?:/.test(source)) return true;
-  if (!existsSync(source)) return false;
-  if (source.endsWith(".lmdb")) return true;
-  const file = openSync(source, "r");
-  try {
-    const start = Buffer.alloc(MAGIC_OFFSET + 4);
-    readSync(file, start);
-    return start.readUInt32LE(MAGIC_OFFSET) === MAGIC;
-  } catch {
-    return false;
-  } finally {
-    closeSync(file);
-  }
 }
 
 function ofEpisode(file: string, line: number, record: EpisodeRecord): Recording {

@@ -63,7 +63,7 @@ interface Answer {
   data: { openenv_code?: string; code?: string; observation: { pid: number; count: number } };
 }
 
-/** Sends one frame to a session by address, on a connection of its own. */
+/** Sends one frame to a session by address, on a separate connection. */
 async function ask(url: string, type: "reset" | "step", amount?: number): Promise<Answer["data"]> {
   await using socket = await openTestSocket(`${url}/session/run-7_worker-3_5f1c9a/ws`);
   return ((await socket.ask({ type, data: { amount } })) as unknown as Answer).data;

@@ -77,7 +77,7 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
   test.each([
     ["a snapshot", true],
     ["a replay", false],
-  ])("is copied by %s into isolates of their own, of which one may end", async (_how, saves) => {
+  ])("is copied by %s into separate isolates, of which one may end", async (_how, saves) => {
     const options = { isolation, journal: "memory", maxConcurrentEnvs: 4 } as const;
     await using isolated = await startIsolated(options, source(saves));
     await using env = await connect(isolated.server.url, { resume: true });

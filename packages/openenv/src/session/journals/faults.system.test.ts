@@ -93,7 +93,7 @@ const countOf = ({ observation }: { observation: Record<string, unknown> | null 
 const executions = async ({ dir }: Project): Promise<string[]> =>
   (await readFile(`${dir}/executions`, "utf8").catch(() => "")).trim().split("\n").filter(Boolean);
 
-/** Whether this user may mount a file system of its own. */
+/** Whether this user may mount a file system. */
 function mayMount(): boolean {
   try {
     execFileSync("unshare", ["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stdio: "ignore" });
@@ -267,8 +267,8 @@ test("a clock that jumps ends no session and no step", { timeout: 90_000 }, asyn
   expect(await executions(project)).toHaveLength(9);
 });
 
-describe.skipIf(!mayMount())("on a file system of its own", () => {
-  /** Runs a shell whose mounts nobody else sees. */
+describe.skipIf(!mayMount())("on a separate file system", () => {
+  /** Runs a shell whose mounts no other process sees. */
   const inside = (project: Project, script: string, env: Record<string, string>) => {
     const child = spawn("unshare", ["-rm", "bash", "-c", script, process.execPath, BIN], {
       cwd: project.dir,

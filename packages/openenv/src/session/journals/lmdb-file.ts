@@ -37,11 +37,16 @@ export function isTorn(path: string): boolean {
 
 export function checkHeader(path: string, flags = "r+"): void {
   if (!existsSync(path) || statSync(path).size === 0) return;
+  if (!hasHeader(path, flags)) throw new Error("it is not a journal");
+}
+
+/** Whether it begins as LMDB's files do. @throws when it cannot be opened with these flags. */
+export function hasHeader(path: string, flags: string): boolean {
   const file = openSync(path, flags);
   try {
     const header = Buffer.alloc(MAGIC_OFFSET + 4);
     readSync(file, header);
-    if (header.readUInt32LE(MAGIC_OFFSET) !== MAGIC) throw new Error("it is not a journal");
+    return header.readUInt32LE(MAGIC_OFFSET) === MAGIC;
   } finally {
     closeSync(file);
   }

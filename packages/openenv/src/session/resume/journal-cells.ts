@@ -15,11 +15,10 @@ export interface JournalledAnswer {
   id?: string;
 }
 
-/** The cells of a session. Events have their number after the letter, answers that of the first one in their cell. */
-/**
- * The id of a session; those of a batch have their number and a dot before the names of all of their cells. Of a session
- * by address, how it was opened.
- */
+// The names of the cells of a session. In a batch, the number of the session and a dot come before each. Events have their
+// number after the letter, answers that of the first one in their cell.
+
+/** The id of a session in a batch; how a session by address was opened. */
 export const OPEN = "open";
 export const IMAGE = "image";
 /** Why the session cannot be restored. */

@@ -94,7 +94,7 @@ async function kill(tier: Tier = "snapshot", options: ServeOptions = {}): Promis
 
 type Data = { code?: string; openenv_code?: string; message: string; observation: { count: number } };
 
-/** Sends frames on a connection of their own. */
+/** Sends frames on a separate connection. */
 async function ask(server: RunningServer, ...frames: object[]): Promise<Data> {
   const socket = await servers.open(server, `${BASE}/ws`);
   let answer: Record<string, unknown> = {};

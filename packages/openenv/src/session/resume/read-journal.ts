@@ -1,6 +1,8 @@
+import { existsSync, statSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
+import { hasHeader } from "../journals/lmdb-file.js";
 import type { SessionEvent } from "../restore/session-event.js";
 import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
@@ -25,6 +27,13 @@ export async function* readJournal(source: string): AsyncGenerator<StoredSession
     if (record.ended !== null) yield { id, reason: `it has ended: ${record.ended.reason || "by its client"}` };
     else yield* readSessions(record, codec);
   }
+}
+
+/** By the address, or by the first page of LMDB. A file that is damaged may have only its name. */
+export function isJournal(source: string): boolean {
+  if (/^rediss?:/.test(source)) return true;
+  if (!existsSync(source)) return false;
+  return source.endsWith(".lmdb") || (statSync(source).isFile() && hasHeader(source, "r"));
 }
 
 async function openReader(place: string): Promise<JournalReader> {
