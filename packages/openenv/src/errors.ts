@@ -28,6 +28,11 @@ export const ERRORS = {
     meaning: "Step was called before the first reset or after a failed reset; on the wire it is EXECUTION_ERROR.",
     remedy: "Call reset first; the session continues.",
   },
+  EPISODE_DONE: {
+    boundary: "remote",
+    meaning: "An agent called a tool as a step after the end of the episode; on the wire it is EXECUTION_ERROR.",
+    remedy: "Stop the rollout, or call reset to begin another episode; the session continues.",
+  },
   TIMEOUT: {
     boundary: "remote",
     meaning: "The environment did not answer within the time limit of the call.",

@@ -49,7 +49,7 @@ export interface ErrorData {
   message: string;
   code: WireCode;
   /** More precise than `code`, which the Python package defines; Python clients ignore it. */
-  openenv_code?: "NO_EPISODE";
+  openenv_code?: "NO_EPISODE" | "EPISODE_DONE";
   errors?: ValidationIssue[];
   active_sessions?: number;
   max_sessions?: number;

@@ -25,6 +25,21 @@ export function lostEpisode(reason: string): ErrorData {
   return { code: "EXECUTION_ERROR", message, openenv_code: "NO_EPISODE" };
 }
 
+/** The answer to a step that needs an episode, if there is none; undefined if there is one. */
+export function checkEpisode(
+  { episodeId, done }: { episodeId: string | null; done: boolean },
+  stepBeforeReset: "error" | "allow",
+  { inEpisode }: { inEpisode?: boolean },
+): ErrorMessage | undefined {
+  if (episodeId === null && stepBeforeReset === "error") {
+    const message = "call reset first: this session has no episode to step in";
+    return errorMessage("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE" });
+  }
+  if (inEpisode !== true || !done) return undefined;
+  const message = "the episode has ended: call reset to begin another";
+  return errorMessage("EXECUTION_ERROR", message, { openenv_code: "EPISODE_DONE" });
+}
+
 /** The answer to a request that is not executed a third time. */
 export function stepCrashed(): ErrorMessage {
   const message = "This request has twice ended the process that executed it, and is not executed again.";

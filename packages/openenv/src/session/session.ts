@@ -20,9 +20,9 @@ import {
   toToolCall,
   toTransition,
 } from "./calls/tool-call.js";
-import { answerFailure, failedCall, forbidden, lostEpisode, rejectRequest, toError } from "./failure.js";
+import { answerFailure, checkEpisode, failedCall, forbidden, lostEpisode, rejectRequest, toError } from "./failure.js";
 import { HeldSession, type SessionOpener } from "./held-session.js";
-import { type ErrorMessage, errorMessage, invalidMessage } from "./messages/message-codec.js";
+import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { type ImageMessage, takeImage } from "./restore/image.js";
 import type { Progress } from "./restore/session-event.js";
 import { SessionEvents } from "./restore/session-events.js";
@@ -55,7 +55,7 @@ export class Session extends HeldSession {
   readonly createdAt = Date.now();
   readonly events = new SessionEvents(this);
   /** Part of an image. `episodeId` is null until the first reset. */
-  progress: Progress = { episodeId: null, stepCount: 0, episodes: 0, earlierSteps: 0 };
+  progress: Progress = { episodeId: null, stepCount: 0, episodes: 0, earlierSteps: 0, done: false };
   #state: SessionState = "created";
   #id: string | undefined;
   #tag: number | undefined;
@@ -267,10 +267,8 @@ export class Session extends HeldSession {
       this.events.begin(call, data);
       return this.#stepped(listTools(tools), call, place);
     }
-    if (this.progress.episodeId === null && definition.stepBeforeReset === "error") {
-      const message = "call reset first: this session has no episode to step in";
-      return errorMessage("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE" });
-    }
+    const missing = checkEpisode(this.progress, definition.stepBeforeReset, call.options);
+    if (missing !== undefined) return missing;
     this.events.begin(call, data);
     if (usesTools) return this.#stepTool(action, call, place);
     const returned = place.environment.step(action, call);
@@ -320,7 +318,13 @@ export class Session extends HeldSession {
     const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
     return after(place.environment.reset(request), (transition) => {
       const { episodes, earlierSteps, stepCount } = this.progress;
-      this.progress = { episodeId, stepCount: 0, episodes: episodes + 1, earlierSteps: earlierSteps + stepCount };
+      this.progress = {
+        episodeId,
+        stepCount: 0,
+        episodes: episodes + 1,
+        earlierSteps: earlierSteps + stepCount,
+        done: false,
+      };
       this.lost = undefined;
       const reply = observe(transition, call, place);
       statistics.resets.record(performance.now() - call.arrivedAt);
@@ -346,6 +350,7 @@ export class Session extends HeldSession {
 
   /** Records an event before its answer leaves the session. */
   #finish(request: Request, call: Call, answer: Answer): Eventual<Answer> {
+    if ("type" in answer && answer.type === "observation" && answer.data.done) this.progress.done = true;
     if (call.event === 0 || !this.events.isRecording || this.ended) return answer;
     const { aborted } = call;
     const given = aborted === undefined ? answer : rejectRequest(request.type, "TIMEOUT", aborted.message);

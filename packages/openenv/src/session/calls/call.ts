@@ -18,6 +18,8 @@ export interface SessionCallOptions {
   arrivedAt?: number;
   /** The peer has the orchestrator's token. */
   orchestrator?: boolean;
+  /** A step after the end of the episode is refused (EPISODE_DONE). */
+  inEpisode?: boolean;
   /** Adds server timings as `metadata.openenv`. */
   timing?: boolean;
   /** Adds a digest of the state as `metadata.openenv.digest`. */

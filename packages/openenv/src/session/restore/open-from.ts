@@ -50,7 +50,7 @@ export function capture(session: Session): MaybePromise<SessionImage> {
 /** Brings a session that was just opened to the state of the image. @throws SessionRejectedError */
 export async function restoreSession(session: Session, image: SessionImage): Promise<void> {
   const { runtime, events } = session;
-  const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps } = image;
+  const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps, done } = image;
   await checkImage(image, runtime);
   // A replay begins with the seed.
   events.rngState = "events" in restore ? { seed: rng.seed, state: null } : rng;
@@ -61,7 +61,7 @@ export async function restoreSession(session: Session, image: SessionImage): Pro
     throw refuse("RESTORE_FAILED", `after the replay the random numbers are in another place: ${place}`);
   events.last = event;
   const steps = "events" in restore ? session.progress.stepCount : stepCount;
-  session.progress = { episodeId, episodes, stepCount: steps, earlierSteps };
+  session.progress = { episodeId, episodes, stepCount: steps, earlierSteps, done };
 }
 
 async function load(session: Session, saved: SavedEnvironment): Promise<void> {

@@ -35,6 +35,8 @@ export interface Progress {
   /** Number of episodes, and of steps in those before this one. */
   episodes: number;
   earlierSteps: number;
+  /** The episode has ended. */
+  done: boolean;
 }
 
 /** A session between two calls, from which it continues in another instance. Plain data. */

@@ -1,0 +1,127 @@
+import { isAgentsDoing } from "../../contract/tools/tools.js";
+import type { ErrorData, JsonObject, ObservationData } from "../../protocol/messages.js";
+import { isToolAction, type ToolErrorBody, type ToolResult, type ToolSummary } from "../../protocol/tools.js";
+import type { Runtime } from "../runtime.js";
+import type { Session } from "../session.js";
+import type { SessionCallOptions } from "./call.js";
+import { prepareCall, type ToolRequest } from "./tool-call.js";
+
+/** The tool of an environment without tools. Contracts cannot declare a tool of this name. */
+export const ACTION_TOOL = "step";
+
+/** A part of what an agent reads. */
+export type ContentBlock = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
+
+/** The result of a tool call that was a step. */
+export interface StepToolResult {
+  ok: true;
+  content: ContentBlock[];
+  /** The tool refused the call, and the content says why. */
+  isError: boolean;
+  reward: number | null;
+  done: boolean;
+  metadata: JsonObject;
+  /** Without `metadata`. */
+  observation: JsonObject;
+}
+
+/**
+ * Why a call has no result. `infrastructure`: through no fault of the agent, so it must give no reward. Only then the
+ * call may have been a step.
+ */
+export interface StepToolFailure {
+  ok: false;
+  reason: "unknown_tool" | "invalid_input" | "episode_finished" | "infrastructure";
+  message: string;
+  /** The error of the session, if it is where the call failed. */
+  error?: ErrorData;
+}
+
+/** The tools by which an agent acts in any environment: its own, else one whose input is the action. */
+export function listStepTools({ tools, definition }: Runtime): readonly ToolSummary[] {
+  const { contract } = definition;
+  if (tools !== undefined && (contract.toolsOnly || tools.summaries.length > 0)) return tools.summaries;
+  const { description = contract.description, properties, title: _class, ...rest } = contract.schemas().action;
+  const { metadata: _reserved, ...fields } = properties as JsonObject;
+  const text = (description as string) || "Takes one action in the environment.";
+  return [{ name: ACTION_TOOL, description: text, input_schema: { ...rest, properties: fields } }];
+}
+
+/**
+ * Performs a tool call as a step of the session: counted, rewarded, and refused after the end of the episode. The session
+ * must have been reset. Never rejects.
+ */
+export async function callStepTool(
+  session: Session,
+  request: ToolRequest,
+  options?: SessionCallOptions,
+): Promise<StepToolResult | StepToolFailure> {
+  const action = toAction(session.runtime, request);
+  if ("reason" in action) return action;
+  const reply = await session.call({ type: "step", data: action.data }, { ...options, inEpisode: true });
+  if (reply.type === "observation") return read(reply.data, action.isTool);
+  const error = reply.data as ErrorData;
+  const { message } = error;
+  if (error.openenv_code === "EPISODE_DONE") return { ok: false, reason: "episode_finished", message };
+  return { ok: false, reason: error.code === "VALIDATION_ERROR" ? "invalid_input" : "infrastructure", message, error };
+}
+
+/** What an agent reads of an observation: its only field if that is a string, else JSON, and its images. */
+export function renderContent(observation: JsonObject): ContentBlock[] {
+  const { metadata: _notRead, ...fields } = observation;
+  const values = Object.values(fields);
+  const [only] = values;
+  if (values.length === 0) return [];
+  if (values.length === 1 && typeof only === "string" && !IMAGE.test(only)) return [{ type: "text", text: only }];
+  const images: ContentBlock[] = [];
+  const text = JSON.stringify(fields, (_key, value: unknown) => {
+    const found = typeof value === "string" ? IMAGE.exec(value) : null;
+    if (found === null) return value;
+    images.push({ type: "image", data: (value as string).slice(found[0].length), mimeType: found[1] as string });
+    return `image ${images.length}`;
+  });
+  return [{ type: "text", text }, ...images];
+}
+
+const IMAGE = /^data:(image\/[a-z0-9.+-]+);base64,/i;
+
+/** The action of a call, or why it cannot be called: then it is not a step. */
+function toAction(runtime: Runtime, request: ToolRequest): { data: JsonObject; isTool: boolean } | StepToolFailure {
+  const { tools } = runtime;
+  const { name, given } = request;
+  if (tools !== undefined && listStepTools(runtime) === tools.summaries) {
+    const prepared = prepareCall(tools, request);
+    if ("tool" in prepared) {
+      return { data: { type: "call_tool", tool_name: name, arguments: given }, isTool: true };
+    }
+    const { error_type, message } = prepared.error as ToolErrorBody;
+    return { ok: false, reason: error_type === "tool_not_found" ? "unknown_tool" : "invalid_input", message };
+  }
+  if (name !== ACTION_TOOL) {
+    return { ok: false, reason: "unknown_tool", message: `There is no tool "${name.slice(0, 100)}".` };
+  }
+  // Neither is part of the action: a client adds the first, and the second makes a tool call of it.
+  if ("metadata" in given || (tools !== undefined && isToolAction(given))) {
+    const message = `"${"metadata" in given ? "metadata" : "type"}" is not an argument of the tool "${ACTION_TOOL}".`;
+    return { ok: false, reason: "invalid_input", message };
+  }
+  return { data: given, isTool: false };
+}
+
+function read({ observation, reward, done, metadata = {} }: ObservationData, isTool: boolean) {
+  const { metadata: _repeated, ...fields } = observation;
+  const outcome = { ok: true, isError: false, done, metadata, observation: fields } as const;
+  const value = typeof reward === "boolean" ? Number(reward) : reward;
+  if (!isTool) return { ...outcome, reward: value, content: renderContent(fields) };
+  const error = fields["error"] as ToolErrorBody | null;
+  if (error === null) return { ...outcome, reward: value, content: contentOf(fields["result"] as ToolResult) };
+  if (!isAgentsDoing({ error })) return { ok: false, reason: "infrastructure", message: error.message } as const;
+  const content: ContentBlock[] = [{ type: "text", text: error.message }];
+  return { ...outcome, isError: true, reward: value, content };
+}
+
+function contentOf({ content, data }: ToolResult): ContentBlock[] {
+  const [first] = content;
+  if (first === undefined) return [];
+  return first.text.includes("data:image/") ? renderContent({ result: data }) : [{ type: "text", text: first.text }];
+}
