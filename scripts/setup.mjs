@@ -12,7 +12,7 @@ import { withLock } from "./lock.mjs";
 import { ROOT } from "./root.mjs";
 
 /** What compiles, each after what it uses. */
-const LIBRARIES = ["openenv", "deploy", "providers", "bench", "cli"].map((name) => `packages/${name}`);
+const LIBRARIES = ["openenv", "deploy", "providers", "bench", "gateway", "cli"].map((name) => `packages/${name}`);
 const WEB = "packages/web";
 /** What is installed to serve. The other libraries are dependencies of the command line. */
 const SERVING = ["packages/cli", WEB];

@@ -41,6 +41,7 @@ const PACKAGES = {
   deploy: ["openenv-ts"],
   providers: ["openenv-ts", "@openenv-ts/deploy"],
   bench: ["openenv-ts"],
+  gateway: ["openenv-ts"],
   cli: ["openenv-ts", "@openenv-ts/deploy", "@openenv-ts/providers", "@openenv-ts/bench"],
   web: ["openenv-ts"],
 };

@@ -31,6 +31,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     descriptors: new Descriptors(runtime),
     web: undefined,
     limits: { session_timeout_s: null, step_timeout_s: null, max_message_bytes: MB, queue_timeout_s: 30 },
+    orsSeeds: 1000,
     gauge: new Gauge(runtime.statistics),
     openSockets: () => 0,
     requests: 0,

@@ -24,6 +24,7 @@ export {
 export { parseJson } from "./protocol/codec/json.js";
 export type { RecordedFailure } from "./protocol/episode.js";
 export { NO_SESSION, SESSION_HEADER, SESSION_TOKEN_HEADER } from "./protocol/http.js";
+export type { ErrorData, JsonObject } from "./protocol/messages.js";
 export type { Direction } from "./protocol/schema/broken-fields.js";
 export { canonicalSchema } from "./protocol/schema/json-schema.js";
 export {
@@ -57,11 +58,16 @@ export {
   type WebInfo,
 } from "./protocol/web.js";
 export { renderDefault, type Setting } from "./server/config/setting.js";
+export type { ServerContext } from "./server/context.js";
+export type { Gateway, GatewayParts } from "./server/gateway/gateway.js";
+export type { RequestContext } from "./server/http/router.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
+export type { ContentBlock } from "./session/calls/step-tools.js";
 export type { ServerAbout } from "./session/registry/cluster.js";
 export type { SessionEvent } from "./session/restore/session-event.js";
 export type { StoredSession } from "./session/resume/read-journal.js";
+export type { Session } from "./session/session.js";
 export { watchParent } from "./session/watchdog.js";
 export type { CheckServerOptions } from "./testing/check-server.js";
 export {

@@ -82,6 +82,7 @@ export async function serveHere(
     deployment: config.deployment,
     web: config.webInterface ? config : undefined,
     limits: limitsOf(config),
+    orsSeeds: config.orsSeeds,
     gauge: new Gauge(runtime.statistics),
     openSockets: () => sockets.open,
     requests: 0,

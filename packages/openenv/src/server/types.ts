@@ -127,6 +127,11 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    * default auto.
    */
   webInterface?: boolean | "auto";
+  /**
+   * How many tasks an environment without tasks has for clients of ORS, the Open Reward Standard: one for each seed from
+   * 0. `ORS_SEEDS`, default 1000.
+   */
+  orsSeeds?: number;
   /** Path of the Markdown file that the page shows, read once. `ENV_README_PATH`, default the definition's `readme`. */
   readmePath?: string;
   /** `LOG_LEVEL`, default info. Logs are JSON lines on standard error. */

@@ -11,7 +11,10 @@ export interface Authorization {
   readonly hasOperator: boolean;
   isOperator(headers: IncomingHttpHeaders): boolean;
   isOrchestrator(headers: IncomingHttpHeaders): boolean;
-  /** True for all requests if no client token is set. Operators and orchestrators are clients, too. */
+  /**
+   * True for all requests if no client token is set. Operators and orchestrators are clients, too. Clients of ORS send the
+   * token as `x-api-key`.
+   */
   isClient(headers: IncomingHttpHeaders): boolean;
   /**
    * The value of `set-cookie` that makes a browser a client: links and pages cannot send headers.
@@ -37,6 +40,8 @@ export function createAuthorization(initial: Tokens): Authorization {
     isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
     isClient(headers) {
       if (clientKey === undefined || hasToken(headers)) return true;
+      const key = headers["x-api-key"];
+      if (typeof key === "string" && hasToken({ authorization: BEARER + key })) return true;
       const cookie = readCookie(headers, clientCookie(headers.host));
       return cookie !== undefined && sameText(cookie, clientKey);
     },

@@ -155,6 +155,14 @@ export const SETTINGS = {
     help: "the page at /web/: auto, true or false",
     more: "auto serves it in simulation mode, see [web interface](../guide/web.md)",
   }),
+  orsSeeds: setting({
+    variable: "ORS_SEEDS",
+    kind: integer(1, MAX_COUNT),
+    fallback: 1000,
+    flag: "<number>",
+    help: "tasks of an environment without tasks for clients of ORS: a seed each",
+    more: "see [ORS](../guide/ors.md)",
+  }),
   readmePath: setting({
     variable: "ENV_README_PATH",
     kind: text,

@@ -5,31 +5,38 @@ import { DOCS_ROUTES } from "./docs.js";
 import { FORK_ROUTE } from "./fork.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
+import { ORS_ENVIRONMENT_ROUTES, ORS_ROUTES, sharedWithOrs } from "./ors.js";
 import { PROBE_ROUTES } from "./probes.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
 import { EVENTS_ROUTE } from "./session-events.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
 import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 
-/** All routes of a server, with those that are `mounted`; production has none that reset, step or return the state. */
+/**
+ * All routes of a server, with those that are `mounted`; production has none that reset, step or return the state, and so
+ * no ORS.
+ */
 export function createRoutes(
   { mode, webInterface }: Pick<Config, "mode" | "webInterface">,
   mounted: Readonly<Record<string, Route>> = {},
 ): Lookup {
+  const isSimulation = mode === "simulation";
+  const share = isSimulation ? sharedWithOrs : <T>(routes: T): T => routes;
   const fixed = new Map<string, Route>(
     Object.entries({
-      ...(mode === "simulation" ? CONTROL_ROUTES : {}),
+      ...(isSimulation ? { ...CONTROL_ROUTES, ...ORS_ROUTES } : {}),
       ...INFO_ROUTES,
       ...PROBE_ROUTES,
       ...SESSION_ROUTES,
       ...MCP_ROUTES,
-      ...LIST_ROUTES,
+      ...share(LIST_ROUTES),
       ...DOCS_ROUTES,
       ...(webInterface ? WEB_ROUTES : {}),
       ...mounted,
     }),
   );
-  const tasks = new Map(Object.entries(TASK_ROUTES));
+  const below = { ...(isSimulation ? ORS_ENVIRONMENT_ROUTES : {}), ...share(TASK_ROUTES) };
+  const tasks = new Map(Object.entries(below));
   return (path) => {
     const route = fixed.get(path);
     if (route !== undefined) return route;

@@ -1,0 +1,430 @@
+import { createTasks, defineContract, defineEnvironment, image } from "openenv-ts";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineCounter } from "../../../../test-support/environments/counter.js";
+import { DESK_TOOLS, defineDesk } from "../../../../test-support/environments/tool-environment.js";
+import { orsClient } from "../../../../test-support/servers/ors-client.js";
+import { useServers } from "../../../../test-support/servers/servers.js";
+
+const servers = useServers();
+
+const TASKS = createTasks({
+  train: [{ word: "crane" }, { word: "slate" }, { word: "pride" }],
+  test: [{ word: "quiet" }],
+});
+const words = defineContract({
+  name: "Words_Env",
+  action: z.object({ say: z.string() }),
+  observation: z.object({ text: z.string() }),
+});
+/** Says the word of its task; a long word first takes a while. */
+const tasked = () =>
+  defineEnvironment(
+    words,
+    () => {
+      let word = "";
+      return {
+        reset: ({ task, seed }) => {
+          word = (task?.["word"] as string | undefined) ?? `seed ${seed}`;
+          return { observation: { text: `Say ${word}.` } };
+        },
+        step: ({ say }) => ({ observation: { text: say.repeat(2) }, reward: say === word, done: say === word }),
+      };
+    },
+    { tasks: TASKS },
+  );
+
+async function start(environment: unknown = defineCounter().environment, options = {}) {
+  const server = await servers.start(options, { environment: environment as never });
+  return { server, ors: orsClient(server.url) };
+}
+
+describe("what needs no session", () => {
+  test("the version, and the name in lower case only for a client of ORS", async () => {
+    const { ors } = await start(tasked());
+    expect((await ors.request("GET", "/list_environments")).json).toEqual(["Words_Env"]);
+    expect((await ors.request("GET", "/list_environments", { id: "x" })).json).toEqual(["words_env"]);
+    expect((await ors.request("GET", "/version")).json).toEqual({ version: expect.any(String), build_sha: null });
+  });
+
+  test("a path without the environment is redirected to it", async () => {
+    const { ors } = await start(tasked());
+    for (const [method, path] of [
+      ["GET", "/splits"],
+      ["GET", "/tools"],
+      ["GET", "/prompt"],
+      ["POST", "/call"],
+    ] as const) {
+      const { status, headers } = await ors.request(method, `${path}?a=1`);
+      expect([status, headers.get("location")]).toEqual([308, `/words_env${path}?a=1`]);
+    }
+  });
+
+  test("the tools: those of the environment, else one whose input is the action", async () => {
+    const desk = await start(defineDesk().environment);
+    const { json } = await desk.ors.request("GET", "/desk_env/tools");
+    expect(json).toMatchObject({
+      terminal_tool: null,
+      supports_score_group: false,
+      message_block_types: ["text", "image"],
+    });
+    const { tools } = json as { tools: { name: string }[] };
+    expect(tools.map(({ name }) => name)).toEqual(DESK_TOOLS);
+    for (const tool of tools) expect(Object.keys(tool).sort()).toEqual(["description", "input_schema", "name"]);
+    const counter = await start();
+    expect((await counter.ors.request("GET", "/COUNTER_ENV/tools")).json).toMatchObject({
+      tools: [{ name: "step", input_schema: { required: ["amount"] } }],
+    });
+    expect((await counter.ors.request("GET", "/other_env/tools")).status).toBe(404);
+  });
+});
+
+describe("the tasks", () => {
+  test("are those of the environment, which say where they lie", async () => {
+    const { ors } = await start(tasked());
+    const ask = (path: string, body: object) => ors.request("POST", `/words_env/${path}`, { id: "x", body });
+    expect((await ors.request("GET", "/words_env/splits", { id: "x" })).json).toEqual([
+      { name: "train", type: "train" },
+      { name: "test", type: "test" },
+    ]);
+    const second = { word: "slate", openenv: { split: "train", index: 1 } };
+    expect((await ask("num_tasks", { split: "train" })).json).toEqual({ num_tasks: 3 });
+    expect((await ask("task", { split: "train", index: 1 })).json).toEqual({ task: second, env_name: "words_env" });
+    const { tasks } = (await ask("tasks", { split: "train" })).json as { tasks: object[] };
+    expect(tasks[1]).toEqual(second);
+    expect(tasks).toHaveLength(3);
+    const range = await ask("task_range", { split: "train", start: -2, stop: 2 });
+    expect(range.json).toEqual({ tasks: [second], env_name: "words_env" });
+  });
+
+  test("of an environment without tasks are seeds, as many as the setting says", async () => {
+    const { ors } = await start(undefined, { orsSeeds: 5 });
+    const ask = (path: string, body: object) => ors.request("POST", `/counter_env/${path}`, { id: "x", body });
+    expect((await ors.request("GET", "/counter_env/splits", { id: "x" })).json).toEqual([
+      { name: "train", type: "train" },
+    ]);
+    expect((await ask("num_tasks", { split: "train" })).json).toEqual({ num_tasks: 5 });
+    expect((await ask("task", { split: "train", index: 4 })).json).toMatchObject({ task: { seed: 4 } });
+    expect((await ask("task_range", { split: "train", start: 3 })).json).toMatchObject({
+      tasks: [{ seed: 3 }, { seed: 4 }],
+    });
+    expect((await ask("tasks", { split: "train" })).json).toMatchObject({
+      tasks: [0, 1, 2, 3, 4].map((seed) => ({ seed })),
+    });
+  });
+
+  test("that do not exist are 400, bodies with other fields 422", async () => {
+    const { ors } = await start(tasked());
+    const ask = async (path: string, body: unknown) =>
+      (await ors.request("POST", `/words_env/${path}`, { id: "x", body })).status;
+    expect(await ask("tasks", { split: "no" })).toBe(400);
+    expect(await ask("num_tasks", { split: "no" })).toBe(400);
+    expect(await ask("task", { split: "train", index: 3 })).toBe(400);
+    expect(await ask("task", { split: "train", index: -1 })).toBe(400);
+    expect(await ask("task_range", { split: "no" })).toBe(400);
+    expect(await ask("task", { split: "train", index: 0, more: 1 })).toBe(422);
+    expect(await ask("task", { split: "train" })).toBe(422);
+    expect(await ask("task", "[]")).toBe(422);
+  });
+
+  test("keep the answers of OpenEnv for a request without the header of ORS", async () => {
+    const { ors } = await start(tasked());
+    const ask = (path: string, body: object) => ors.request("POST", `/Words_Env/${path}`, { body });
+    expect((await ask("task", { split: "train", index: 1 })).json).toEqual({ task: { word: "slate" } });
+    const counter = await start();
+    expect((await counter.ors.request("POST", "/counter_env/num_tasks", { body: { split: "train" } })).status).toBe(
+      501,
+    );
+  });
+});
+
+describe("a session", () => {
+  test("begins with its task, by index or by the task itself", async () => {
+    const { ors } = await start(tasked());
+    const task = { word: "slate", openenv: { split: "train", index: 1 } };
+    for (const body of [
+      { split: "train", index: 1 },
+      { task_spec: task },
+      { task_spec: task, env_name: "WORDS_env" },
+    ]) {
+      const id = await ors.open(body);
+      expect((await ors.request("GET", "/words_env/prompt", { id })).json).toEqual([
+        { type: "text", text: "Say slate." },
+      ]);
+      const { result, events } = await ors.call(id, "step", { say: "slate" });
+      expect(events.map(({ event }) => event)).toEqual(["task_id", "end"]);
+      expect(result).toEqual({
+        ok: true,
+        output: { blocks: [{ type: "text", text: "slateslate" }], metadata: {}, reward: 1, finished: true },
+      });
+      const { result: late } = await ors.call(id, "step", { say: "slate" });
+      expect(late).toMatchObject({ ok: false, reason: "episode_finished" });
+    }
+  });
+
+  test("of an environment without tasks begins with a seed, or with the options of its reset", async () => {
+    const { ors } = await start();
+    const id = await ors.open({ task_spec: { seed: 1, start: 7 } });
+    const { json } = await ors.request("GET", "/counter_env/prompt", { id });
+    expect(json).toEqual([
+      { type: "text", text: "The counter value." },
+      { type: "text", text: '{"count":7}' },
+    ]);
+    await ors.open({ split: "train", index: 999 });
+  });
+
+  test("is refused for a task that does not exist, an id in use, and other wrong bodies", async () => {
+    const { ors } = await start(tasked());
+    const create = async (body: unknown, id?: string) =>
+      (await ors.request("POST", "/create", { id: id ?? (await ors.newId()), body })).status;
+    expect(await create({ split: "no", index: 0 })).toBe(400);
+    expect(await create({ split: "train", index: 3 })).toBe(400);
+    expect(await create({ task_spec: { word: "slate" } })).toBe(400);
+    expect(await create({ task_spec: { word: "other", openenv: { split: "train", index: 1 } } })).toBe(400);
+    expect(await create({ split: "train", index: 0, env_name: "other" })).toBe(404);
+    expect(await create({ split: "train", index: 0, toolset_name: "codex" })).toBe(400);
+    expect(await create({ split: "train" })).toBe(422);
+    expect(await create({})).toBe(422);
+    expect(await create({ split: "train", index: 0, task_spec: {} })).toBe(422);
+    expect(await create({ split: "train", index: 0, more: 1 })).toBe(422);
+    expect(await create({ split: "train", index: 0 }, "short")).toBe(400);
+    const id = await ors.open();
+    expect(await create({ split: "train", index: 0 }, id)).toBe(400);
+    expect((await ors.request("POST", "/create", { body: { split: "train", index: 0 } })).status).toBe(400);
+    const counter = await start();
+    const wrong = { id: await counter.ors.newId(), body: { task_spec: { seed: 0, unknown: 1 } } };
+    expect((await counter.ors.request("POST", "/create", wrong)).status).toBe(400);
+  });
+
+  test("that is unknown is 404, one that has ended 410", async () => {
+    const { server, ors } = await start();
+    const id = await ors.newId();
+    const statuses = async () => [
+      (await ors.request("POST", "/ping", { id })).status,
+      (await ors.request("GET", "/counter_env/prompt", { id })).status,
+      (await ors.request("GET", "/counter_env/task_tools", { id })).status,
+      (await ors.call(id, "step", { amount: 1 })).status,
+    ];
+    expect(await statuses()).toEqual([404, 404, 404, 404]);
+    await ors.request("POST", "/create", { id, body: { split: "train", index: 0 } });
+    expect(await statuses()).toEqual([200, 200, 200, 200]);
+    expect((await ors.request("POST", "/ping", { id })).json).toEqual({ status: "ok" });
+    expect((await server.sessions()).length).toBe(1);
+    expect((await ors.request("POST", "/delete", { id })).json).toEqual({ sid: id });
+    expect((await server.sessions()).length).toBe(0);
+    expect(await statuses()).toEqual([410, 410, 410, 410]);
+    expect((await ors.request("POST", "/delete_session", { id })).json).toEqual({ sid: id });
+    expect((await ors.request("POST", "/delete")).status).toBe(400);
+  });
+
+  test("has no messages and no scores of groups", async () => {
+    const { ors } = await start();
+    const id = await ors.open();
+    expect((await ors.request("GET", "/counter_env/messages", { id })).status).toBe(404);
+    expect((await ors.request("POST", "/counter_env/score_group", { id, body: { candidates: [] } })).status).toBe(404);
+  });
+
+  test("expires without requests, and a ping keeps it", async () => {
+    const { server, ors } = await start(undefined, { sessionTimeout: 0.6 });
+    const [kept, left] = [await ors.open(), await ors.open()];
+    const ping = setInterval(() => void ors.request("POST", "/ping", { id: kept }), 100);
+    await expect.poll(async () => (await server.sessions()).map(({ session_id }) => session_id)).toEqual([kept]);
+    clearInterval(ping);
+    expect((await ors.request("POST", "/ping", { id: left })).status).toBe(410);
+  });
+
+  test("is refused at capacity, and with a queue waits for its slot", async () => {
+    const { ors } = await start(undefined, { maxConcurrentEnvs: 1 });
+    await ors.open();
+    const id = await ors.newId();
+    const full = await ors.request("POST", "/create", { id, body: { split: "train", index: 0 } });
+    expect([full.status, full.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect((await ors.request("POST", "/ping", { id })).status).toBe(404);
+    const queued = await start(undefined, { maxConcurrentEnvs: 1, queueSize: 1 });
+    const first = await queued.ors.open();
+    const second = queued.ors.open();
+    await queued.ors.request("POST", "/delete", { id: first });
+    expect((await queued.ors.request("POST", "/ping", { id: await second })).status).toBe(200);
+  });
+});
+
+describe("a reset", () => {
+  const contract = defineContract({
+    name: "slow_env",
+    action: z.object({}),
+    observation: z.object({ text: z.string() }),
+  });
+
+  test("runs in the background, and the prompt waits for it", async () => {
+    let finish = (): void => {};
+    const { ors } = await start(
+      defineEnvironment(contract, () => ({
+        reset: () =>
+          new Promise<{ observation: { text: string } }>((resolve) => {
+            finish = () => resolve({ observation: { text: "ready" } });
+          }),
+        step: () => ({ observation: { text: "stepped" } }),
+      })),
+    );
+    const id = await ors.open();
+    expect((await ors.request("GET", "/slow_env/task_tools", { id })).status).toBe(200);
+    const prompt = ors.request("GET", "/slow_env/prompt", { id });
+    const call = ors.call(id, "step");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    finish();
+    expect((await prompt).json).toEqual([{ type: "text", text: "ready" }]);
+    expect((await call).result).toMatchObject({ ok: true });
+  });
+
+  test("that fails is a failure of the prompt and of every call, not a result", async () => {
+    const { ors } = await start(
+      defineEnvironment(contract, () => ({
+        reset: () => {
+          throw new Error("no sandbox");
+        },
+        step: () => ({ observation: { text: "stepped" } }),
+      })),
+    );
+    const id = await ors.open();
+    const prompt = await ors.request("GET", "/slow_env/prompt", { id });
+    expect([prompt.status, prompt.json]).toMatchObject([500, { detail: "no sandbox" }]);
+    expect((await ors.call(id, "step")).status).toBe(500);
+  });
+});
+
+describe("a call", () => {
+  test("that cannot be made says why, and is no step", async () => {
+    const { server, ors } = await start(defineDesk().environment);
+    const id = await ors.open();
+    expect((await ors.call(id, "nothing")).result).toMatchObject({ ok: false, reason: "not_found" });
+    expect((await ors.call(id, "add", { a: "x" })).result).toMatchObject({ ok: false, reason: "input_validation" });
+    const [session] = await server.sessions();
+    expect(session?.step_count).toBe(0);
+    expect((await ors.call(id, "add", { a: 1 })).result).toMatchObject({
+      output: { blocks: [{ text: "2" }], reward: 0, finished: false },
+    });
+  });
+
+  test("that fails in the environment is an error, never a result", async () => {
+    const desk = await start(defineDesk().environment);
+    const id = await desk.ors.open();
+    for (const name of ["unreachable", "wrong", "late", "nest"]) {
+      const { events, error } = await desk.ors.call(id, name);
+      expect([name, events.map(({ event }) => event)]).toEqual([name, ["task_id", "error"]]);
+      expect(error).not.toBe("");
+    }
+    expect((await desk.ors.call(id, "fail", { why: "two\n  lines" })).error).toContain("two lines");
+    const counter = await start();
+    expect((await counter.ors.call(await counter.ors.open(), "step", { amount: 13 })).error).toBe("unlucky amount");
+  });
+
+  test("with other fields or without a name is 422", async () => {
+    const { ors } = await start();
+    const id = await ors.open();
+    const call = async (body: unknown) => (await ors.request("POST", "/counter_env/call", { id, body })).status;
+    expect(await call({ name: "step", input: { amount: 1 }, more: 1 })).toBe(422);
+    expect(await call({ input: {} })).toBe(422);
+    expect(await call({ name: "step", input: [] })).toBe(422);
+    expect(await call("{")).toBe(422);
+  });
+
+  test("is streamed in chunks that the client puts together unchanged", async () => {
+    const { ors } = await start(tasked());
+    const id = await ors.open();
+    const said = [
+      " ".repeat(9000),
+      "\u00a0\u3000\u0085 \u2028".repeat(3000),
+      `${"\\".repeat(5001)} x`,
+      "🙂".repeat(5000),
+    ];
+    for (const say of [...said, `a${"🙂 ".repeat(4000)}`]) {
+      const { result, events } = await ors.call(id, "step", { say });
+      expect((result as { output: { blocks: { text: string }[] } }).output.blocks[0]?.text).toBe(say.repeat(2));
+      expect(events.length).toBeGreaterThan(2);
+      for (const { data } of events) expect(data.length).toBeLessThanOrEqual(4096);
+    }
+  });
+
+  test("with the id of an earlier one begins its stream again, and is not made again", async () => {
+    const { server, ors } = await start();
+    const id = await ors.open();
+    const first = await ors.call(id, "step", { amount: 2 });
+    const again = await ors.call(id, "step", { amount: 2 }, { task_id: first.taskId });
+    expect(again.text).toBe(first.text);
+    expect((await server.sessions())[0]?.step_count).toBe(1);
+    expect((await ors.call(id, "step", { amount: 2 }, { task_id: "unknown" })).error).toBe("unknown task_id");
+    expect((await ors.call(id, "step", { amount: 3 }, { task_id: first.taskId })).error).toMatch(/another request/);
+  });
+
+  test("continues after its stream was cut, and its client comes back to it", async () => {
+    const { server, ors } = await start();
+    const id = await ors.open();
+    const abort = new AbortController();
+    const response = await fetch(`${server.url}/counter_env/call`, {
+      method: "POST",
+      headers: { "x-session-id": id, "content-type": "application/json" },
+      body: JSON.stringify({ name: "step", input: { amount: 50 } }),
+      signal: abort.signal,
+    });
+    const { value } = (await response.body?.getReader().read()) ?? {};
+    const task_id = /data: (\S+)/.exec(new TextDecoder().decode(value))?.[1];
+    abort.abort();
+    const { result } = await ors.call(id, "step", { amount: 50 }, { task_id });
+    expect(result).toMatchObject({ ok: true, output: { reward: 50, finished: true } });
+    expect((await server.sessions())[0]?.step_count).toBe(1);
+  });
+
+  test("has the images of an observation as blocks", async () => {
+    const contract = defineContract({
+      name: "eye_env",
+      action: z.object({}),
+      observation: z.object({ seen: image() }),
+    });
+    const seen = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]);
+    const { ors } = await start(
+      defineEnvironment(contract, () => ({
+        reset: () => ({ observation: { seen } }),
+        step: () => ({ observation: { seen } }),
+      })),
+    );
+    const id = await ors.open();
+    const blocks = [
+      { type: "text", text: '{"seen":"image 1"}' },
+      { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" },
+    ];
+    expect((await ors.request("GET", "/eye_env/prompt", { id })).json).toEqual(blocks);
+    expect((await ors.call(id, "step")).result).toMatchObject({ output: { blocks } });
+  });
+});
+
+describe("access", () => {
+  test("needs the client's token, which ORS sends as X-API-Key", async () => {
+    const { server } = await start(undefined, { clientToken: "secret-of-clients" });
+    expect((await orsClient(server.url).request("POST", "/create_session")).status).toBe(401);
+    expect((await orsClient(server.url, { "x-api-key": "wrong" }).request("POST", "/create_session")).status).toBe(401);
+    expect((await orsClient(server.url, { "x-api-key": "" }).request("POST", "/create_session")).status).toBe(401);
+    const ors = orsClient(server.url, { "x-api-key": "secret-of-clients" });
+    expect((await ors.call(await ors.open(), "step", { amount: 1 })).result).toMatchObject({ ok: true });
+  });
+
+  test("is refused to pages of other origins", async () => {
+    const { ors } = await start();
+    const headers = { origin: "https://evil.example" };
+    expect((await ors.request("POST", "/create_session", { headers })).status).toBe(403);
+  });
+
+  test("production has no ORS", async () => {
+    const { ors } = await start(tasked(), { mode: "production" });
+    expect((await ors.request("POST", "/create_session")).status).toBe(404);
+    expect((await ors.request("GET", "/words_env/tools")).status).toBe(404);
+    expect((await ors.request("GET", "/list_environments", { id: "x" })).json).toEqual(["Words_Env"]);
+  });
+
+  test("a session of the orchestrator is deleted by it alone", async () => {
+    const { server, ors } = await start(undefined, { orchestratorToken: "secret-of-orchestrators" });
+    const own = orsClient(server.url, { authorization: "Bearer secret-of-orchestrators" });
+    const id = await own.open();
+    expect((await ors.request("POST", "/delete", { id })).status).toBe(403);
+    expect((await own.request("POST", "/delete", { id })).status).toBe(200);
+  });
+});

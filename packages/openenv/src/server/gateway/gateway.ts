@@ -1,0 +1,61 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ServerContext } from "../context.js";
+import type { Handler } from "../http/router.js";
+
+export type GatewayParts = typeof import("./parts.js");
+
+/** What `@openenv-ts/gateway` serves. */
+export interface Gateway {
+  /** The routes of ORS, and those of the Task API for clients of ORS. */
+  ors: Handler;
+}
+
+/** The package, which gets the server instead of importing it. */
+interface GatewayModule {
+  createGateway(context: ServerContext, parts: GatewayParts): Gateway;
+}
+
+const PACKAGE: string = "@openenv-ts/gateway";
+/** The answer to a request for a standard whose package is missing. */
+export const NOT_INSTALLED = `This server speaks ORS with the package ${PACKAGE}, which is not installed: npm install ${PACKAGE}`;
+
+const gateways = new WeakMap<ServerContext, Promise<Gateway | undefined>>();
+
+/** Loads the package with the first request that needs it; undefined if it is not installed. */
+export function findGateway(context: ServerContext): Promise<Gateway | undefined> {
+  let gateway = gateways.get(context);
+  if (gateway === undefined) {
+    gateway = load(context);
+    gateways.set(context, gateway);
+  }
+  return gateway;
+}
+
+async function load(context: ServerContext): Promise<Gateway | undefined> {
+  const module = await importPackage();
+  return module?.createGateway(context, await import("./parts.js"));
+}
+
+/** The package next to this one, or that of the program or folder that serves. */
+async function importPackage(): Promise<GatewayModule | undefined> {
+  try {
+    return (await import(PACKAGE)) as GatewayModule;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  for (const from of [process.argv[1], join(process.cwd(), "package.json")]) {
+    try {
+      if (from) return (await import(pathToFileURL(createRequire(from).resolve(PACKAGE)).href)) as GatewayModule;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+  return undefined;
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+}
