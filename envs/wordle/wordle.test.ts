@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import { wordle } from "./models.js";
 import environment from "./server/environment.js";
 import { readSettings } from "./settings.js";
+import { secretOf, tasks } from "./tasks.js";
 import { secrets, words } from "./words.js";
 
 const SEED = 7;
@@ -176,6 +177,20 @@ describe("the wordle environment", () => {
     const { env } = await start();
     await expect(env.step({ message: "x".repeat(65_537) })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
     expect(await env.step({ message: "[fuzzy]" })).toMatchObject({ done: false });
+  });
+
+  test("has a task for each secret, which does not show it and always plays the same game", async () => {
+    const [train, hidden] = [tasks.count("train"), tasks.count("test")];
+    expect(train + hidden).toBe(secrets.length);
+    expect(hidden).toBe(Math.floor(secrets.length / 10));
+    expect(tasks.get("test", 3)).toEqual({ game: "test-3" });
+    const all = new Set(["train", "test"].flatMap((split) => tasks.list(split).map((_, at) => secretOf(split, at))));
+    expect(all).toEqual(new Set(secrets));
+    const { env } = await start();
+    await env.reset({ split: "test", index: 3 });
+    const { reward, done } = await env.step({ message: `[${secretOf("test", 3)}]` });
+    expect([reward, done]).toEqual([1, true]);
+    await expect(env.reset({ split: "test", index: hidden })).rejects.toThrow(/test/);
   });
 
   test("keeps the promises of every environment", async () => {

@@ -4,6 +4,7 @@ import { wordle } from "../models.js";
 import { renderBoard } from "../render.js";
 import { type RewardSignals, SignalTracker } from "../rewards.js";
 import { readSettings, type Settings } from "../settings.js";
+import { secretOf, tasks } from "../tasks.js";
 import { GAME, TurnGame } from "../turn-game.js";
 import { secrets, WORD_LENGTH } from "../words.js";
 
@@ -20,8 +21,9 @@ class WordleEnvironment implements Environment<typeof wordle> {
     this.#settings = settings;
   }
 
-  reset({ rng }: ResetRequest<typeof wordle>) {
-    const game = new TurnGame(new WordleGame(rng.pick(secrets), this.#settings.guesses));
+  reset({ rng, split, index }: ResetRequest<typeof wordle>) {
+    const secret = split !== undefined && index !== undefined ? secretOf(split, index) : rng.pick(secrets);
+    const game = new TurnGame(new WordleGame(secret, this.#settings.guesses));
     this.#game = game;
     this.#signals = new SignalTracker();
     this.#lastReward = 0;
@@ -90,7 +92,7 @@ interface Info extends Record<string, unknown> {
 }
 
 const settings = readSettings(process.env);
-export default defineEnvironment(wordle, () => new WordleEnvironment(settings), { seeded: true });
+export default defineEnvironment(wordle, () => new WordleEnvironment(settings), { seeded: true, tasks });
 
 /** The game as TextArena keeps it. The secret stays out until it is of no use to a player. */
 function describe({ rules, messages, players, turn, end }: TurnGame<WordleGame>): Record<string, unknown> {
