@@ -86,6 +86,18 @@ export function requireVerifiers(): Promise<Component> {
   });
 }
 
+/** A Python with openreward 0.1.167: `OPENENV_OPENREWARD_PYTHON`, else `python3`. */
+export function requireOpenreward(): Promise<Component> {
+  return find({
+    name: "openreward",
+    variable: "OPENENV_OPENREWARD_PYTHON",
+    candidates: ["python3"],
+    args: ["-c", "from importlib.metadata import version; print(version('openreward'))"],
+    expected: /^0\.1\.167$/,
+    what: "a Python with openreward 0.1.167",
+  });
+}
+
 /** A Python with the Python package and its tools for development: `OPENENV_PYTHON_PACKAGE`, else `python3`. */
 export function requirePythonPackage(): Promise<Component> {
   return find({
