@@ -19,16 +19,24 @@ export interface McpPeerParts {
 export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
+  readonly #calls = new Set<ServerResponse>();
   #streams = 0;
   #requests = 0;
 
   constructor(parts: McpPeerParts) {
     this.#parts = parts;
     const { session, server } = parts;
-    this.#transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => session.id });
+    this.#transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => session.id,
+      // Clients in Python wait forever, or tell the model a result, when a stream of events ends without its answer.
+      enableJsonResponse: true,
+    });
     const { log } = session.runtime;
     server.onerror = (error) => log.debug({ err: error, session: session.id }, "error in a request of an MCP client");
-    server.onclose = parts.onClosed;
+    server.onclose = () => {
+      parts.onClosed();
+      for (const response of this.#calls) if (!response.headersSent) response.destroy();
+    };
   }
 
   get ownedByOrchestrator(): boolean {
@@ -56,6 +64,7 @@ export class McpPeer implements SessionPeer {
     const { request, response } = incoming;
     this.#requests++;
     if (request.method === "GET") this.#watch(response);
+    if (request.method === "POST") this.#expectAnswer(response);
     await answerWith((webRequest, options) => this.#transport.handleRequest(webRequest, options), incoming);
   }
 
@@ -70,6 +79,11 @@ export class McpPeer implements SessionPeer {
 
   end(): void {
     void this.close();
+  }
+
+  #expectAnswer(response: ServerResponse): void {
+    this.#calls.add(response);
+    response.once("close", () => this.#calls.delete(response));
   }
 
   #watch(response: ServerResponse): void {

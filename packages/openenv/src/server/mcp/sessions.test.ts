@@ -25,16 +25,15 @@ describe("an MCP client with a session", () => {
     expect(await client.ping()).toEqual({});
   });
 
-  test("is answered with server-sent events, and a notification with an empty response", async () => {
+  test("is answered with JSON, and a notification with an empty response", async () => {
     const { server } = await start();
     const session = await initialize(server.url);
     const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
     const accepted = await send(server.url, initialized, session);
     expect([accepted.status, await accepted.text()]).toEqual([202, ""]);
     const answer = await send(server.url, { ...rpc, method: "ping" }, session);
-    expect(answer.headers.get("content-type")).toBe("text/event-stream");
-    const [event = "", data = "", ...rest] = (await answer.text()).split("\n");
-    expect([event, JSON.parse(data.slice(6)), rest]).toEqual(["event: message", { ...rpc, result: {} }, ["", ""]]);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(await answer.json()).toEqual({ ...rpc, result: {} });
   });
 
   test("lists the tools with their schemas", async () => {
@@ -245,5 +244,15 @@ describe("an MCP client with a session", () => {
     const plain = { method: "POST", body: JSON.stringify({ ...rpc, method: "openenv/session/close", params }) };
     expect(await (await fetch(`${server.url}/mcp`, plain)).json()).toMatchObject({ result: { closed: true } });
     expect((await send(server.url, { ...rpc, method: "ping" }, session)).status).toBe(404);
+  });
+
+  test("loses the connection of a call that runs when its session ends: there is no answer", async () => {
+    const { server, log } = await start();
+    const session = await initialize(server.url);
+    const call = { ...rpc, method: "tools/call", params: { name: "hang" } };
+    const lost = expect(send(server.url, call, session)).rejects.toThrow("fetch failed");
+    await waitFor(() => log.hanging === 1);
+    await fetch(`${server.url}/mcp`, { method: "DELETE", headers: session });
+    await lost;
   });
 });
