@@ -5,7 +5,7 @@ import type { TaskClient, TaskSplitInfo } from "./client/tasks.js";
 import { type ConnectToolsOptions, createToolClient, type McpToolClient } from "./client/tools/mcp-client.js";
 import { type AskRpc, toRpcAnswer } from "./client/tools/mcp-production.js";
 import { withLimits } from "./client/transport/limits.js";
-import { createSession } from "./client/transport/session.js";
+import { type ClientSession, createSession } from "./client/transport/session.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
 import type { TaskProvider } from "./environment/tasks/tasks.js";
 import { ConnectionError, RemoteError } from "./errors.js";
@@ -34,7 +34,7 @@ export async function connectUntyped(
 ): Promise<McpToolClient> {
   const parts = await prepare(environment, { repeats }, "connect");
   const untyped = { ...parts, shape: genericShape(() => []) };
-  return createToolClient(untyped, { mode: "production", ask: askInSession(untyped) });
+  return createToolClient(untyped, { mode: "production", ask: askInSession });
 }
 
 /** Like {@link connectInProcess}, with tools called by name; production mode calls them with `mcp` frames. */
@@ -43,13 +43,13 @@ export async function connectToolsInProcess(
   { mode = "simulation", ...options }: ConnectToolsOptions,
 ): Promise<McpToolClient> {
   const parts = await prepare(environment, options, "connectTools");
-  return createToolClient(parts, { mode, ask: askInSession(parts) });
+  return createToolClient(parts, { mode, ask: askInSession });
 }
 
-function askInSession(parts: ClientParts): AskRpc {
-  return async (method, params, { timeoutMs = parts.timeoutMs, signal }) => {
+function askInSession(session: ClientSession): AskRpc {
+  return async (method, params, call) => {
     const data = { jsonrpc: "2.0", method, params, id: 1 };
-    return toRpcAnswer((await parts.session.call({ type: "mcp", data }, { timeoutMs, signal })).data);
+    return toRpcAnswer((await session.call({ type: "mcp", data }, call)).data);
   };
 }
 
@@ -62,13 +62,14 @@ async function prepare(
     throw new TypeError(`${caller}() takes the URL of a server or an environment from defineEnvironment().`);
   }
   const { contract } = environment;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const open = (signal: AbortSignal | undefined) => openTransport(environment, options, signal);
   return {
     url: `in-process:${contract.name}`,
-    session: await createSession((signal) => openTransport(environment, options, signal), options.signal),
+    session: await createSession({ open, timeoutMs }, options.signal),
     shape: contractShape(contract),
     tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),
-    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
   };
 }
 

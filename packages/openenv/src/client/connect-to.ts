@@ -1,11 +1,11 @@
 import type { MetadataBody } from "../protocol/published.js";
 import type { ClientContract } from "./contract/contract.js";
-import { createEnvClient, type EnvClient } from "./env-client.js";
+import { type ClientParts, createEnvClient, type EnvClient } from "./env-client.js";
 import type { ConnectOptions } from "./options.js";
-import { prepare } from "./prepare.js";
+import { type Prepared, prepare } from "./prepare.js";
 import { createTaskClient } from "./tasks.js";
 import type { ExplainExit } from "./transport/exit-reason.js";
-import { createSession } from "./transport/session.js";
+import { type ClientSession, createSession } from "./transport/session.js";
 
 /**
  * Opens one session of a server, typed by a contract or generic from its `/schema`. `explainLoss` adds the reason to a
@@ -16,13 +16,13 @@ export async function connectTo(
   contract: ClientContract | undefined,
   { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainExit | undefined },
 ): Promise<EnvClient> {
-  const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
-  return createEnvClient({
-    url: base,
-    session: await createSession(open, options.signal, explainLoss),
-    shape,
-    tasks: createTaskClient(http),
-    metadata: async () => (await http.get("/metadata")) as MetadataBody,
-    timeoutMs,
-  });
+  const prepared = await prepare(url, contract, options);
+  const session = await createSession({ ...prepared, explain: explainLoss }, options.signal);
+  return createEnvClient(partsOf(prepared, session));
+}
+
+/** The parts of a client of a server. */
+export function partsOf({ base, http, shape }: Prepared, session: ClientSession): ClientParts {
+  const metadata = async () => (await http.get("/metadata")) as MetadataBody;
+  return { url: base, session, shape, tasks: createTaskClient(http), metadata };
 }

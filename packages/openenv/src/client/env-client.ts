@@ -65,20 +65,17 @@ export interface ClientParts {
   shape: Shape;
   tasks: TaskClient;
   metadata(): Promise<MetadataBody>;
-  /** Default timeout of a call, milliseconds. */
-  timeoutMs: number;
-  /** How tools are called; default: by a step. */
-  callTool?: CallTool;
+  /** How the tools of a session are called; default: by a step. */
+  toolsOf?(session: ClientSession): CallTool;
 }
 
 export function createEnvClient<C extends ClientContract>(parts: ClientParts): EnvClient<C> {
-  const { session, shape } = parts;
+  const { session, shape, toolsOf = callByStep } = parts;
   const operations = createOperations<C>(shape);
 
   const call = async <V, R>(operation: Operation<V, R>, data: JsonObject, options: CallOptions): Promise<R> => {
     const { method } = operation;
-    const limits = { timeoutMs: options.timeoutMs ?? parts.timeoutMs, signal: options.signal };
-    const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, limits);
+    const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, options);
     const result = operation.decode(answer.data, session.extensions, data);
     const { event, recovered } = answer;
     if (event === undefined && !recovered) return result;
@@ -93,7 +90,7 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
   const client: EnvClient<C> = {
     url: parts.url,
     tasks: parts.tasks,
-    tools: createToolMethods(shape, parts.callTool ?? callByStep(session, parts.timeoutMs)),
+    tools: createToolMethods(shape, toolsOf(session)),
     metadata: parts.metadata,
     get sessionLost() {
       return session.lost;

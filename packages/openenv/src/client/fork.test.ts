@@ -4,7 +4,15 @@ import { counterContract, defineCounter } from "../../../../test-support/environ
 import { startGateway } from "../../../../test-support/servers/gateway.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { connect } from "../connect.js";
-import { ConfigError, defineContract, defineEnvironment, type RemoteError, type StepContext } from "../index.js";
+import { connectTools } from "../connect-tools.js";
+import {
+  ConfigError,
+  defineContract,
+  defineEnvironment,
+  defineTools,
+  type RemoteError,
+  type StepContext,
+} from "../index.js";
 import type { RunningServer } from "../server/types.js";
 
 const servers = useServers();
@@ -233,4 +241,34 @@ test("what cannot be copied is refused with the reason", async () => {
   await expect(plain.fork(1)).rejects.toThrow(ConfigError);
   await using local = await connect(defineCounter().environment);
   expect(await errorOf(local.fork(1))).toMatchObject({ code: "NOT_RESTORABLE" });
+});
+
+const piles = defineContract({ name: "pile_env", tools: defineTools({ put: { description: "Puts a stone on it." } }) });
+const pile = defineEnvironment(piles, () => {
+  let stones = 0;
+  return {
+    reset: () => {
+      stones = 0;
+      return { observation: {} };
+    },
+    tools: { put: () => ++stones },
+    snapshot: () => stones,
+    restore: (saved) => void (stones = saved as number),
+  };
+});
+
+test.each([
+  ["a server", async () => connectTools((await servers.start({}, { environment: pile })).url, piles, { resume: true })],
+  ["a process", () => connectTools(pile)],
+  ["a process, outside of steps", () => connectTools(pile, { mode: "production" })],
+])("the tools of a copy are those of the copy, in %s", async (_, openPile) => {
+  await using env = await openPile();
+  await env.reset();
+  await env.tools.put();
+  const copies = await env.fork(2);
+  expect((await copies[0]?.tools.put())?.data).toBe(2);
+  expect((await copies[0]?.tools.put())?.data).toBe(3);
+  expect((await copies[1]?.tools.put())?.data).toBe(2);
+  expect((await env.tools.put()).data).toBe(2);
+  await close(copies);
 });

@@ -1,12 +1,11 @@
 import type { JsonObject } from "../../protocol/messages.js";
-import type { MetadataBody } from "../../protocol/published.js";
+import { partsOf } from "../connect-to.js";
 import type { ClientContract, GenericContract } from "../contract/contract.js";
 import { type ClientParts, createEnvClient, type EnvClient } from "../env-client.js";
 import type { CallOptions, ConnectOptions } from "../options.js";
 import { prepare } from "../prepare.js";
 import { parseResult } from "../result.js";
-import { createTaskClient } from "../tasks.js";
-import { createSession } from "../transport/session.js";
+import { type ClientSession, createSession } from "../transport/session.js";
 import { type AskRpc, callInProduction, JsonRpcClient, listInProduction } from "./mcp-production.js";
 import { type ToolCallResult, type ToolInfo, toToolInfos } from "./mcp-result.js";
 import { callByStep } from "./tool-methods.js";
@@ -41,20 +40,19 @@ export async function connectToolsTo(
   contract: ClientContract | undefined,
   options: ConnectToolsOptions,
 ): Promise<McpToolClient> {
-  const { base, http, open, shape, timeoutMs } = await prepare(url, contract, options);
+  const prepared = await prepare(url, contract, options);
   const { mode = "simulation" } = options;
-  const endpoint = new JsonRpcClient(http);
-  const transport =
-    mode === "simulation" ? open : (signal?: AbortSignal) => endpoint.attach((id) => open(signal, { sessionId: id }));
-  const session = await createSession(transport, options.signal).catch(async (error: unknown) => {
+  const endpoint = new JsonRpcClient(prepared.http);
+  const attach = (signal: AbortSignal | undefined) =>
+    endpoint.attach((sessionId) => prepared.open(signal, { sessionId }));
+  const source = mode === "simulation" ? prepared : { ...prepared, open: attach };
+  const session = await createSession(source, options.signal).catch(async (error: unknown) => {
     await endpoint.close();
     throw error;
   });
-  const metadata = async () => (await http.get("/metadata")) as MetadataBody;
-  const parts = { url: base, session, shape, tasks: createTaskClient(http), metadata, timeoutMs };
-  return createToolClient(parts, {
+  return createToolClient(partsOf(prepared, session), {
     mode,
-    ask: (...request) => endpoint.ask(...request),
+    ask: () => endpoint.ask.bind(endpoint),
     close: () => endpoint.close(),
   });
 }
@@ -62,29 +60,26 @@ export async function connectToolsTo(
 /** How tools are called outside of the episode, and what the client closes. */
 interface ToolAccess {
   mode: "simulation" | "production";
-  ask: AskRpc;
+  ask(session: ClientSession): AskRpc;
   close?(): Promise<void>;
 }
 
 export function createToolClient(parts: ClientParts, { mode, ask, close: closeAccess }: ToolAccess): McpToolClient {
-  const { session, timeoutMs } = parts;
-  const callTool =
-    mode === "simulation"
-      ? callByStep(session, timeoutMs)
-      : (name: string, given: JsonObject, call: CallOptions) => callInProduction(ask, { name, given }, call);
+  const { session } = parts;
+  const toolsOf = mode === "simulation" ? callByStep : (of: ClientSession) => callInProduction(ask(of));
   const listByStep = async (call: CallOptions): Promise<ToolInfo[]> => {
-    const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
-    const answer = await session.call({ type: "step", data: { type: "list_tools" } }, limits);
+    const answer = await session.call({ type: "step", data: { type: "list_tools" } }, call);
     return toToolInfos(parseResult(answer.data, session.extensions).observation["tools"]);
   };
   const close = async (): Promise<void> => {
     await session.close();
     await closeAccess?.();
   };
-  return Object.assign(createEnvClient<GenericContract>({ ...parts, callTool }), {
+  return Object.assign(createEnvClient<GenericContract>({ ...parts, toolsOf }), {
     mode,
-    listTools: (call: CallOptions = {}) => (mode === "simulation" ? listByStep(call) : listInProduction(ask, call)),
-    callTool: (name: string, given: JsonObject = {}, call: CallOptions = {}) => callTool(name, given, call),
+    listTools: (call: CallOptions = {}) =>
+      mode === "simulation" ? listByStep(call) : listInProduction(ask(session), call),
+    callTool: (name: string, given: JsonObject = {}, call: CallOptions = {}) => toolsOf(session)(name, given, call),
     close,
     [Symbol.asyncDispose]: close,
   });

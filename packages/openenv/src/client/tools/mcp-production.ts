@@ -5,7 +5,8 @@ import type { Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
 import type { CallOptions } from "../options.js";
 import type { HttpClient } from "../transport/http.js";
-import { type ToolCallResult, type ToolInfo, toErrorType, toToolCallResult, toToolInfos } from "./mcp-result.js";
+import { type ToolInfo, toErrorType, toToolCallResult, toToolInfos } from "./mcp-result.js";
+import type { CallTool } from "./tool-methods.js";
 
 /** The error of a JSON-RPC response. */
 interface RpcFailure {
@@ -70,16 +71,14 @@ export async function listInProduction(ask: AskRpc, call: CallOptions): Promise<
 }
 
 /** The Python package does not report the type of a failure: it counts as an execution error. */
-export async function callInProduction(
-  ask: AskRpc,
-  { name, given }: { name: string; given: JsonObject },
-  call: CallOptions,
-): Promise<ToolCallResult> {
-  const answer = await ask("tools/call", { name, arguments: given }, call);
-  if ("result" in answer) return toToolCallResult(name, { result: answer.result, error: null });
-  const { code, message, data } = answer.failure;
-  if (code !== RPC_ERRORS.internal) throw toRemoteError(answer.failure);
-  return toToolCallResult(name, { result: null, error: { error_type: toErrorType(data["error_type"]), message } });
+export function callInProduction(ask: AskRpc): CallTool {
+  return async (name, given, call) => {
+    const answer = await ask("tools/call", { name, arguments: given }, call);
+    if ("result" in answer) return toToolCallResult(name, { result: answer.result, error: null });
+    const { code, message, data } = answer.failure;
+    if (code !== RPC_ERRORS.internal) throw toRemoteError(answer.failure);
+    return toToolCallResult(name, { result: null, error: { error_type: toErrorType(data["error_type"]), message } });
+  };
 }
 
 function toRemoteError({ code, message, data }: RpcFailure): RemoteError {

@@ -90,11 +90,9 @@ export function callAction(name: string, given: JsonObject): JsonObject {
 export type CallTool = (name: string, given: JsonObject, call: CallOptions) => Promise<ToolCallResult>;
 
 /** Calls tools by steps. */
-export function callByStep(session: ClientSession, timeoutMs: number): CallTool {
+export function callByStep(session: ClientSession): CallTool {
   return async (name, given, call) => {
-    const data = callAction(name, given);
-    const limits = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
-    const answer = await session.call({ type: "step", data }, limits);
+    const answer = await session.call({ type: "step", data: callAction(name, given) }, call);
     const { observation, ...rest } = parseResult(answer.data, session.extensions);
     return toToolCallResult(name, { result: observation["result"], error: observation["error"] }, rest);
   };

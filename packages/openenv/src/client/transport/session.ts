@@ -24,13 +24,23 @@ export interface ClientSession {
   close(): Promise<void>;
 }
 
-/** `open` creates a transport, at the start and for each reset after a loss. `explain` can add the cause of a loss. */
-export async function createSession(
-  open: (signal: AbortSignal | undefined) => Promise<Transport>,
-  signal: AbortSignal | undefined,
-  explain?: ExplainExit,
-): Promise<ClientSession> {
-  let transport = new ReconnectingTransport(await open(signal));
+/** Where the sessions of a client are. */
+export interface SessionSource {
+  /** Creates a transport, at the start and for each reset after a loss. */
+  open(signal: AbortSignal | undefined): Promise<Transport>;
+  /** Default timeout of a call, milliseconds. */
+  timeoutMs: number;
+  /** Adds the cause of a loss. */
+  explain?: ExplainExit | undefined;
+}
+
+export async function createSession(source: SessionSource, signal: AbortSignal | undefined): Promise<ClientSession> {
+  return continueSession(source, await source.open(signal));
+}
+
+function continueSession(source: SessionSource, first: Transport): ClientSession {
+  const { open, explain } = source;
+  let transport = new ReconnectingTransport(first);
   /** Why the episode is lost, until a reset succeeds: a server may allow a step before the first reset. */
   let lost: ConnectionError | undefined;
   const order: TurnHolder = {};
@@ -71,10 +81,11 @@ export async function createSession(
     get extensions() {
       return transport.extensions;
     },
-    call: async (message, options) => {
+    call: async (message, { timeoutMs = source.timeoutMs, signal }) => {
+      const options = { timeoutMs, signal };
       const startedAt = performance.now();
       try {
-        return await takeTurn([order], orClosing(options.signal), () => perform(message, options));
+        return await takeTurn([order], orClosing(signal), () => perform(message, options));
       } catch (error) {
         const explained = explain ? await explain(error, limitsLeft(options, startedAt)) : error;
         // Once the client is closed, that is the cause of every failure.
@@ -87,17 +98,7 @@ export async function createSession(
         if (given?.aborted) throw abortedBeforeSent(given);
         if (lost) throw sessionLost(lost);
         const copies = await transport.fork(request);
-        return Promise.all(
-          copies.map((copy) => {
-            let first: Transport | undefined = copy;
-            const openCopy = async (aborting: AbortSignal | undefined): Promise<Transport> => {
-              const opened = first ?? (await open(aborting));
-              first = undefined;
-              return opened;
-            };
-            return createSession(openCopy, undefined, explain);
-          }),
-        );
+        return copies.map((copy) => continueSession(source, copy));
       }),
     close: async () => {
       closing.abort();
