@@ -25,6 +25,12 @@ describe("a request whose connection closes without an answer", () => {
   });
 });
 
+it("accepts a time limit that is not a whole number of milliseconds, or is over", async () => {
+  await using server = await startDyingServer(0);
+  expect(await server.client.post("/step", {}, { timeoutMs: 10_000 / 3 })).toEqual({ path: "/step" });
+  await expect(server.client.post("/step", {}, { timeoutMs: -1 })).rejects.toMatchObject({ code: "CLIENT_TIMEOUT" });
+});
+
 /** Closes the connections of the first `deaths` requests, and answers those after them. */
 async function startDyingServer(deaths: number) {
   const asked: string[] = [];

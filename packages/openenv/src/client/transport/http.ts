@@ -25,7 +25,8 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
   const send = async (path: string, init: RequestInit, call: CallOptions): Promise<unknown> => {
     const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
     const url = address.base + path;
-    const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
+    // It takes whole numbers only, unlike setTimeout.
+    const timeout = AbortSignal.timeout(Math.ceil(Math.min(Math.max(timeoutMs, 0), MAX_TIMER_MS)));
     const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
     const ask = async (): Promise<{ response: Response; text: string }> => {
       const response = await fetch(address.http(path), { ...init, signal: ended });
