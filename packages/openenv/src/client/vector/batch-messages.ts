@@ -13,6 +13,12 @@ export interface Item {
   data: JsonObject;
 }
 
+/** The answer of one session; `recovered`: the connection was lost during the call, and the session continued. */
+export interface Answer {
+  data: JsonObject;
+  recovered: boolean;
+}
+
 export function writeItems(method: Method, items: readonly Item[]): JsonObject {
   const sent = method === "state" ? items.map(({ session }) => ({ session })) : items;
   return { type: `${method}_many`, data: { items: sent } };
@@ -50,10 +56,11 @@ export function readForked(reply: unknown, count: number): number[] | CallFailur
 }
 
 /** Returns the answer of a session. A session that the server ended is lost, as if its socket had closed. */
-export function readAnswer(method: Method, reply: unknown): JsonObject | CallFailure {
-  const answer = readReply(method === "state" ? "state" : "observation", reply);
-  const hasEnded = answer instanceof RemoteError && answer.wireCode === "SESSION_ERROR";
-  return hasEnded ? sessionLost(answer) : answer;
+export function readAnswer(method: Method, reply: unknown, recovered = false): Answer | CallFailure {
+  const data = readReply(method === "state" ? "state" : "observation", reply);
+  if (!isFailure(data)) return { data, recovered };
+  const hasEnded = data instanceof RemoteError && data.wireCode === "SESSION_ERROR";
+  return hasEnded ? sessionLost(data) : data;
 }
 
 function readReply(type: string, reply: unknown): JsonObject | CallFailure {

@@ -15,6 +15,7 @@ import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
 import { limitsLeft } from "../transport/exit-reason.js";
 import { abortedBeforeSent } from "../transport/turns.js";
+import type { Answer } from "./batch-messages.js";
 import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
 import type { ServerTarget } from "./server-target.js";
@@ -27,7 +28,7 @@ export interface Called<R> {
   reopened: boolean;
 }
 
-type Answers = Map<Slot, JsonObject | CallFailure>;
+type Answers = Map<Slot, Answer | CallFailure>;
 
 /** Calls many sessions; one frame calls all sessions that share a socket. */
 export class VectorEngine {
@@ -38,7 +39,7 @@ export class VectorEngine {
   /** At most `concurrency` sessions are called or opened at the same time. */
   constructor(targets: readonly ServerTarget[], size: number, given: { concurrency: number; ownSockets: boolean }) {
     this.slots = Array.from({ length: size }, (_, index): Slot => {
-      return { index, state: { kind: "unopened" }, hasPlayed: false, isRecovered: false };
+      return { index, state: { kind: "unopened" }, hasPlayed: false };
     });
     this.#limiter = createLimiter(given.concurrency);
     // A journal restores the session of a socket, not those of a batch.
@@ -80,6 +81,8 @@ export class VectorEngine {
     rng: "same" | "split",
     limits: CallOptions,
   ): Promise<Map<Slot, CallFailure>> {
+    const refusal = this.#refusal(limits.signal);
+    if (refusal) return new Map(Array.from(parents.keys(), (slot) => [slot, refusal]));
     const failures = new Map<Slot, CallFailure>();
     const fail = (slots: Iterable<Slot>, failure: CallFailure): void => {
       for (const slot of slots) failures.set(slot, failure);
@@ -128,9 +131,8 @@ export class VectorEngine {
   }
 
   async #perform(method: Method, data: ReadonlyMap<Slot, JsonObject>, limits: CallOptions): Promise<Answers> {
-    const refuse = (error: CallFailure): Answers => new Map(Array.from(data.keys(), (slot) => [slot, error]));
-    if (this.#placement.isClosed) return refuse(clientClosed());
-    if (limits.signal?.aborted) return refuse(abortedBeforeSent(limits.signal));
+    const refusal = this.#refusal(limits.signal);
+    if (refusal) return new Map(Array.from(data.keys(), (slot) => [slot, refusal]));
     const startedAt = performance.now();
     const answers = await (method === "reset" ? this.#reset(data, limits) : this.#ask(method, data, limits));
     if (!this.#placement.isClosed) await explainLosses(answers, limitsLeft(limits, startedAt));
@@ -139,6 +141,12 @@ export class VectorEngine {
       if (answer instanceof ConnectionError) answers.set(slot, clientClosed(answer));
     }
     return answers;
+  }
+
+  /** Why nothing can be sent any more; undefined when it can. */
+  #refusal(signal: AbortSignal | undefined): ConnectionError | undefined {
+    if (this.#placement.isClosed) return clientClosed();
+    return signal?.aborted ? abortedBeforeSent(signal) : undefined;
   }
 
   /** Opens missing sessions, and tries other servers for those that fail to open. */
@@ -181,12 +189,10 @@ export class VectorEngine {
       // Node warns about more than ten listeners on one signal.
       const own = { ...limits, signal: limits.signal && AbortSignal.any([limits.signal]) };
       const call = this.#limiter.run(slots.length, own.signal, () => group.call(method, items, own));
-      const { recoveries } = group;
       const replies = await call.catch((error: unknown) => slots.map(() => asFailure(error)));
       for (const [nth, slot] of slots.entries()) {
-        const reply = replies[nth] as JsonObject | CallFailure;
+        const reply = replies[nth] as Answer | CallFailure;
         answers.set(slot, reply);
-        slot.isRecovered = group.recoveries > recoveries;
         if (isFailure(reply)) this.#recordFailure(method, slot, reply);
       }
     });
@@ -204,17 +210,14 @@ export class VectorEngine {
 function read<V, R extends object>(
   { method, decode }: Operation<V, R>,
   slot: Slot,
-  { answer, sent }: { answer: JsonObject | CallFailure; sent: JsonObject },
+  { answer, sent }: { answer: Answer | CallFailure; sent: JsonObject },
 ): Called<R> {
   if (isFailure(answer)) return { result: toFailedResult(answer), reopened: false };
   const open = slot.state as OpenState;
-  const decoded = attempt(() => decode(answer, open.group.extensions, sent));
-  const result = isFailure(decoded)
-    ? toFailedResult(decoded)
-    : slot.isRecovered
-      ? { ...decoded, recovered: true }
-      : decoded;
+  const decoded = attempt(() => decode(answer.data, open.group.extensions, sent));
+  let result = isFailure(decoded) ? toFailedResult(decoded) : decoded;
   if (method === "state") return { result, reopened: false };
+  if (answer.recovered && !isFailure(decoded)) result = { ...decoded, recovered: true };
   const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed;
   slot.hasPlayed = true;
   slot.state = { ...open, kind: (result as { outcome?: string }).outcome === "ok" ? "playing" : "over" };

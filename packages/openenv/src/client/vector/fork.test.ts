@@ -74,6 +74,18 @@ describe("fork of a vector environment", () => {
     expect(sums(await envs.reset([null, {}, null]))).toEqual([null, 0, null]);
   });
 
+  test("leaves all sessions as they are when it is aborted before it begins, or the client is closed", async () => {
+    const server = await servers.start({}, bySnapshot);
+    const envs = await connectVector(server.url, contract, { size: 3 });
+    await envs.reset();
+    await envs.step(add(1, 2, 3));
+    const [aborted] = await envs.fork([null, 0, 0], { signal: AbortSignal.abort() }).then((all) => all.slice(1));
+    expect(aborted).toMatchObject({ outcome: "lost", error: { code: "ABORTED" } });
+    expect(sums(await envs.step(add(0, 0, 0)))).toEqual([1, 2, 3]);
+    await envs.close();
+    expect((await envs.fork([null, 0, null]))[1]).toMatchObject({ error: { code: "CLIENT_CLOSED" } });
+  });
+
   test("refuses parents that do not exist or are replaced, and sockets of one session", async () => {
     const server = await servers.start({}, bySnapshot);
     await using envs = await connectVector(server.url, contract, { size: 3 });

@@ -9,8 +9,6 @@ export interface Slot extends TurnHolder {
   state: SlotState;
   /** Whether an episode has started in it, possibly on an earlier session. */
   hasPlayed: boolean;
-  /** Whether the connection was lost during its last call and the session continued. */
-  isRecovered: boolean;
 }
 
 export type SlotState = { kind: "unopened" } | { kind: "opening"; group: SocketGroup } | OpenState | ClosedState;

@@ -7,7 +7,16 @@ import type { CallOptions } from "../options.js";
 import type { Prepared } from "../prepare.js";
 import { ReconnectingTransport } from "../transport/reconnecting-transport.js";
 import { type TurnHolder, takeTurn } from "../transport/turns.js";
-import { findFault, type Item, readAnswer, readForked, readItems, readOpened, writeItems } from "./batch-messages.js";
+import {
+  type Answer,
+  findFault,
+  type Item,
+  readAnswer,
+  readForked,
+  readItems,
+  readOpened,
+  writeItems,
+} from "./batch-messages.js";
 import type { ServerTarget } from "./server-target.js";
 
 /** A session to copy. */
@@ -23,8 +32,6 @@ export class SocketGroup implements TurnHolder {
   turn: Promise<void> | undefined;
   /** The number of sessions that it has or is opening. */
   size = 0;
-  /** How often its connection was lost and its sessions continued on another one. */
-  recoveries = 0;
   readonly #limit: number;
   #transport: ReconnectingTransport | undefined;
   #isBatch = false;
@@ -59,7 +66,10 @@ export class SocketGroup implements TurnHolder {
     const { target } = this;
     if (!this.#transport) {
       const { hasBatch } = target;
-      const onRecovered = (): void => this.#countRecovery();
+      const onRecovered = (): void => {
+        target.recoveries.connections++;
+        target.recoveries.sessions += this.size;
+      };
       const connect = () => prepared.open(limits.signal, { extensions: hasBatch ? ["batch"] : [], onRecovered });
       this.#transport = new ReconnectingTransport(
         await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)),
@@ -74,10 +84,12 @@ export class SocketGroup implements TurnHolder {
   }
 
   /** Returns one answer for each item, in order; an item that cannot be encoded fails alone. */
-  async call(method: Method, items: readonly Item[], limits: CallOptions): Promise<(JsonObject | CallFailure)[]> {
+  async call(method: Method, items: readonly Item[], limits: CallOptions): Promise<(Answer | CallFailure)[]> {
     try {
-      const replies = await this.#send(method, items, limits);
-      return replies.map((reply) => readAnswer(method, reply));
+      const single = method === "state" ? { type: method } : { type: method, data: items[0]?.data };
+      const answer = await this.#request(this.#isBatch ? writeItems(method, items) : single, limits);
+      const replies = this.#isBatch ? this.#itemsOf(answer, items.length) : [answer];
+      return replies.map((reply) => readAnswer(method, reply, answer.recovered));
     } catch (error) {
       const failure = asFailure(error);
       const faults = items.map(findFault);
@@ -85,7 +97,7 @@ export class SocketGroup implements TurnHolder {
       if (good.length === items.length) return items.map(() => failure);
       // Nothing was sent yet: send the others without the faulty items.
       const answers = good.length === 0 ? [] : await this.call(method, good, limits);
-      return faults.map((fault) => fault ?? (answers.shift() as JsonObject));
+      return faults.map((fault) => fault ?? (answers.shift() as Answer));
     }
   }
 
@@ -113,19 +125,6 @@ export class SocketGroup implements TurnHolder {
 
   async close(): Promise<void> {
     await this.#transport?.close();
-  }
-
-  async #send(method: Method, items: readonly Item[], limits: CallOptions): Promise<unknown[]> {
-    if (this.#isBatch) return this.#itemsOf(await this.#request(writeItems(method, items), limits), items.length);
-    const message = method === "state" ? { type: method } : { type: method, data: items[0]?.data };
-    return [await this.#request(message, limits)];
-  }
-
-  #countRecovery(): void {
-    this.recoveries++;
-    const { recoveries } = this.target;
-    recoveries.connections++;
-    recoveries.sessions += this.size;
   }
 
   #request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {
