@@ -78,7 +78,8 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, options);
     const result = operation.decode(answer.data, session.extensions, data);
     const { event, recovered } = answer;
-    if (event === undefined && !recovered) return result;
+    // A state has the fields of the environment alone.
+    if (method === "state" || (event === undefined && !recovered)) return result;
     return { ...result, ...(event !== undefined && { event }), ...(recovered && { recovered }) };
   };
 

@@ -26,7 +26,10 @@ describe("a client with resume", () => {
     const result = await env.step({ amount: 2 });
     expect(result).toMatchObject({ observation: { count: 3 }, recovered: true });
     expect(recoveries).toEqual([{ attempts: expect.any(Number), downMs: expect.any(Number) }]);
-    expect(await env.state()).toMatchObject({ step_count: 2, total: 3 });
+    const state = await env.state();
+    expect(state).toMatchObject({ step_count: 2, total: 3 });
+    gateway.cut();
+    expect(await env.state()).toEqual(state);
   });
 
   it("executes each step once, however often the connection is cut", async () => {
@@ -223,13 +226,38 @@ describe("a client with resume", () => {
     expect(env.sessionLost).toBe(true);
   });
 
+  it("closes each connection to a server that cannot resume the session yet", async () => {
+    const codes: Promise<number>[] = [];
+    await using server = await startScriptedServer(async (peer, nth) => {
+      codes.push(peer.closed);
+      await peer.receive();
+      const isBusy = nth === 2 || nth === 3;
+      peer.send(
+        isBusy
+          ? { type: "error", data: { code: "SESSION_ELSEWHERE", message: "another server has it" } }
+          : { type: "resumed", data: { session_id: "s", recovered: nth > 1, last_seq: 1, window_s: 60 } },
+      );
+      for (;;) {
+        const frame = await peer.receive();
+        if (frame["seq"] === 2 && nth === 1) return peer.socket.terminate();
+        peer.send({ ...observed(), seq: frame["seq"] });
+      }
+    });
+    await using env = await connect(server.url, { resume: true, check: false });
+    await env.reset();
+    expect(await env.step({})).toMatchObject({ recovered: true });
+    expect(await Promise.all(codes.slice(1, 3))).toEqual([1000, 1000]);
+  });
+
   it("gives the slot back whose first answer was lost", async () => {
     const counter = defineCounter();
     const server = await servers.start({ maxConcurrentEnvs: 1 }, counter);
     await using gateway = await startGateway(server, "passes");
     await using env = await connect(gateway.url, counterContract, { resume: true });
     gateway.cutAtAnswer();
-    expect((await env.reset()).observation.count).toBe(0);
+    const result = await env.reset();
+    expect(result.observation.count).toBe(0);
+    expect(result.recovered).toBeUndefined();
     expect(counter.log).toMatchObject({ created: 2, closed: 1 });
   });
 
@@ -366,9 +394,11 @@ describe("a vector environment with resume", () => {
         expect(seen).toEqual(results.map(() => [false, false, i % 4 === 0 ? true : undefined]));
       }
       const states = await envs.state();
+      gateway.cut();
+      expect(await envs.state()).toEqual(states);
       expect(states.map((state) => ("step_count" in state ? state.step_count : state))).toEqual(states.map(() => 20));
       expect(counter.log).toMatchObject({ created: 8, begun: 32 });
-      expect(envs.recoveries()).toEqual({ connections: ownSockets ? 40 : 5, sessions: 40 });
+      expect(envs.recoveries()).toEqual({ connections: ownSockets ? 48 : 6, sessions: 48 });
     },
   );
 });

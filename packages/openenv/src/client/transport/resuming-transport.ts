@@ -90,12 +90,6 @@ export async function openResumingTransport(
     windowMs = Number(data["window_s"] ?? Infinity) * 1000;
   };
 
-  /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */
-  const returnTo = async (id: string): Promise<void> => {
-    await reopen(id);
-    await prove();
-  };
-
   const reopen = async (id?: string): Promise<void> => {
     connection = await open(id);
     if (ended) await connection.close();
@@ -109,16 +103,18 @@ export async function openResumingTransport(
       if (Number(answer.data["last_seq"]) < ack) throw (ended = lost("the server has lost answered requests"));
       return confirm(answer);
     }
-    if (LATER.includes(answer.data["code"]))
+    if (LATER.includes(answer.data["code"])) {
+      void connection.close();
       throw new ConnectionError("CONNECTION_FAILED", String(answer.data["message"]));
+    }
     const reason = answer.data["reason"] ?? answer.data["message"];
     sessionId = undefined;
     throw (ended = lost(`it cannot be resumed, because ${reason}`));
   };
 
-  const pause = (attempt: number): Promise<void> =>
+  const pause = (failures: number): Promise<void> =>
     new Promise((resolve) => {
-      const limit = Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
+      const limit = Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS);
       const timer = setTimeout(resolve, limit * (0.5 + Math.random() / 2));
       wake = () => {
         clearTimeout(timer);
@@ -135,13 +131,14 @@ export async function openResumingTransport(
       throw ended;
     }
     const since = performance.now();
-    for (let attempt = 0; ; attempt++) {
+    for (let failures = 0; ; failures++) {
       // The first try after an answered request is made at once.
-      if (attempt + losses > 0) await pause(attempt + losses - 1);
+      if (failures + losses > 0) await pause(failures + losses - 1);
       if (ended) throw ended;
       try {
-        await returnTo(id);
-        options.onRecovered?.({ attempts: attempt + 1, downMs: performance.now() - since });
+        await reopen(id);
+        await prove();
+        options.onRecovered?.({ attempts: failures + 1, downMs: performance.now() - since });
         return;
       } catch (error) {
         if (!isLoss(error)) ended ??= error instanceof ConnectionError ? error : lost("onRecovered failed");
@@ -154,6 +151,7 @@ export async function openResumingTransport(
 
   const exchange = async (message: JsonObject): Promise<ReceivedMessage> => {
     let numbered: JsonObject | undefined;
+    let recovered = false;
     for (let losses = 0; ; losses++) {
       try {
         if (sessionId === undefined) await begin();
@@ -164,7 +162,7 @@ export async function openResumingTransport(
         else ack = seq;
         const first = confirmed;
         confirmed = {};
-        return { ...answer, ...first, ...(losses > 0 ? { recovered: true } : {}) };
+        return { ...answer, ...first, ...(recovered && { recovered }) };
       } catch (error) {
         if (ended) throw ended;
         if (!isLoss(error)) {
@@ -173,8 +171,10 @@ export async function openResumingTransport(
           else if (error instanceof ConnectionError) ended = error;
           throw error;
         }
-        if (sessionId !== undefined) await recover(sessionId, error, losses);
-        else {
+        if (sessionId !== undefined) {
+          await recover(sessionId, error, losses);
+          recovered = true;
+        } else {
           await pause(losses);
           if (ended) throw ended;
         }
