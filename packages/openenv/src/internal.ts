@@ -23,6 +23,14 @@ export {
 } from "./errors.js";
 export { parseJson } from "./protocol/codec/json.js";
 export type { RecordedFailure } from "./protocol/episode.js";
+export {
+  ACTION_TOOL,
+  type EpisodeMessage,
+  groupOf,
+  messagesOf,
+  outcomeOf,
+  toColumns,
+} from "./protocol/episode-line.js";
 export { NO_SESSION, SESSION_HEADER, SESSION_TOKEN_HEADER } from "./protocol/http.js";
 export type { ErrorData, JsonObject } from "./protocol/messages.js";
 export type { Direction } from "./protocol/schema/broken-fields.js";

@@ -1,7 +1,7 @@
 import type { Policy } from "openenv-ts";
 import { connect, type EnvClient } from "openenv-ts/client";
 import { ConfigError, OpenEnvError } from "openenv-ts/internal";
-import type { EpisodeRecord, JsonObject } from "openenv-ts/protocol";
+import type { EpisodeRecord, EpisodeTool, JsonObject } from "openenv-ts/protocol";
 import { serverToken } from "../server-token.js";
 import { type EpisodeSummary, openEpisodeFile, summarise } from "./episode-file.js";
 import { playEpisode } from "./play-episode.js";
@@ -10,12 +10,17 @@ export interface Collection {
   url: string;
   environment: string;
   actionSchema: JsonObject;
+  /** Recorded with every episode, see EpisodeRecord. */
+  prompt: string;
+  tools: EpisodeTool[];
   output: string;
   /** Number of episodes in the output at the end. */
   episodes: number;
   /** Concurrent sessions. */
   parallel: number;
   maxSteps: number;
+  /** How many episodes in a row start equally. */
+  groupSize: number;
   /** How often a failed episode is retried. */
   retries: number;
   policy: Policy;
@@ -86,8 +91,8 @@ async function playWithRetries(
   episode: number,
   kept: EnvClient | undefined,
 ): Promise<{ record: EpisodeRecord; env: EnvClient }> {
-  const { url, environment, actionSchema, maxSteps, policy, retries, signal, resetOf, onWarning } = collection;
-  const plan = { episode, environment, reset: resetOf(episode), policy, actionSchema, maxSteps, onWarning };
+  const { url, retries, signal, groupSize, resetOf } = collection;
+  const plan = { ...collection, episode, reset: resetOf(episode), member: episode % groupSize };
   for (let attempt = 0, env = kept; ; attempt++) {
     try {
       env ??= await connect(url, { signal, token: serverToken() });

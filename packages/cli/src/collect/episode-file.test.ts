@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { EPISODE_FORMAT, type EpisodeRecord } from "../../../openenv/src/protocol/episode.js";
+import { renderEpisode } from "../../../openenv/src/protocol/episode-line.js";
 import { openEpisodeFile } from "./episode-file.js";
 
 const folder = mkdtempSync(join(tmpdir(), "episode-file-"));
@@ -23,7 +24,7 @@ function episode(number: number, text = "ü"): EpisodeRecord {
     end: "policy",
   };
 }
-const line = (number: number) => JSON.stringify(episode(number));
+const line = (number: number) => renderEpisode(episode(number));
 
 /** The episodes that are found in the file, and its content after one more episode. */
 function appendTo(before: string) {
@@ -38,6 +39,12 @@ test.each([
   ["nothing", "", [], ""],
   ["complete lines", `${line(0)}\n${line(1)}\n`, [0, 1], `${line(0)}\n${line(1)}\n`],
   ["an incomplete last line", `${line(0)}\n${line(1).slice(0, 60)}`, [0], `${line(0)}\n`],
+  [
+    "an incomplete last line of the first version",
+    `${line(0)}\n{"format":"openenv.episode/1","ep`,
+    [0],
+    `${line(0)}\n`,
+  ],
   ["the start of a line", `${line(0)}\n{"fo`, [0], `${line(0)}\n`],
   ["a last line without a newline", `${line(0)}\n${line(1)}`, [0, 1], `${line(0)}\n${line(1)}\n`],
 ])("a file with %s can be continued", (_, before, found, kept) => {
@@ -53,7 +60,7 @@ test.each(["a letter to my mother", `${line(0)}\nnotes`, "[1, 2]\n", "\n"])(
 );
 
 test("lines longer than the read buffer are read completely", () => {
-  const long = JSON.stringify(episode(0, "ü".repeat(1_500_000)));
+  const long = renderEpisode(episode(0, "ü".repeat(1_500_000)));
   expect(appendTo(`${long}\n${long.replace('"episode":0', '"episode":1')}\n`).found).toEqual([0, 1]);
 });
 

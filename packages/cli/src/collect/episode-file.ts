@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "openenv-ts/internal";
-import { EPISODE_FORMAT, type EpisodeRecord, parseEpisode } from "openenv-ts/protocol";
+import { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, renderEpisode } from "openenv-ts/protocol";
 
 /** Episodes on disk, one on each line. A line is written completely or not at all. */
 export interface EpisodeFile {
@@ -43,7 +43,7 @@ export function openEpisodeFile(path: string): EpisodeFile {
   else if (size < statSync(path).size) truncate(file, size);
   return {
     found,
-    append: (record) => write(`${JSON.stringify(record)}\n`),
+    append: (record) => write(`${renderEpisode(record)}\n`),
     close: () => closeSync(file),
   };
 }
@@ -79,8 +79,8 @@ interface Found {
   complete: boolean;
 }
 
-/** The start of every line, also of an incomplete one. */
-const BEGINNING = `{"format":"${EPISODE_FORMAT}"`;
+/** The start of every line, also of an incomplete one and of an earlier version of the format. */
+const BEGINNING = `{"format":"${EPISODE_FORMAT.replace(/\d+$/, "")}`;
 
 function read(path: string): Found {
   const found: EpisodeSummary[] = [];

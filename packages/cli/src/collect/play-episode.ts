@@ -1,11 +1,21 @@
 import type { Policy, PolicyInput } from "openenv-ts";
 import type { EnvClient, StepResult } from "openenv-ts/client";
 import { rng } from "openenv-ts/internal";
-import { EPISODE_FORMAT, type EpisodeRecord, type JsonObject, type RecordedStep } from "openenv-ts/protocol";
+import {
+  EPISODE_FORMAT,
+  type EpisodeRecord,
+  type EpisodeTool,
+  type JsonObject,
+  type RecordedStep,
+} from "openenv-ts/protocol";
 
 export interface PlayEpisodeOptions {
   episode: number;
+  /** Its number among the episodes with the same start. */
+  member: number;
   environment: string;
+  prompt: string;
+  tools: EpisodeTool[];
   /** Fields of the reset. */
   reset: JsonObject;
   policy: Policy;
@@ -17,7 +27,7 @@ export interface PlayEpisodeOptions {
 
 /** Runs one episode. @throws the error of reset, step or the policy: a failed episode is not recorded. */
 export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Promise<EpisodeRecord> {
-  const { episode, environment, reset, policy, actionSchema, maxSteps, onWarning } = plan;
+  const { episode, member, environment, prompt, tools, reset, policy, actionSchema, maxSteps, onWarning } = plan;
   const started_at = new Date().toISOString();
   const begun = await timed(() => env.reset(reset));
   const start = answerOf(begun);
@@ -25,7 +35,7 @@ export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Pro
   const turn: Omit<PolicyInput, "step" | "observation" | "reward" | "metadata"> = {
     episode,
     actionSchema,
-    random: rng(typeof reset["seed"] === "number" ? reset["seed"] : undefined),
+    random: rng(typeof reset["seed"] === "number" ? mix(reset["seed"], member) : undefined),
     memory: {},
   };
   const steps: RecordedStep[] = [];
@@ -63,7 +73,14 @@ export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Pro
     steps,
     total_reward: steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0),
     end,
+    ...(prompt !== "" && { prompt }),
+    tools,
   };
+}
+
+/** The seed of a policy's random numbers: episodes that start equally must not be equal. */
+function mix(seed: number, member: number): number {
+  return member === 0 ? seed : rng(seed).int(0, 0xffff_ffff) ^ Math.imul(member, 0x9e37_79b1);
 }
 
 interface Timed {

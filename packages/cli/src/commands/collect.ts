@@ -7,7 +7,7 @@ import type { JsonObject } from "openenv-ts/protocol";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
 import { importModule } from "../project/load-environment.js";
-import { offeredActions } from "../project/offered-actions.js";
+import { offeredActions, offeredTools } from "../project/offered-actions.js";
 import { readSchemas } from "../project/read-schemas.js";
 import { serverToken } from "../server-token.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
@@ -26,12 +26,14 @@ Examples:
   openenv collect http://localhost:8000 -n 100 -o episodes.jsonl
   openenv collect http://localhost:8000 --policy policy.ts --parallel 32
   openenv collect http://localhost:8000 --endpoint http://localhost:11434/v1 --model qwen3
-  openenv collect http://localhost:8000 --split train -n 500`;
+  openenv collect http://localhost:8000 --split train -n 500
+  openenv collect http://localhost:8000 -n 800 --group-size 8`;
 
 interface CollectFlags {
   episodes: number;
   output: string;
   parallel: number;
+  groupSize: number;
   seed: number;
   maxSteps: number;
   retries: number;
@@ -51,7 +53,13 @@ export function configureCollect(command: Command): void {
     .option("-n, --episodes <number>", "number of episodes in the output at the end", wholeNumber(1), 10)
     .option("-o, --output <file>", "file for the episodes", "episodes.jsonl")
     .option("--parallel <number>", "concurrent sessions", wholeNumber(1, 4096), 8)
-    .option("--seed <number>", "seed of the first episode; incremented for each next one", wholeNumber(0), 0)
+    .option(
+      "--seed <number>",
+      "seed of the first episode; incremented for each next episode or group",
+      wholeNumber(0),
+      0,
+    )
+    .option("--group-size <number>", "episodes in a row with the same seed and task", wholeNumber(1), 1)
     .option("--max-steps <number>", "maximum number of steps in an episode", wholeNumber(1), 1000)
     .option("--retries <number>", "retries of a failed episode", wholeNumber(0), 2)
     .option("--policy <file>", "module whose default export chooses actions: (turn) => action")
@@ -67,8 +75,9 @@ export function configureCollect(command: Command): void {
 }
 
 async function run(url: string, flags: CollectFlags): Promise<void> {
-  const { episodes, output, parallel, seed, maxSteps, retries, split, reset } = flags;
-  const actionSchema = offeredActions(await readSchemas(url));
+  const { episodes, output, parallel, groupSize, seed, maxSteps, retries, split, reset } = flags;
+  const schemas = await readSchemas(url);
+  const actionSchema = offeredActions(schemas);
   const { environment, description, tasks } = await describeServer(url, split);
   const policy = await choosePolicy(flags, { actionSchema, description });
   const warnings = new Set<string>();
@@ -77,17 +86,19 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
     url,
     environment,
     actionSchema,
+    prompt: description,
+    tools: offeredTools(schemas),
     output,
     episodes,
     parallel,
+    groupSize,
     maxSteps,
     retries,
     policy,
-    resetOf: (episode) => ({
-      seed: seed + episode,
-      ...(split !== undefined && { split, index: episode % tasks }),
-      ...reset,
-    }),
+    resetOf: (episode) => {
+      const start = Math.floor(episode / groupSize);
+      return { seed: seed + start, ...(split !== undefined && { split, index: start % tasks }), ...reset };
+    },
     signal: interrupt.signal,
     onEpisode: (done) => printProgress(`${done} of ${episodes} episodes`),
     onFailure: (episode, error) => printError(`episode ${episode}: ${error instanceof Error ? error.message : error}`),

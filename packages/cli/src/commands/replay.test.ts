@@ -10,6 +10,7 @@ import {
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { type EpisodeRecord, parseEpisode } from "../../../openenv/src/protocol/episode.js";
+import { renderEpisode } from "../../../openenv/src/protocol/episode-line.js";
 
 /** A server is started as a process. */
 vi.setConfig({ testTimeout: 90_000 });
@@ -49,8 +50,10 @@ let url = "";
 const replay = (...args: string[]) => callCommand(["replay", ...args], { cwd: project.dir });
 const episodesOf = (file: string) =>
   readFileSync(join(project.dir, file), "utf8").trimEnd().split("\n").map(parseEpisode);
-const write = (file: string, episodes: readonly unknown[]) =>
-  project.write(file, episodes.map((episode) => `${JSON.stringify(episode)}\n`).join(""));
+const write = (file: string, episodes: readonly object[], render: (episode: EpisodeRecord) => string = renderEpisode) =>
+  project.write(file, episodes.map((episode) => `${render(episode as EpisodeRecord)}\n`).join(""));
+/** A line of the first version of the format. */
+const renderFirst = (episode: EpisodeRecord) => JSON.stringify({ ...episode, format: "openenv.episode/1" });
 
 beforeAll(async () => {
   project = await createProject({
@@ -134,12 +137,14 @@ describe("openenv replay", () => {
       failures: [failure, { ...failure, code: "VALIDATION_ERROR", action: { zoom: "no" } }],
     };
     const unbegun = { ...episode, steps: [], failures: [{ ...failure, kind: "reset", action: {} }] };
-    await write("camera.jsonl", [episode, unbegun]);
-    expect(await replay("camera.jsonl", "camera.ts", "--ignore", "observation.taken_ms")).toEqual({
-      code: 0,
-      stdout: "camera.jsonl:2: episode 0 is skipped: its reset failed\n1 episodes, 3 events: all equal; 1 skipped\n",
-      stderr: "",
-    });
+    for (const render of [renderEpisode, renderFirst]) {
+      await write("camera.jsonl", [episode, unbegun], render);
+      expect(await replay("camera.jsonl", "camera.ts", "--ignore", "observation.taken_ms")).toEqual({
+        code: 0,
+        stdout: "camera.jsonl:2: episode 0 is skipped: its reset failed\n1 episodes, 3 events: all equal; 1 skipped\n",
+        stderr: "",
+      });
+    }
     await write("camera.jsonl", [{ ...episode, failures: [] }]);
     const { code, stdout } = await replay("camera.jsonl", "camera.ts", "--ignore", "observation.taken_ms");
     expect(stdout).toMatch(/event 2 \(step\): observation\.shot was "Ag==", now "AQ=="/);

@@ -23,6 +23,16 @@ export interface EpisodeRecord {
   total_reward: number;
   /** Why the episode ended: the environment reported `done`, the step limit was reached, or the policy stopped. */
   end: "done" | "max_steps" | "policy";
+  /** What a model reads before the first observation: the description of the environment. */
+  prompt?: string;
+  /** The tools that a model may call, with their JSON Schemas. */
+  tools?: EpisodeTool[];
+}
+
+/** A tool as chat models get it. */
+export interface EpisodeTool {
+  type: "function";
+  function: { name: string; description: string; parameters: JsonObject };
 }
 
 /** An action and its result. */
@@ -52,18 +62,27 @@ export interface RecordedFailure {
 }
 
 /** Name and version of the format of a line. */
-export const EPISODE_FORMAT = "openenv.episode/1";
+export const EPISODE_FORMAT = "openenv.episode/2";
+
+/** Had no messages, and the members of TEXT_MEMBERS as JSON. */
+const FIRST_FORMAT = "openenv.episode/1";
+
+/** The members whose form depends on the environment. A line has them as JSON text, so that all lines have equal types. */
+export const TEXT_MEMBERS = ["tools", "reset", "start", "steps", "failures"] as const;
 
 const ENDS: readonly unknown[] = ["done", "max_steps", "policy"];
 
-/** Parses one line. @throws TypeError naming the invalid field. */
+/** Parses one line, also of the first version of the format. @throws TypeError naming the invalid field. */
 export function parseEpisode(line: string): EpisodeRecord {
   const value: unknown = parse(line);
   if (!isObject(value)) throw new TypeError("each line must be one JSON object");
-  if (value["format"] !== EPISODE_FORMAT) {
-    throw new TypeError(`"format" must be "${EPISODE_FORMAT}", not ${JSON.stringify(value["format"])}`);
+  const format = value["format"];
+  if (format === EPISODE_FORMAT) parseTexts(value);
+  else if (format !== FIRST_FORMAT) {
+    throw new TypeError(`"format" must be "${EPISODE_FORMAT}", not ${JSON.stringify(format)}`);
   }
   const { episode, environment, url, started_at, reset, start, steps, failures = [], total_reward, end } = value;
+  const { prompt = "", tools = [] } = value;
   expect("episode", Number.isInteger(episode) && Number(episode) >= 0, "a non-negative integer");
   for (const [name, text] of Object.entries({ environment, url, started_at })) {
     expect(name, typeof text === "string", "a string");
@@ -79,7 +98,29 @@ export function parseEpisode(line: string): EpisodeRecord {
   for (const [index, failure] of (failures as unknown[]).entries()) expectFailure(`failures[${index}]`, failure);
   expect("total_reward", typeof total_reward === "number", "a number");
   expect("end", ENDS.includes(end), `one of ${ENDS.join(", ")}`);
-  return value as unknown as EpisodeRecord;
+  expect("prompt", typeof prompt === "string", "a string");
+  expect("tools", Array.isArray(tools), "an array");
+  for (const [index, tool] of (tools as unknown[]).entries()) expectTool(`tools[${index}]`, tool);
+  const record = { format: EPISODE_FORMAT, episode, environment, url, started_at, reset, start, steps };
+  const optional = {
+    ...((failures as unknown[]).length > 0 && { failures }),
+    ...(prompt !== "" && { prompt }),
+    ...((tools as unknown[]).length > 0 && { tools }),
+  };
+  return { ...record, ...optional, total_reward, end } as unknown as EpisodeRecord;
+}
+
+function parseTexts(value: JsonObject): void {
+  for (const name of TEXT_MEMBERS) {
+    const text = value[name];
+    if (text === undefined) continue;
+    expect(name, typeof text === "string", "JSON text");
+    try {
+      value[name] = parse(text as string);
+    } catch (cause) {
+      throw new TypeError(`"${name}" is not JSON text: ${(cause as Error).message}`, { cause });
+    }
+  }
 }
 
 function parse(line: string): unknown {
@@ -110,6 +151,15 @@ function expectFailure(name: string, failure: unknown): void {
   expect(`${name}.message`, typeof message === "string", "a string");
   expect(`${name}.counted`, counted === undefined || typeof counted === "boolean", "a boolean");
   expect(`${name}.ms`, typeof ms === "number", "a number");
+}
+
+function expectTool(name: string, tool: unknown): void {
+  const called = isObject(tool) ? tool["function"] : undefined;
+  expect(`${name}.function`, isObject(called), "an object");
+  const { name: own, description, parameters } = called as JsonObject;
+  expect(`${name}.function.name`, typeof own === "string", "a string");
+  expect(`${name}.function.description`, typeof description === "string", "a string");
+  expect(`${name}.function.parameters`, isObject(parameters), "an object");
 }
 
 function expect(name: string, fits: boolean, what: string): void {

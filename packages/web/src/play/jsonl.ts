@@ -1,5 +1,11 @@
 import type { RecordedFailure } from "openenv-ts/internal";
-import { EPISODE_FORMAT, type EpisodeRecord, parseEpisode, type RecordedStep } from "openenv-ts/protocol";
+import {
+  EPISODE_FORMAT,
+  type EpisodeRecord,
+  parseEpisode,
+  type RecordedStep,
+  renderEpisode,
+} from "openenv-ts/protocol";
 import { readReward, unanswered } from "./answer.js";
 import type { Imported } from "./play.js";
 import { type NewStep, type PlayedEpisode, type Timeline, type TimelineStep, timelineOf } from "./timeline.js";
@@ -38,7 +44,7 @@ export function renderJsonl({ episodes, steps }: Timeline, { environment, url }:
     };
     return [record];
   });
-  return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  return lines.map((line) => `${renderEpisode(line)}\n`).join("");
 }
 
 /** @throws TypeError with the line number and the problem. */
