@@ -46,6 +46,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/collect.js")).configureCollect(command),
   },
   {
+    name: "export",
+    summary: "turn collected episodes into Parquet or data sets for trainers",
+    configure: async (command) => (await import("./commands/export.js")).configureExport(command),
+  },
+  {
     name: "replay",
     summary: "play recorded episodes again and report the first difference",
     configure: async (command) => (await import("./commands/replay.js")).configureReplay(command),

@@ -48,23 +48,50 @@ export function openEpisodeFile(path: string): EpisodeFile {
   };
 }
 
+/** An episode of a file: the number of its line, from 1, and where the line is in the file. */
+export interface FoundEpisode {
+  line: number;
+  at: number;
+  bytes: number;
+  record: EpisodeRecord;
+}
+
 /**
- * Reads the episodes of a complete file, with the number of their line, from 1.
+ * Reads the episodes of a complete file.
  * @throws ConfigError when the file cannot be read, is empty, or has a line that is not an episode.
  */
-export function* readEpisodes(path: string): Generator<{ line: number; record: EpisodeRecord }> {
+export function* readEpisodes(path: string): Generator<FoundEpisode> {
   if (!statSync(path, { throwIfNoEntry: false })) throw new ConfigError(`No such file: ${path}. Check the path.`);
   let line = 0;
+  let at = 0;
   for (const { bytes } of readLines(path)) {
     line++;
+    let record: EpisodeRecord;
     try {
-      yield { line, record: parseEpisode(bytes.toString()) };
+      record = parseEpisode(bytes.toString());
     } catch (cause) {
       const advice = "Remove the line, or collect the episodes again.";
       throw notEpisode(path, line, { cause: cause as Error, advice });
     }
+    yield { line, at, bytes: bytes.length, record };
+    at += bytes.length + 1;
   }
   if (line === 0) throw new ConfigError(`${path} has no episodes; pass a file written by openenv collect.`);
+}
+
+/** Reads an episode that was found before. @throws ConfigError when the file has changed. */
+export function readEpisodeAt(path: string, at: number, bytes: number): EpisodeRecord {
+  const line = Buffer.alloc(bytes);
+  let file: number | undefined;
+  try {
+    file = openSync(path, "r");
+    readSync(file, line, 0, bytes, at);
+    return parseEpisode(line.toString());
+  } catch (cause) {
+    throw problem(path, "read", cause);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
 
 export function summarise({ episode, environment, reset, total_reward, steps }: EpisodeRecord): EpisodeSummary {

@@ -1,0 +1,144 @@
+import { groupOf, messagesOf, outcomeOf, toColumns } from "openenv-ts/internal";
+import type { EpisodeRecord } from "openenv-ts/protocol";
+import { type ColumnType, parquetWriter } from "./parquet.js";
+import { jsonLines, type RowWriter } from "./row-file.js";
+import { toTraces } from "./verifiers.js";
+
+/** A row, or why there is none. */
+export type Row = { row: Record<string, unknown> } | { dropped: string };
+
+/** What an episode becomes. */
+export interface Form {
+  /** The default name of the output. */
+  file: string;
+  writer(): Promise<RowWriter>;
+  /** Keeps failed episodes, whose outcome is in the row. */
+  keepsFailed?: true;
+  /** Called once for each file that is written; the function that it returns may remember what it has seen. */
+  rows(): (record: EpisodeRecord) => Row;
+}
+
+const TEXT_COLUMNS = { environment: "string", group_id: "string" } as const;
+
+export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", Form> = {
+  parquet: {
+    file: "episodes.parquet",
+    keepsFailed: true,
+    writer: () =>
+      parquetWriter({
+        format: "string",
+        episode: "integer",
+        group_id: "string",
+        environment: "string",
+        url: "string",
+        started_at: "string",
+        outcome: "string",
+        end: "string",
+        total_reward: "number",
+        num_steps: "integer",
+        prompt: "string",
+        messages: "messages",
+        tools: "string",
+        reset: "string",
+        start: "string",
+        steps: "string",
+        failures: "string",
+      } satisfies Record<keyof ReturnType<typeof toColumns>, ColumnType>),
+    rows: () => (record) => ({ row: toColumns(record) }),
+  },
+  "trl-sft": {
+    file: "sft.parquet",
+    writer: () => parquetWriter({ messages: "json-list", tools: "string", ...TEXT_COLUMNS, total_reward: "number" }),
+    rows: () => (record) => {
+      if (record.steps.length === 0) return { dropped: NO_STEPS };
+      const { environment, total_reward } = record;
+      const row = { messages: chatOf(record), tools: toolsOf(record), environment, group_id: groupOf(record) };
+      return { row: { ...row, total_reward } };
+    },
+  },
+  "trl-grpo": {
+    file: "grpo.parquet",
+    writer: () =>
+      parquetWriter({
+        prompt: "json-list",
+        seed: "integer",
+        split: "string",
+        index: "integer",
+        reset_options: "string",
+        environment: "string",
+      }),
+    rows: () => {
+      const seen = new Set<string>();
+      return (record) => {
+        const { environment, prompt = "", reset } = record;
+        const start = groupOf(record);
+        if (start === "") return { dropped: NO_START };
+        if (seen.has(start)) return { dropped: "the start of an earlier episode" };
+        seen.add(start);
+        const { episode_id: _, seed, split, index, ...options } = reset;
+        const opening = prompt === "" ? "" : `${prompt}\n\n`;
+        const row = { prompt: [{ role: "user", content: opening }], seed, split, index };
+        return { row: { ...row, reset_options: JSON.stringify(options), environment } };
+      };
+    },
+  },
+  verifiers: {
+    file: "traces.jsonl",
+    writer: async () => jsonLines,
+    rows: () => (record) => (record.steps.length === 0 ? { dropped: NO_STEPS } : { row: toTraces(record) }),
+  },
+};
+
+/** Why an episode is left out. */
+export const NO_STEPS = "without steps";
+export const NO_START = "without a seed or task";
+export const FAILED = "failed";
+
+export const PREFERENCE = {
+  file: "preference.parquet",
+  writer: () =>
+    parquetWriter({
+      prompt: "json-list",
+      chosen: "json-list",
+      rejected: "json-list",
+      tools: "string",
+      ...TEXT_COLUMNS,
+      chosen_reward: "number",
+      rejected_reward: "number",
+    }),
+};
+
+/** A row of the episodes of one group with the highest and the lowest reward. */
+export function pairOf(chosen: EpisodeRecord, rejected: EpisodeRecord): Record<string, unknown> {
+  const [prompt, ...answers] = chatOf(chosen);
+  return {
+    prompt: [prompt],
+    chosen: answers,
+    rejected: chatOf(rejected).slice(1),
+    tools: toolsOf(chosen),
+    environment: chosen.environment,
+    group_id: groupOf(chosen),
+    chosen_reward: chosen.total_reward,
+    rejected_reward: rejected.total_reward,
+  };
+}
+
+export function isFailed(record: EpisodeRecord): boolean {
+  return outcomeOf(record) === "failed";
+}
+
+/** The messages for templates of chats, which want the arguments of a call as an object. */
+function chatOf(record: EpisodeRecord): object[] {
+  return messagesOf(record).map((message) => {
+    if (message.role !== "assistant") return message;
+    const calls = message.tool_calls.map((call) => {
+      const given: unknown = JSON.parse(call.function.arguments);
+      return { ...call, function: { ...call.function, arguments: given } };
+    });
+    return { ...message, tool_calls: calls };
+  });
+}
+
+function toolsOf({ tools = [] }: EpisodeRecord): string {
+  return JSON.stringify(tools);
+}
