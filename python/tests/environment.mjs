@@ -1,4 +1,4 @@
-import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { createTasks, defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import * as z from "zod";
 
 const tools = defineTools({
@@ -15,7 +15,7 @@ const counter = defineContract({
   ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 
-/** Counts up to 10, without tools if the variable NO_TOOLS is set; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process. */
+/** Counts up to 10, without tools if the variable NO_TOOLS is set, with tasks if TASKS is; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process. */
 export default defineEnvironment(counter, () => {
   let state = { count: 0, start: 0 };
   const show = () => ({ observation: { ...state }, done: state.count >= 10 });
@@ -40,4 +40,4 @@ export default defineEnvironment(counter, () => {
     },
     ...(process.env.NO_TOOLS ? {} : { tools: { add: ({ amount }) => add(amount) } }),
   };
-});
+}, process.env.TASKS ? { tasks: createTasks({ train: [{ from: 1 }, { from: 2 }] }) } : {});

@@ -27,9 +27,10 @@ class AsyncSocket(asyncio.Protocol):
         opened = AsyncSocket(wire)
         context = ssl.create_default_context() if wire.secure else None
         loop = asyncio.get_running_loop()
+        limit = left(deadline)
         try:
             connecting = loop.create_connection(lambda: opened, wire.host, wire.port, ssl=context)
-            await asyncio.wait_for(connecting, left(deadline))
+            await asyncio.wait_for(connecting, limit)
         except asyncio.TimeoutError:
             raise TimeoutError from None
         except OSError as error:

@@ -87,6 +87,10 @@ class AsyncEnv:
         """Sends JSON to a path of the server."""
         return await request_json(self._target, path, body, self.timeout)
 
+    async def sleep(self, seconds: float) -> None:
+        """Waits as the calls of this client do: with or without asyncio."""
+        await self._target.io.sleep(seconds)
+
     async def close(self) -> None:
         """Ends the session. Can be called more than once."""
         self._lost = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")

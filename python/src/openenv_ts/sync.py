@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from ._blocking import BlockingIO
 from ._connection import JsonObject
@@ -13,6 +13,8 @@ from .env import TIMEOUT_S, AsyncEnv, connect_async
 from .errors import OpenEnvError
 from .results import StepResult, Tool, ToolResult, VectorResult
 from .vector import AsyncVectorEnv, ResetOptions
+
+T = TypeVar("T")
 
 
 def connect(
@@ -42,39 +44,37 @@ class Env:
         self._env = env
         self._lock = threading.Lock()
 
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            return run(call)
+
     @property
     def url(self) -> str:
         return self._env.url
 
     def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
         """Starts an episode; after a loss, in a new session. See ``AsyncEnv.reset``."""
-        with self._lock:
-            return run(self._env.reset(timeout=timeout, **options))
+        return self._run(self._env.reset(timeout=timeout, **options))
 
     def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
         """Takes one action, which ``GET /schema`` of the server describes."""
-        with self._lock:
-            return run(self._env.step(action, timeout=timeout))
+        return self._run(self._env.step(action, timeout=timeout))
 
     def state(self, *, timeout: float | None = None) -> JsonObject:
         """Returns the state, with ``episode_id`` and ``step_count``."""
-        with self._lock:
-            return run(self._env.state(timeout=timeout))
+        return self._run(self._env.state(timeout=timeout))
 
     def tools(self, *, timeout: float | None = None) -> list[Tool]:
         """Lists the tools of the environment. This is not a step."""
-        with self._lock:
-            return run(self._env.tools(timeout=timeout))
+        return self._run(self._env.tools(timeout=timeout))
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
         """Calls a tool, which is a step."""
-        with self._lock:
-            return run(self._env.call_tool(name, arguments, **limits))
+        return self._run(self._env.call_tool(name, arguments, **limits))
 
     def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[Env]:
         """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
-        with self._lock:
-            return [Env(copy) for copy in run(self._env.fork(count, event=event, rng=rng))]
+        return [Env(copy) for copy in self._run(self._env.fork(count, event=event, rng=rng))]
 
     def get(self, path: str) -> Any:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
@@ -86,8 +86,7 @@ class Env:
 
     def close(self) -> None:
         """Ends the session. Can be called more than once."""
-        with self._lock:
-            run(self._env.close())
+        self._run(self._env.close())
 
     def __enter__(self) -> Env:
         return self
@@ -103,6 +102,10 @@ class VectorEnv:
     def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Any) -> None:
         self._envs = AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options)
         self._lock = threading.Lock()
+
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            return run(call)
 
     @property
     def size(self) -> int:
@@ -128,27 +131,23 @@ class VectorEnv:
         self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
-        with self._lock:
-            return run(self._envs.reset(options, timeout=timeout))
+        return self._run(self._envs.reset(options, timeout=timeout))
 
     def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
-        with self._lock:
-            return run(self._envs.step(actions, timeout=timeout))
+        return self._run(self._envs.step(actions, timeout=timeout))
 
     def call_tools(
         self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
-        with self._lock:
-            return run(self._envs.call_tools(calls, timeout=timeout))
+        return self._run(self._envs.call_tools(calls, timeout=timeout))
 
     def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
         """The state of each session, or why there is none."""
-        with self._lock:
-            return run(self._envs.state(timeout=timeout))
+        return self._run(self._envs.state(timeout=timeout))
 
     def as_completed(
         self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
@@ -165,13 +164,11 @@ class VectorEnv:
         self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Replaces sessions by copies of others. See ``AsyncVectorEnv.fork``."""
-        with self._lock:
-            return run(self._envs.fork(parents, rng=rng, timeout=timeout))
+        return self._run(self._envs.fork(parents, rng=rng, timeout=timeout))
 
     def close(self) -> None:
         """Ends all sessions. Can be called more than once."""
-        with self._lock:
-            run(self._envs.close())
+        self._run(self._envs.close())
 
     def __enter__(self) -> VectorEnv:
         return self

@@ -9,96 +9,70 @@ import json
 import keyword
 import re
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Optional, Union
 
-from .errors import ConnectionLostError, OpenEnvError, RemoteError
-from .results import StepResult, Tool, call_action, read_tool_result, read_tools
+from ._agents import Episode, begin, read_prompt, read_starts, read_toolbox, to_text
+from ._sockets import run
+from .errors import OpenEnvError
+from .results import Tool
 from .sync import Env, connect
 
 RewardFunc = Callable[..., Any]
-RETRY_S = 5.0
-MODEL_ERRORS = ("VALIDATION_ERROR",)
-"""Errors of the server that are the fault of the model: it reads them and may try again."""
 SCALARS: Mapping[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
 
 
-class TrlEnvironment:
+class TrlEnvironment(Episode):
     """One environment for all rollouts of a trainer, one after the other. Reward functions read its attributes."""
 
     _spec: TrlSpec
 
     def __init__(self) -> None:
-        self.rewards: list[float] = []
-        """The rewards of the steps of the episode that are not null."""
-        self.done = False
-        self.result: StepResult | None = None
-        """The result of the last reset or step."""
+        super().__init__()
+        self.group_id = ""
+        """Equal for the rollouts that start in the same way."""
         self.lost: OpenEnvError | None = None
         """Why the rollout is lost; None when it is not."""
         self._env: Env | None = None
 
     def reset(self, **row: Any) -> str:
         spec = self._spec
-        self.rewards, self.done, self.result, self.lost = [], False, None, None
+        super().__init__()
+        self.lost = None
         given = row.get("reset_options")
         options = json.loads(given) if isinstance(given, str) else dict(given or {})
         for name in ("seed", "episode_id", "split", "index"):
             if row.get(name) is not None:
                 options[name] = row[name]
         self._env = self._env or spec._open()
-        deadline = time.monotonic() + spec.outage
-        delay = 0.1
-        while True:
-            try:
-                self.result = self._env.reset(**options)
-                return to_text(self.result.observation)
-            except OpenEnvError as error:
-                if time.monotonic() + delay > deadline or not _may_pass(error):
-                    spec._lose(self, error)
-                    return ""
-            time.sleep(delay)
-            delay = min(2 * delay, RETRY_S)
+        self.group_id = json.dumps(options, sort_keys=True)
+        try:
+            self.result = self._env._run(begin(self._env._env, options, spec.outage))
+        except OpenEnvError as error:
+            spec._lose(self, error)
+            return ""
+        return to_text(self.result.observation)
 
     def _call(self, tool: _MappedTool, arguments: Mapping[str, Any]) -> str:
-        if self.lost is not None or self._env is None:
+        spec, env = self._spec, self._env
+        if self.lost is not None or env is None:
             return "The environment is not available."
         if self.done:
             return "The episode has ended."
         values = {tool.names[name]: value for name, value in arguments.items()}
         try:
-            result = self._env.step(values if tool.is_action else call_action(tool.name, values))
-        except RemoteError as error:
-            if error.code in MODEL_ERRORS:
-                raise ToolFailedError(error.message) from error
-            self._spec._lose(self, error)
+            return env._run(spec._toolbox.call(env._env, self, tool.name, values))
+        except OpenEnvError as error:
+            spec._lose(self, error)
             return "The environment is not available."
-        except ConnectionLostError as error:
-            self._spec._lose(self, error)
-            return "The environment is not available."
-        self.result, self.done = result, result.done
-        if result.reward is not None:
-            self.rewards.append(float(result.reward))
-        if tool.is_action:
-            return to_text(result.observation)
-        called = read_tool_result(tool.name, result)
-        if called.error is not None:
-            raise ToolFailedError(called.error)
-        return called.text
-
-
-class ToolFailedError(Exception):
-    """The model used a tool wrongly. TRL shows the message to the model."""
 
 
 class _MappedTool:
     """A tool as a method: names that are no identifiers in Python have others there."""
 
-    def __init__(self, tool: Tool, is_action: bool) -> None:
+    def __init__(self, tool: Tool) -> None:
         self.name = tool.name
-        self.is_action = is_action
         self.method = _identifier(tool.name, ("reset", "get_reward"))
         properties = tool.input_schema.get("properties") or {}
         self.names = {_identifier(name, ("self",)): name for name in properties}
@@ -170,8 +144,9 @@ class TrlSpec:
         self._lock = threading.Lock()
         self._open_envs: weakref.WeakSet[Env] = weakref.WeakSet()
         client = connect(url, **options)
-        self._prompt = prompt or client.get("/metadata").get("description") or "Use the tools to solve the task."
-        self.tools = _read_tools(client)
+        self._prompt = prompt or run(read_prompt(client._env))
+        self._toolbox = run(read_toolbox(client._env))
+        self.tools = [_MappedTool(tool) for tool in self._toolbox.tools]
         self._client = client
         given = [reward_funcs] if callable(reward_funcs) else list(reward_funcs or [episode_reward])
         self.reward_funcs = [self._mask(func, first=nth == 0) for nth, func in enumerate(given)]
@@ -192,10 +167,8 @@ class TrlSpec:
         from datasets import Dataset  # noqa: PLC0415
 
         prompt = [{"role": "user", "content": self._prompt + "\n\n"}]
-        count = self._count_tasks()
-        if count is None:
-            return Dataset.from_list([{"prompt": prompt, "seed": seed} for seed in range(self._rows)])
-        return Dataset.from_list([{"prompt": prompt, "split": self._split, "index": index} for index in range(count)])
+        starts = run(read_starts(self._client._env, self._split, self._rows))
+        return Dataset.from_list([{"prompt": prompt, **start} for start in starts])
 
     @property
     def callback(self) -> Any:
@@ -234,14 +207,6 @@ class TrlSpec:
         environment.lost = error
         with self._lock:
             self.lost_rollouts += 1
-
-    def _count_tasks(self) -> int | None:
-        try:
-            name = self._client.get("/list_environments")[0]
-            answer = self._client.post(f"/{name}/num_tasks", {"split": self._split})
-        except RemoteError:
-            return None
-        return int(answer["num_tasks"])
 
     def _mask(self, func: RewardFunc, first: bool) -> RewardFunc:
         """TRL masks a rollout only if every reward function returns None for it."""
@@ -288,34 +253,6 @@ def for_trl(url: str, reward_funcs: RewardFunc | Sequence[RewardFunc] | None = N
 def episode_reward(*, environments: Sequence[TrlEnvironment], **_: Any) -> list[float]:
     """The sum of the rewards of each episode."""
     return [sum(one.rewards) for one in environments]
-
-
-def to_text(observation: Mapping[str, Any]) -> str:
-    """An observation as text: its only field if that is a string, else JSON."""
-    [*values] = observation.values()
-    if len(values) == 1 and isinstance(values[0], str):
-        return values[0]
-    return json.dumps(observation)
-
-
-def _may_pass(error: OpenEnvError) -> bool:
-    """Whether a later reset can succeed."""
-    if isinstance(error, ConnectionLostError):
-        return True
-    status = getattr(error, "details", {}).get("status")
-    return error.code in ("CAPACITY_REACHED", "JOURNAL_UNAVAILABLE") or (isinstance(status, int) and status >= 500)
-
-
-def _read_tools(client: Env) -> list[_MappedTool]:
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    answer = client.post("/mcp", request)
-    tools = [] if "error" in answer else read_tools(answer)
-    if tools:
-        return [_MappedTool(tool, is_action=False) for tool in tools]
-    schema = dict(client.get("/schema")["action"])
-    schema["properties"] = {name: one for name, one in schema.get("properties", {}).items() if name != "metadata"}
-    action = Tool("step", schema.get("description") or "Takes one action in the environment.", schema)
-    return [_MappedTool(action, is_action=True)]
 
 
 def _identifier(name: str, reserved: Sequence[str]) -> str:

@@ -1,0 +1,127 @@
+"""What the trainers of language models share: tools, tasks, text, and the account of an episode."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .env import AsyncEnv
+from .errors import ConnectionLostError, OpenEnvError, RemoteError
+from .results import StepResult, Tool, call_action, read_tool_result, read_tools
+
+RETRY_S = 5.0
+MODEL_ERRORS = ("VALIDATION_ERROR",)
+"""Errors of the server that are the fault of the model: it reads them and may try again."""
+
+
+class ToolFailedError(Exception):
+    """The model used a tool wrongly. The trainer shows the message to the model."""
+
+
+@dataclass(eq=False)
+class Episode:
+    """What a rollout has earned so far."""
+
+    rewards: list[float] = field(default_factory=list)
+    """The rewards of the steps that are not null."""
+    components: dict[str, float] = field(default_factory=dict)
+    """The sum of each named part of the reward, from an environment that sends ``rubric_scores``."""
+    done: bool = False
+    truncated: bool = False
+    """True when a limit, such as a time limit, ended the episode."""
+    result: StepResult | None = None
+    """The result of the last reset or step."""
+
+
+def record(episode: Episode, result: StepResult) -> None:
+    episode.result, episode.done, episode.truncated = result, result.done, result.outcome == "truncated"
+    if result.reward is not None:
+        episode.rewards.append(float(result.reward))
+    scores = result.metadata.get("rubric_scores")
+    for name, score in (scores if isinstance(scores, dict) else {}).items():
+        if score is not None:
+            episode.components[name] = episode.components.get(name, 0.0) + float(score)
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools that a model gets: those of the environment, else one whose arguments are the action."""
+
+    tools: list[Tool]
+    is_action: bool
+
+    async def call(self, env: AsyncEnv, episode: Episode, name: str, arguments: Mapping[str, Any]) -> str:
+        """Takes a step. Returns the result as text. Raises ToolFailedError when the model has to try again."""
+        action = dict(arguments) if self.is_action else call_action(name, dict(arguments))
+        try:
+            result = await env.step(action)
+        except RemoteError as error:
+            if error.code in MODEL_ERRORS:
+                raise ToolFailedError(error.message) from error
+            raise
+        record(episode, result)
+        if self.is_action:
+            return to_text(result.observation)
+        called = read_tool_result(name, result)
+        if called.error is not None:
+            raise ToolFailedError(called.error)
+        return called.text
+
+
+async def read_toolbox(env: AsyncEnv) -> Toolbox:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    answer = await env.post("/mcp", request)
+    tools = [] if "error" in answer else read_tools(answer)
+    if tools:
+        return Toolbox(tools, is_action=False)
+    schema = dict((await env.get("/schema"))["action"])
+    schema["properties"] = {name: one for name, one in schema.get("properties", {}).items() if name != "metadata"}
+    description = schema.get("description") or "Takes one action in the environment."
+    return Toolbox([Tool("step", description, schema)], is_action=True)
+
+
+async def read_prompt(env: AsyncEnv) -> str:
+    return (await env.get("/metadata")).get("description") or "Use the tools to solve the task."
+
+
+async def read_starts(env: AsyncEnv, split: str, seeds: int) -> list[dict[str, Any]]:
+    """The reset options of each task of the split, or without tasks of each seed."""
+    try:
+        name = (await env.get("/list_environments"))[0]
+        count = int((await env.post(f"/{name}/num_tasks", {"split": split}))["num_tasks"])
+    except RemoteError:
+        return [{"seed": seed} for seed in range(seeds)]
+    return [{"split": split, "index": index} for index in range(count)]
+
+
+async def begin(env: AsyncEnv, options: Mapping[str, Any], outage: float) -> StepResult:
+    """Resets, and waits for so many seconds for a server that is away or full."""
+    deadline = time.monotonic() + outage
+    delay = 0.1
+    while True:
+        try:
+            return await env.reset(**options)
+        except OpenEnvError as error:
+            if time.monotonic() + delay > deadline or not _may_pass(error):
+                raise
+        await env.sleep(delay)
+        delay = min(2 * delay, RETRY_S)
+
+
+def to_text(observation: Mapping[str, Any]) -> str:
+    """An observation as text: its only field if that is a string, else JSON."""
+    [*values] = observation.values()
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(observation)
+
+
+def _may_pass(error: OpenEnvError) -> bool:
+    """Whether a later reset can succeed."""
+    if isinstance(error, ConnectionLostError):
+        return True
+    status = getattr(error, "details", {}).get("status")
+    return error.code in ("CAPACITY_REACHED", "JOURNAL_UNAVAILABLE") or (isinstance(status, int) and status >= 500)

@@ -1,0 +1,178 @@
+"""Evaluations of verifiers with a scripted model. They need ``pip install ./python[verifiers]``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Proxy, Server
+
+pytest.importorskip("verifiers")
+
+from verifiers.v1.cli.eval.runner import run_eval
+from verifiers.v1.configs.cli.eval import EvalConfig
+
+from openenv_ts import connect
+
+Call = tuple[str, dict[str, Any]]
+
+
+class Model:
+    """The API of OpenAI. The answer of turn n is the tool call n of the script, then text."""
+
+    def __init__(self, script: Sequence[Call | str]) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.before_answer: Callable[[int], None] = lambda turn: None
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                model.requests.append(body)
+                turn = sum(message["role"] == "assistant" for message in body["messages"])
+                model.before_answer(turn)
+                answer = json.dumps(_complete(turn, script[turn] if turn < len(script) else "done")).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+
+
+def _complete(turn: int, answer: Call | str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer if isinstance(answer, str) else None}
+    if not isinstance(answer, str):
+        function = {"name": answer[0], "arguments": json.dumps(answer[1])}
+        message["tool_calls"] = [{"id": f"call_{turn}", "type": "function", "function": function}]
+    reason = "stop" if isinstance(answer, str) else "tool_calls"
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    choices = [{"index": 0, "finish_reason": reason, "message": message}]
+    return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": choices, "usage": usage}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # The package stores files in the home folder, and reads a login from it.
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def model() -> Iterator[Callable[[Sequence[Call | str]], Model]]:
+    started: list[Model] = []
+
+    def start(script: Sequence[Call | str]) -> Model:
+        started.append(Model(script))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+def evaluate(url: str, model: Model, folder: Path, **settings: Any) -> list[Any]:
+    """Returns the trace of each rollout."""
+    agent = {"harness": {"id": "openenv-ts-verifiers", **settings.pop("harness", {})}, **settings.pop("agent", {})}
+    taskset = {"id": "openenv-ts-verifiers", "url": url, "seeds": 2, **settings.pop("taskset", {})}
+    config = EvalConfig.model_validate(
+        {
+            "env": {"taskset": taskset, "agent": agent},
+            "model": "m",
+            "client": {"base_url": model.url},
+            "rich": None,
+            "push": False,
+            "output_dir": folder,
+            **settings,
+        }
+    )
+    return [trace for episode in asyncio.run(run_eval(config)) for trace in episode.traces]
+
+
+def test_plays_with_the_tools_of_the_environment(server: Server, model: Any, tmp_path: Path) -> None:
+    scripted = model([("add", {"amount": 4}), ("add", {"amount": "much"}), ("nothing", {}), ("add", {"amount": 6})])
+    traces = evaluate(server.url, scripted, tmp_path)
+    assert [(trace.ok, trace.errors, trace.metrics["steps"]) for trace in traces] == [(True, [], 3)] * 2
+    [tool] = scripted.requests[0]["tools"]
+    assert tool["function"]["name"] == "add"
+    assert tool["function"]["parameters"]["properties"]["amount"]["type"] == "integer"
+    told = [message["content"] for message in scripted.requests[-1]["messages"] if message["role"] == "tool"]
+    assert told[0] == "4"
+    assert told[1].startswith("error: ")
+    assert told[2] == 'error: there is no tool "nothing"'
+
+
+def test_rewards_are_those_of_the_episode_and_groups_start_alike(model: Any, tmp_path: Path) -> None:
+    server = Server(NO_TOOLS="1", MAX_CONCURRENT_ENVS="4")
+    scripted = model([("step", {"amount": 4}), ("step", {"amount": 5}), ("step", {"amount": 1})])
+    traces = evaluate(server.url, scripted, tmp_path, num_rollouts=2)
+    assert [trace.reward for trace in traces] == [10] * 4
+    assert [trace.metrics["done"] for trace in traces] == [1] * 4
+    # The episode ended the rollout, so the model was not asked again.
+    assert len(scripted.requests) == 12
+    firsts = [next(one for one in trace.nodes if one.message.role == "user").message.content for trace in traces]
+    assert len(set(firsts)) == 2
+    # All sessions are closed: as many fit in again.
+    with connect(server.url) as one, connect(server.url) as two, connect(server.url) as three:
+        for env in (one, two, three):
+            env.reset()
+    server.kill()
+
+
+def test_a_cut_changes_nothing(proxy: Proxy, model: Any, tmp_path: Path) -> None:
+    scripted = model([("add", {"amount": 2}), ("add", {"amount": 3})])
+    scripted.before_answer = lambda turn: proxy.cut()
+    [trace] = evaluate(proxy.url, scripted, tmp_path, taskset={"seeds": 1})
+    told = [message["content"] for message in scripted.requests[-1]["messages"] if message["role"] == "tool"]
+    assert (trace.ok, told) == (True, ["2", "5"])
+
+
+def test_a_lost_rollout_is_an_error_and_has_no_reward(model: Any, tmp_path: Path) -> None:
+    server = Server(NO_TOOLS="1")
+    scripted = model([("step", {"amount": 4}), ("step", {"amount": 5})])
+    scripted.before_answer = lambda turn: server.kill() if turn == 1 else None
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, harness={"timeout": 1, "outage": 1})
+    assert (trace.ok, trace.stop_condition, trace.rewards) == (False, "harness_error", {})
+    assert "ConnectionLostError" in trace.errors[0].message
+
+
+def test_a_rollout_that_is_stopped_during_an_outage_has_no_reward(model: Any, tmp_path: Path) -> None:
+    server = Server(NO_TOOLS="1")
+    scripted = model([("step", {"amount": 4}), ("step", {"amount": 5})])
+    scripted.before_answer = lambda turn: server.kill() if turn == 1 else None
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, agent={"timeout": {"rollout": 2}})
+    assert (trace.ok, trace.is_timeout) == (False, True)
+    assert "had not answered" in trace.errors[0].message
+
+
+def test_a_limit_of_verifiers_scores_what_was_played(model: Any, tmp_path: Path) -> None:
+    server = Server(NO_TOOLS="1")
+    scripted = model([("step", {"amount": 1})] * 9)
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, agent={"max_turns": 2})
+    assert (trace.ok, trace.stop_condition, trace.reward) == (True, "max_turns", 2)
+    server.kill()
+
+
+def test_has_a_task_for_each_task_of_the_split(model: Any, tmp_path: Path) -> None:
+    server = Server(TASKS="1")
+    traces = evaluate(server.url, model([]), tmp_path)
+    assert [trace.task.data.reset for trace in traces] == [
+        {"split": "train", "index": 0},
+        {"split": "train", "index": 1},
+    ]
+    server.kill()
