@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,3 +127,26 @@ def test_a_lost_rollout_is_masked_and_training_continues(tmp_path: Path) -> None
     assert masked == [0, 0, 8, 8, 0, 0]
     assert spec.lost_rollouts == 16
     again[0].kill()
+
+
+def test_rollouts_of_one_prompt_start_alike(server: Server, tmp_path: Path) -> None:
+    starts: dict[str, list[tuple[Any, bool]]] = {}
+
+    def watch(environments: Any, **named: Any) -> list[float]:
+        for one in environments:
+            starts.setdefault(one.group_id, []).append((json.loads(one.group_id), one.truncated))
+        return episode_reward(environments=environments, **named)
+
+    spec = for_trl(server.url, watch, rows=64)
+    seen: dict[str, set[str]] = {}
+    reset = spec.environment_factory.reset
+
+    def record(self: Any, **row: Any) -> str:
+        first = reset(self, **row)
+        seen.setdefault(self.group_id, set()).add(first)
+        return first
+
+    spec.environment_factory.reset = record  # type: ignore[method-assign]
+    train(spec, tmp_path, learning_rate=0.0, max_steps=2)
+    assert [len(members) for members in starts.values()] == [4] * 4
+    assert all(len(firsts) == 1 for firsts in seen.values())
