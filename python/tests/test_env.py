@@ -36,7 +36,7 @@ def test_async_plays_an_episode(server: Server) -> None:
 def test_lists_and_calls_tools(server: Server) -> None:
     with connect(server.url) as env:
         env.reset()
-        [tool] = env.tools()
+        [tool] = env.list_tools()
         assert (tool.name, tool.description) == ("add", "Adds to the count.")
         assert tool.input_schema["properties"]["amount"]["type"] == "integer"
         result = env.call_tool("add", {"amount": 2})

@@ -10,7 +10,7 @@ from typing import Any
 
 from .env import AsyncEnv
 from .errors import ConnectionLostError, OpenEnvError, RemoteError
-from .results import StepResult, Tool, call_action, read_tool_result, read_tools
+from .results import JsonObject, StepResult, Tool, call_action, read_tool_result, read_tools
 
 RETRY_S = 5.0
 MODEL_ERRORS = ("VALIDATION_ERROR",)
@@ -32,11 +32,11 @@ class Episode:
     done: bool = False
     truncated: bool = False
     """True when a limit, such as a time limit, ended the episode."""
-    result: StepResult | None = None
+    result: StepResult[JsonObject] | None = None
     """The result of the last reset or step."""
 
 
-def record(episode: Episode, result: StepResult) -> None:
+def record(episode: Episode, result: StepResult[JsonObject]) -> None:
     episode.result, episode.done, episode.truncated = result, result.done, result.outcome == "truncated"
     if result.reward is not None:
         episode.rewards.append(float(result.reward))
@@ -97,7 +97,7 @@ async def read_starts(env: AsyncEnv, split: str, seeds: int) -> list[dict[str, A
     return [{"split": split, "index": index} for index in range(count)]
 
 
-async def begin(env: AsyncEnv, options: Mapping[str, Any], outage: float) -> StepResult:
+async def begin(env: AsyncEnv, options: Mapping[str, Any], outage: float) -> StepResult[JsonObject]:
     """Resets, and waits for so many seconds for a server that is away or full."""
     deadline = time.monotonic() + outage
     delay = 0.1

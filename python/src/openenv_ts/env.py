@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ._asyncio import AsyncIO
 from ._connection import Connection, JsonObject, Key, Target, http_error, to_remote_error
@@ -14,6 +14,7 @@ from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, 
 from .results import StepResult, Tool, ToolResult, call_action, read_result, read_tool_result, read_tools
 
 TIMEOUT_S = 60.0
+E = TypeVar("E", bound="AsyncEnv")
 
 
 class AsyncEnv:
@@ -30,7 +31,30 @@ class AsyncEnv:
         self._connection = connection
         self._lost: OpenEnvError | None = None
 
-    async def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
+    @classmethod
+    def connect(
+        cls: type[E],
+        url: str,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT_S,
+        connect_timeout: float = 10.0,
+        resume: bool | None = None,
+        digest: bool = False,
+        _io: IO | None = None,
+    ) -> E:
+        """Returns a client for one session of the environment at ``url``; the first call opens it.
+
+        ``timeout`` limits each call, with all attempts to connect again, seconds. ``resume``: whether a lost connection
+        is replaced and the session continues; by default if the server can do it. ``token``: the client token of the
+        server, by default from ``OPENENV_TOKEN``.
+        """
+        [target] = make_targets(_io or AsyncIO(), url, token=token, headers=headers, resume=resume,
+                                connect_timeout=connect_timeout, digest=digest)  # fmt: skip
+        return cls(target, timeout)
+
+    async def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult[JsonObject]:
         """Starts an episode; after a loss, in a new session. ``options`` are ``seed``, ``episode_id``, ``split`` and
         ``index`` of a task, and those of the environment."""
         if self._connection is not None and not self._connection.up:
@@ -39,7 +63,7 @@ class AsyncEnv:
         self._lost = None
         return await self._observe({"type": "reset", "data": options}, timeout)
 
-    async def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
+    async def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult[JsonObject]:
         """Takes one action, which ``GET /schema`` of the server describes."""
         return await self._observe({"type": "step", "data": dict(action)}, timeout)
 
@@ -47,7 +71,7 @@ class AsyncEnv:
         """Returns the state, with ``episode_id`` and ``step_count``."""
         return (await self._ask({"type": "state"}, "state", timeout))["data"]  # type: ignore[no-any-return]
 
-    async def tools(self, *, timeout: float | None = None) -> list[Tool]:
+    async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """Lists the tools of the environment. This is not a step."""
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         data = (await self._ask({"type": "mcp", "data": request}, "mcp", timeout))["data"]
@@ -55,16 +79,19 @@ class AsyncEnv:
             raise RemoteError("REQUEST_FAILED", str(data["error"].get("message")))
         return read_tools(data)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> ToolResult:
         """Calls a tool, which is a step."""
-        return read_tool_result(name, await self.step(call_action(name, dict(arguments or {})), **limits))
+        message = {"type": "step", "data": call_action(name, dict(arguments or {}))}
+        return read_tool_result(name, await self._observe(message, timeout))
 
-    async def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[AsyncEnv]:
+    async def fork(self: E, count: int, *, event: int | None = None, rng: str = "same") -> list[E]:
         """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
         connection = await self._open(time.monotonic() + self.timeout)
         request = {"count": count, "rng": rng, **({} if event is None else {"event": event})}
         keys = await connection.fork(request, self.timeout)
-        copies: list[AsyncEnv] = []
+        copies: list[E] = []
         try:
             for key in keys:
                 copies.append(await self._adopt(key))
@@ -74,10 +101,10 @@ class AsyncEnv:
             raise
         return copies
 
-    async def _adopt(self, key: Key) -> AsyncEnv:
+    async def _adopt(self: E, key: Key) -> E:
         connection = Connection(self._target, key=key)
         await connection.open(time.monotonic() + self.timeout)
-        return AsyncEnv(self._target, self.timeout, connection)
+        return type(self)(self._target, self.timeout, connection)
 
     async def get(self, path: str) -> Any:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
@@ -123,7 +150,7 @@ class AsyncEnv:
             raise to_remote_error(answer["data"])
         raise protocol_error(f'an answer is not of type "{expected}"')
 
-    async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult:
+    async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult[JsonObject]:
         answer = await self._ask(message, "observation", timeout)
         connection = self._connection
         assert connection is not None
@@ -132,7 +159,7 @@ class AsyncEnv:
         result.event = event if isinstance(event, int) else None
         return result
 
-    async def __aenter__(self) -> AsyncEnv:
+    async def __aenter__(self: E) -> E:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -167,18 +194,4 @@ async def request_json(target: Target, path: str, body: object, timeout: float) 
     raise http_error(status, answer)
 
 
-def connect_async(
-    url: str,
-    *,
-    token: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = TIMEOUT_S,
-    connect_timeout: float = 10.0,
-    resume: bool | None = None,
-    digest: bool = False,
-    _io: IO | None = None,
-) -> AsyncEnv:
-    """Like ``connect``, for asyncio."""
-    [target] = make_targets(_io or AsyncIO(), url, token=token, headers=headers, resume=resume,
-                            connect_timeout=connect_timeout, digest=digest)  # fmt: skip
-    return AsyncEnv(target, timeout)
+connect_async = AsyncEnv.connect

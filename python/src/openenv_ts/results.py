@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from .errors import ENDED, OpenEnvError, RemoteError, protocol_error
 
@@ -13,11 +13,14 @@ JsonObject = dict[str, Any]
 Outcome = Literal["ok", "terminated", "truncated", "env_error", "lost"]
 
 
+ObservationT = TypeVar("ObservationT")
+
+
 @dataclass(slots=True)
-class StepResult:
+class StepResult(Generic[ObservationT]):
     """The result of a reset or a step."""
 
-    observation: JsonObject
+    observation: ObservationT
     reward: float | bool | None
     done: bool
     metadata: JsonObject
@@ -84,9 +87,10 @@ class ToolResult:
     metadata: JsonObject
     error: str | None = None
     """Why the tool returned no result."""
+    error_type: str | None = None
 
 
-def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) -> StepResult:
+def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) -> StepResult[JsonObject]:
     """Reads the data of an ``observation`` frame. ``metadata`` is moved from the observation to the result."""
     observation, done, reward = data.get("observation"), data.get("done"), data.get("reward")
     if not isinstance(observation, dict) or not isinstance(done, bool):
@@ -108,7 +112,7 @@ def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) ->
     return result
 
 
-def to_vector_result(index: int, result: StepResult) -> VectorResult:
+def to_vector_result(index: int, result: StepResult[JsonObject]) -> VectorResult:
     return VectorResult(
         index,
         result.outcome,
@@ -149,12 +153,12 @@ def call_action(name: str, arguments: JsonObject) -> JsonObject:
     return {"type": "call_tool", "tool_name": name, "arguments": arguments}
 
 
-def read_tool_result(name: str, step: StepResult) -> ToolResult:
+def read_tool_result(name: str, step: StepResult[JsonObject]) -> ToolResult:
     earned = (step.reward, step.done, step.metadata)
     error, result = step.observation.get("error"), step.observation.get("result")
     if isinstance(error, dict):
         message = str(error.get("message") or f'The tool "{name}" failed.')
-        return ToolResult(None, message, *earned, error=message)
+        return ToolResult(None, message, *earned, error=message, error_type=str(error.get("error_type")))
     if not isinstance(result, dict) or "data" not in result:
         return ToolResult(result, _to_text(result), *earned)
     content = result.get("content")

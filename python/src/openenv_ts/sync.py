@@ -9,32 +9,13 @@ from typing import Any, Literal, TypeVar
 from ._blocking import BlockingIO
 from ._connection import JsonObject
 from ._sockets import run
-from .env import TIMEOUT_S, AsyncEnv, connect_async
+from .env import TIMEOUT_S, AsyncEnv
 from .errors import OpenEnvError
 from .results import StepResult, Tool, ToolResult, VectorResult
 from .vector import AsyncVectorEnv, ResetOptions
 
 T = TypeVar("T")
-
-
-def connect(
-    url: str,
-    *,
-    token: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = TIMEOUT_S,
-    connect_timeout: float = 10.0,
-    resume: bool | None = None,
-    digest: bool = False,
-) -> Env:
-    """Returns a client for one session of the environment at ``url``; the first call opens it.
-
-    ``timeout`` limits each call, with all attempts to connect again, seconds. ``resume``: whether a lost connection is
-    replaced and the session continues; by default if the server can do it. ``token``: the client token of the server,
-    by default from ``OPENENV_TOKEN``.
-    """
-    return Env(connect_async(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
-                             resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
+E = TypeVar("E", bound="Env")
 
 
 class Env:
@@ -44,6 +25,22 @@ class Env:
         self._env = env
         self._lock = threading.Lock()
 
+    @classmethod
+    def connect(
+        cls: type[E],
+        url: str,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT_S,
+        connect_timeout: float = 10.0,
+        resume: bool | None = None,
+        digest: bool = False,
+    ) -> E:
+        """Returns a client for one session of the environment at ``url``. See ``AsyncEnv.connect``."""
+        return cls(AsyncEnv.connect(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
+                                    resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
+
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         with self._lock:
             return run(call)
@@ -52,11 +49,11 @@ class Env:
     def url(self) -> str:
         return self._env.url
 
-    def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult:
+    def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult[JsonObject]:
         """Starts an episode; after a loss, in a new session. See ``AsyncEnv.reset``."""
         return self._run(self._env.reset(timeout=timeout, **options))
 
-    def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult:
+    def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult[JsonObject]:
         """Takes one action, which ``GET /schema`` of the server describes."""
         return self._run(self._env.step(action, timeout=timeout))
 
@@ -64,17 +61,19 @@ class Env:
         """Returns the state, with ``episode_id`` and ``step_count``."""
         return self._run(self._env.state(timeout=timeout))
 
-    def tools(self, *, timeout: float | None = None) -> list[Tool]:
+    def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """Lists the tools of the environment. This is not a step."""
-        return self._run(self._env.tools(timeout=timeout))
+        return self._run(self._env.list_tools(timeout=timeout))
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **limits: Any) -> ToolResult:
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> ToolResult:
         """Calls a tool, which is a step."""
-        return self._run(self._env.call_tool(name, arguments, **limits))
+        return self._run(self._env.call_tool(name, arguments, timeout=timeout))
 
-    def fork(self, count: int, *, event: int | None = None, rng: str = "same") -> list[Env]:
+    def fork(self: E, count: int, *, event: int | None = None, rng: str = "same") -> list[E]:
         """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
-        return [Env(copy) for copy in self._run(self._env.fork(count, event=event, rng=rng))]
+        return [type(self)(copy) for copy in self._run(self._env.fork(count, event=event, rng=rng))]
 
     def get(self, path: str) -> Any:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
@@ -88,11 +87,14 @@ class Env:
         """Ends the session. Can be called more than once."""
         self._run(self._env.close())
 
-    def __enter__(self) -> Env:
+    def __enter__(self: E) -> E:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+connect = Env.connect
 
 
 class VectorEnv:

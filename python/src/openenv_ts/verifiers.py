@@ -13,7 +13,6 @@ from verifiers.v1.dialects.chat import message_to_wire
 from ._agents import Episode, Toolbox, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, record, to_text
 from ._sockets import run
 from .env import AsyncEnv, connect_async
-from .results import StepResult
 from .sync import connect
 
 
@@ -146,7 +145,7 @@ class _Rollout:
         ]
 
     async def begin(self, prompt: tuple[str | None, Any], options: dict[str, Any], outage: float) -> list[Any]:
-        first: StepResult = await begin(self._env, options, outage)
+        first = await begin(self._env, options, outage)
         record(self.episode, first)
         self._toolbox = await read_toolbox(self._env)
         self._note(waiting=False)
