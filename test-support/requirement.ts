@@ -104,7 +104,7 @@ export function requirePythonPackage(): Promise<Component> {
     name: "python_package",
     variable: "OPENENV_PYTHON_PACKAGE",
     candidates: ["python3"],
-    args: ["-c", "import openenv_ts, pytest, ruff, mypy; print('installed')"],
+    args: ["-c", "import openenv_ts, pydantic, pytest, ruff, mypy; print('installed')"],
     expected: /^installed$/,
     what: "a Python with the package of this repository: pip install './python[dev]'",
   });

@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createProject } from "../../../../test-support/commands/command-line.js";
 import { createPythonFolder } from "../../../../test-support/commands/python-package.js";
-import { requirePython } from "../../../../test-support/requirement.js";
+import { requirePython, requirePythonPackage } from "../../../../test-support/requirement.js";
 import type { SchemaBody } from "../../../openenv/src/protocol/http.js";
 import { parseName } from "../project/names.js";
 import { renderPythonPackage } from "./python/python-package.js";
@@ -14,6 +14,7 @@ import { readTypes } from "./read-types.js";
 import { renderTypeScriptPackage } from "./typescript/typescript-package.js";
 
 const python = await requirePython();
+const pythonPackage = await requirePythonPackage();
 const LIMIT = { timeout: 280_000 };
 const TSC = join(import.meta.dirname, "../../../../node_modules/typescript/bin/tsc");
 
@@ -173,16 +174,21 @@ describe("a client of hostile schemas", () => {
     expect(new Function(`${code}; return schemas;`)()).toEqual(bodies[0]);
   });
 
-  test.skipIf(!python.available)("compiles and can be imported in Python", LIMIT, async () => {
-    const files = bodies.flatMap((body, i) =>
-      Object.entries(renderPythonPackage(readTypes(body, names.prefix), names)).map(([path, text]) => [
-        path.replace("hostile/", `hostile${i}/`),
-        text,
-      ]),
-    );
-    await using folder = await createPythonFolder(Object.fromEntries(files) as Record<string, string>);
-    expect(await folder.run(python.path, IMPORT_ALL)).toEqual([]);
-  });
+  for (const [base, { available, path: interpreter }] of [
+    ["openenv", python],
+    ["openenv-ts", pythonPackage],
+  ] as const) {
+    test.skipIf(!available)(`compiles and can be imported in Python, on ${base}`, LIMIT, async () => {
+      const files = bodies.flatMap((body, i) =>
+        Object.entries(renderPythonPackage(readTypes(body, names.prefix), names, base)).map(([path, text]) => [
+          path.replace("hostile/", `hostile${i}/`),
+          text,
+        ]),
+      );
+      await using folder = await createPythonFolder(Object.fromEntries(files) as Record<string, string>);
+      expect(await folder.run(interpreter, IMPORT_ALL)).toEqual([]);
+    });
+  }
 });
 
 /** Prints why packages cannot be imported, or their models cannot be built. */

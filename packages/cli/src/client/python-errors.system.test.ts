@@ -69,7 +69,7 @@ test.skipIf(!python.available)(
     await using server = await serve(frail, { port: 0, logLevel: "silent", maxConcurrentEnvs: 1 });
     const names = parseName("frail-env");
     const types = readTypes(contract.schemas(), names.prefix);
-    await using folder = await createPythonFolder(renderPythonPackage(types, names));
+    await using folder = await createPythonFolder(renderPythonPackage(types, names, "openenv"));
     const message = "call reset first: this session has no episode to step in";
     const text = `Server error: ${message} (code: EXECUTION_ERROR)`;
     const early = ["NO_EPISODE", "EXECUTION_ERROR", message, text, true];

@@ -57,7 +57,7 @@ const desk = defineEnvironment(
 
 function packageOf({ contract }: { contract: Pick<typeof booth.contract, "schemas"> }, name: string) {
   const names = parseName(name);
-  return renderPythonPackage(readTypes(contract.schemas(), names.prefix), names);
+  return renderPythonPackage(readTypes(contract.schemas(), names.prefix), names, "openenv");
 }
 
 /** Importing the Python package takes seconds, so one process runs everything. */

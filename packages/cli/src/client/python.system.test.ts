@@ -89,7 +89,7 @@ const desk = defineEnvironment(
 
 function packageOf(schemas: SchemaBody, name: string): Record<string, string> {
   const names = parseName(name);
-  return renderPythonPackage(readTypes(schemas, names.prefix), names);
+  return renderPythonPackage(readTypes(schemas, names.prefix), names, "openenv");
 }
 
 const evil = '"""\nimport os\nos._exit(3)\n"""';

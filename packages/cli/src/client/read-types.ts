@@ -19,7 +19,7 @@ export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
   const models: Model[] = [];
   const names = createModelNames([
     ...["Env", "Action", "Observation", "State", "Tools"].map((part) => prefix + part),
-    ...["Env", "Tools"].map((part) => `Sync${prefix}${part}`),
+    ...["Sync", "Async"].flatMap((kind) => [`${kind}${prefix}Env`, `${kind}${prefix}Tools`]),
   ]);
   const read = (part: keyof typeof BASE_FIELDS, root: unknown): Model => {
     const reader = createReader(asNode(root), { part, names, models });

@@ -1,6 +1,9 @@
 import type { Names } from "../project/names.js";
+import type { PythonBase } from "./python/render-python.js";
 
-export function renderPythonReadme({ kebab, module, prefix, title }: Names): string {
+export function renderPythonReadme({ kebab, module, prefix, title }: Names, base: PythonBase): string {
+  const open = base === "openenv-ts" ? ".connect(" : "(base_url=";
+  const blocking = base === "openenv-ts" ? "" : ".sync()";
   return `# ${title}: client for Python
 
 \`\`\`sh
@@ -10,7 +13,7 @@ pip install ./${kebab}-python-client
 \`\`\`python
 from ${module} import ${prefix}Action, ${prefix}Env
 
-with ${prefix}Env(base_url="http://localhost:8000").sync() as env:
+with ${prefix}Env${open}"http://localhost:8000")${blocking} as env:
     result = env.reset()
     # result = env.step(${prefix}Action(...))
     print(result.observation)

@@ -96,6 +96,20 @@ describe("openenv client python", () => {
   });
 });
 
+describe("openenv client python --base", () => {
+  test("chooses the package that the client stands on; without it, the next run keeps that of the first", async () => {
+    await using project = await createProject({ "environment.ts": counterModule(), "openenv.yaml": MANIFEST });
+    const write = async (...args: string[]) => {
+      expect(await callCommand(["client", "python", ...args], { cwd: project.dir })).toMatchObject({ code: 0 });
+      return readFile(join(project.dir, "other_game/client.py"), "utf8");
+    };
+    expect(await write()).toContain("from openenv_ts import ");
+    expect(await readFile(join(project.dir, "pyproject.toml"), "utf8")).toContain('"openenv-ts>=');
+    expect(await write("--base", "openenv")).toContain("from openenv.core import EnvClient");
+    expect(await write()).toContain("from openenv.core import EnvClient");
+  });
+});
+
 describe("openenv client typescript", TIME_LIMIT, () => {
   test("writes a package that npm installs and that plays, with the types of the server", async () => {
     await using project = await createProject({ "environment.ts": counterModule() });

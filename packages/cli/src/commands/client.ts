@@ -1,9 +1,10 @@
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, resolve, sep } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { ConfigError } from "openenv-ts/internal";
-import { renderPyproject, renderPythonPackage } from "../client/python/python-package.js";
+import { findPythonBase, renderPyproject, renderPythonPackage } from "../client/python/python-package.js";
+import type { PythonBase } from "../client/python/render-python.js";
 import { type ClientSource, readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
 import { renderPythonReadme, renderTypeScriptReadme } from "../client/readme.js";
@@ -35,11 +36,12 @@ interface ClientFlags {
   output?: string;
   name?: string;
   json?: boolean;
+  base?: PythonBase;
 }
 
 export function configureClient(command: Command): void {
   for (const language of ["python", "typescript"] as const) {
-    command
+    const subcommand = command
       .command(language)
       .description(`generate a typed client package for ${language === "python" ? "Python" : "TypeScript"}`)
       .argument("[target]", "folder or module of the environment, or a file with the response of GET /schema")
@@ -49,6 +51,10 @@ export function configureClient(command: Command): void {
       .option("--json", "print the result as JSON")
       .addHelpText("after", EXAMPLES)
       .action((target: string | undefined, flags: ClientFlags) => run(language, target, flags));
+    if (language === "python") {
+      const base = new Option("--base <package>", "what the client stands on (default: as the client that is there)");
+      subcommand.addOption(base.choices(["openenv-ts", "openenv"]));
+    }
   }
   command
     .command("bundle")
@@ -66,7 +72,7 @@ async function run(language: "python" | "typescript", target: string | undefined
   if (target !== undefined && flags.url !== undefined) throw new ConfigError("Pass a target or --url, not both.");
   const source = await readSource(flags.url ?? target ?? ".", flags.name);
   const dir = resolve(flags.output ?? defaultFolder(language, source));
-  const files = language === "python" ? await writePython(source, dir) : await writeTypeScript(source, dir);
+  const files = language === "python" ? await writePython(source, dir, flags.base) : await writeTypeScript(source, dir);
   print(
     flags.json
       ? JSON.stringify({ dir, name: source.names.kebab, client: `${source.names.prefix}Env`, files }, null, 2)
@@ -81,10 +87,15 @@ function defaultFolder(language: "python" | "typescript", { folder, names }: Cli
   return folder ?? `${names.kebab}-python-client`;
 }
 
-async function writePython({ schemas, names, version }: ClientSource, dir: string): Promise<string[]> {
+async function writePython(
+  { schemas, names, version }: ClientSource,
+  dir: string,
+  chosen: PythonBase | undefined,
+): Promise<string[]> {
+  const base = chosen ?? (await findPythonBase(dir, names)) ?? "openenv-ts";
   return await writePackage(dir, {
-    generated: renderPythonPackage(readTypes(schemas, names.prefix), names),
-    once: { "pyproject.toml": renderPyproject(names, version), "README.md": renderPythonReadme(names) },
+    generated: renderPythonPackage(readTypes(schemas, names.prefix), names, base),
+    once: { "pyproject.toml": renderPyproject(names, version, base), "README.md": renderPythonReadme(names, base) },
   });
 }
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CheckDefinition, demand, NotApplicable } from "openenv-ts/internal";
-import { PYTHON_MARK, renderPythonPackage } from "../client/python/python-package.js";
+import { findPythonBase, renderPythonPackage } from "../client/python/python-package.js";
 import { readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
 
@@ -13,10 +13,10 @@ export function pythonClientCheck(dir: string): CheckDefinition {
     remedy: "Generate it again: npm run client, or openenv client python.",
     run: async () => {
       const { schemas, names } = await readSource(dir, undefined);
-      const files = Object.entries(renderPythonPackage(readTypes(schemas, names.prefix), names));
+      const base = await findPythonBase(dir, names);
+      if (base === undefined) throw new NotApplicable("the folder has no Python client");
+      const files = Object.entries(renderPythonPackage(readTypes(schemas, names.prefix), names, base));
       const found = await Promise.all(files.map(([path]) => readFile(join(dir, path), "utf8").catch(() => "")));
-      if (!found.some((text) => text.startsWith(PYTHON_MARK)))
-        throw new NotApplicable("the folder has no Python client");
       const stale = files.filter(([, text], at) => wordsOf(text) !== wordsOf(found[at] ?? "")).map(([path]) => path);
       demand(stale.length === 0, `the Python client does not match the contract: ${stale.join(", ")}`);
     },

@@ -1,8 +1,8 @@
 import type { ClientTypes, ToolType } from "../types.js";
 import { pythonMethod } from "./python-names.js";
-import { classNames, docstring, pythonFields, renderType } from "./render-python.js";
+import { classNames, docstring, type PythonBase, pythonFields, renderType } from "./render-python.js";
 
-const HELPERS = `T = TypeVar("T")
+const COMMON = `T = TypeVar("T")
 UNSET: Any = object()
 """Default of an argument that is not sent, so that the server uses its default."""
 
@@ -19,7 +19,11 @@ class ToolCallResult(Generic[T]):
 
 class ToolCallError(Exception):
     """A tool call failed. The step may still have a reward."""
+`;
+const ARGUMENTS = `    sent = {key: value for key, value in given.items() if value is not UNSET}
+    arguments = model(**sent).model_dump(mode="json", by_alias=True, exclude_unset=True) if model else {}`;
 
+const RELEASED_HELPERS = `${COMMON}
     def __init__(self, tool_name: str, error: Any, result: StepResult[Any]) -> None:
         super().__init__(error.message)
         self.tool_name = tool_name
@@ -29,8 +33,7 @@ class ToolCallError(Exception):
 
 
 def _call(name: str, model: Any, given: dict[str, Any]) -> CallToolAction:
-    sent = {key: value for key, value in given.items() if value is not UNSET}
-    arguments = model(**sent).model_dump(mode="json", by_alias=True, exclude_unset=True) if model else {}
+${ARGUMENTS}
     return CallToolAction(tool_name=name, arguments=arguments)
 
 
@@ -47,53 +50,81 @@ def _result(name: str, result: StepResult[Any], returns: Any) -> ToolCallResult[
         metadata=result.metadata or {},
     )`;
 
+const HELPERS = `${COMMON}
+    def __init__(self, tool_name: str, result: ToolResult) -> None:
+        super().__init__(result.error)
+        self.tool_name = tool_name
+        self.error_type = result.error_type
+        self.reward = result.reward
+        self.done = result.done
+
+
+def _arguments(model: Any, given: dict[str, Any]) -> Any:
+${ARGUMENTS}
+    return arguments
+
+
+def _result(name: str, result: ToolResult, returns: Any) -> ToolCallResult[Any]:
+    if result.error is not None:
+        raise ToolCallError(name, result)
+    return ToolCallResult(
+        data=TypeAdapter(returns).validate_python(result.data),
+        reward=result.reward,
+        done=result.done,
+        metadata=result.metadata,
+    )`;
+
 /** The module of the tools: a typed method for each, async and sync. */
-export function renderPythonTools(types: ClientTypes, prefix: string, head: string): string {
+export function renderPythonTools(types: ClientTypes, prefix: string, base: PythonBase): string {
+  const isReleased = base === "openenv";
   const names = classNames(types);
   const inputs = types.tools.filter(({ input }) => input.fields.length > 0).map(({ input }) => input.name);
+  const other = `${isReleased ? "Sync" : "Async"}${prefix}`;
   const classes = [
-    renderTools(types.tools, { name: `${prefix}Tools`, client: `${prefix}Env`, isAsync: true }, names),
-    renderTools(types.tools, { name: `Sync${prefix}Tools`, client: `Sync${prefix}Env`, isAsync: false }, names),
+    renderTools(types.tools, { name: `${prefix}Tools`, client: `${prefix}Env`, isAsync: isReleased, base }, names),
+    renderTools(types.tools, { name: `${other}Tools`, client: `${other}Env`, isAsync: !isReleased, base }, names),
   ].join("\n\n\n");
   const used = [...names].filter((name) => inputs.includes(name) || new RegExp(`\\b${name}\\b`).test(classes)).sort();
   const uses = (word: string): boolean => new RegExp(`\\b${word}\\b`).test(classes.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
   const dates = ["date", "datetime"].filter(uses);
-  return `${head}
-from __future__ import annotations
+  return `from __future__ import annotations
 
 from dataclasses import dataclass
 ${dates.length > 0 ? `from datetime import ${dates.join(", ")}\n` : ""}from typing import TYPE_CHECKING, Any, Generic, ${uses("Literal") ? "Literal, " : ""}TypeVar
 ${uses("UUID") ? "from uuid import UUID\n" : ""}
-from openenv.core.client_types import StepResult
-from openenv.core.env_server.mcp_types import CallToolAction
+${isReleased ? RELEASED_IMPORTS : "from openenv_ts import ToolResult"}
 from pydantic import TypeAdapter
 ${used.length > 0 ? `\nfrom .models import (\n${used.map((name) => `    ${name},\n`).join("")})\n` : ""}
 if TYPE_CHECKING:
-    from .client import ${prefix}Env, Sync${prefix}Env
+    from .client import ${[`${prefix}Env`, `${other}Env`].join(", ")}
 
-${HELPERS}
+${isReleased ? RELEASED_HELPERS : HELPERS}
 
 
 ${classes}
 `;
 }
 
+const RELEASED_IMPORTS = `from openenv.core.client_types import StepResult
+from openenv.core.env_server.mcp_types import CallToolAction`;
+
 interface ToolsClass {
   name: string;
   client: string;
   isAsync: boolean;
+  base: PythonBase;
 }
 
 function renderTools(
   tools: readonly ToolType[],
-  { name, client, isAsync }: ToolsClass,
+  { name, client, isAsync, base }: ToolsClass,
   names: ReadonlySet<string>,
 ): string {
   const used = new Set<string>();
   const methods = tools.map((tool) => {
     const method = pythonMethod(tool.name, used);
     used.add(method);
-    return renderMethod(tool, { method, isAsync, names });
+    return renderMethod(tool, { method, isAsync, base, names });
   });
   return `class ${name}:
     """The tools of the environment. A call is a step."""
@@ -104,15 +135,14 @@ function renderTools(
 ${methods.join("\n\n")}`;
 }
 
-interface MethodOptions {
+interface MethodOptions extends Pick<ToolsClass, "isAsync" | "base"> {
   method: string;
-  isAsync: boolean;
   names: ReadonlySet<string>;
 }
 
 function renderMethod(
   { name, description, input, output }: ToolType,
-  { method, isAsync, names }: MethodOptions,
+  { method, isAsync, base, names }: MethodOptions,
 ): string {
   const fields = pythonFields(input, "Arguments", names);
   const parameters = fields.map(
@@ -122,15 +152,18 @@ function renderMethod(
   const given = fields.map(({ name: parameter }) => `                    "${parameter}": ${parameter},\n`);
   const returns = renderType(output);
   const model = fields.length > 0 ? input.name : "None";
+  const values = `{${given.length > 0 ? `\n${given.join("")}                ` : ""}}`;
+  const call =
+    base === "openenv"
+      ? `step(\n                _call(${JSON.stringify(name)}, ${model}, ${values})\n            )`
+      : `call_tool(\n                ${JSON.stringify(name)}, _arguments(${model}, ${values})\n            )`;
   return `    ${isAsync ? "async " : ""}def ${method}(
         self,
 ${parameters.length > 0 ? `        *,\n${parameters.join("")}` : ""}    ) -> ToolCallResult[${returns}]:
         """${docstring(description || `Calls ${method}.`)}"""
         return _result(
             ${JSON.stringify(name)},
-            ${isAsync ? "await " : ""}self._env.step(
-                _call(${JSON.stringify(name)}, ${model}, {${given.length > 0 ? `\n${given.join("")}                ` : ""}})
-            ),
+            ${isAsync ? "await " : ""}self._env.${call},
             ${returns},
         )`;
 }

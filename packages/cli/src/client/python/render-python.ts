@@ -4,8 +4,11 @@ import { pythonField } from "./python-names.js";
 
 const MAX_LINE = 88;
 
+/** The package that a client stands on: the one of this repository, or the released one alone. */
+export type PythonBase = "openenv-ts" | "openenv";
+
 /** The module with the typed classes of actions, observations and state. */
-export function renderPythonModels(types: ClientTypes, head: string): string {
+export function renderPythonModels(types: ClientTypes, base: PythonBase): string {
   const names = classNames(types);
   const inputs = types.tools.map(({ input }) => input).filter(({ fields }) => fields.length > 0);
   const classes = [
@@ -15,11 +18,11 @@ export function renderPythonModels(types: ClientTypes, head: string): string {
     renderClass(types.observation, "Observation", names),
     renderClass(types.state, "State", names),
   ];
+  if (base === "openenv-ts") classes.unshift(BASE_CLASSES);
   const code = classes.join("\n\n\n");
-  return `${head}
-from __future__ import annotations
+  return `from __future__ import annotations
 
-${renderImports(code)}
+${renderImports(code, base)}
 
 
 ${code}
@@ -92,7 +95,10 @@ function renderField(name: string, field: ModelField): string {
   const hint = field.required || field.default || isNullable ? type : `${type} | None`;
   const args = [
     ...defaultOf(field),
-    ...(name === field.name ? [] : [`alias=${JSON.stringify(field.name)}`]),
+    // With `alias`, type checkers would want that name as the parameter.
+    ...(name === field.name
+      ? []
+      : ["validation_alias", "serialization_alias"].map((key) => `${key}=${JSON.stringify(field.name)}`)),
     ...Object.entries(field.limits).map(([key, value]) => `${key}=${value}`),
     ...(field.description ? [`description=${JSON.stringify(field.description)}`] : []),
   ];
@@ -179,7 +185,24 @@ function typeName(value: unknown): string {
   return typeof value === "number" ? "float" : typeof value === "boolean" ? "bool" : "str";
 }
 
-function renderImports(code: string): string {
+/** A result of openenv-ts has the reward, done and the metadata. */
+const BASE_CLASSES = `class Action(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class Observation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class State(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    episode_id: str | None = None
+    step_count: int = 0`;
+
+function renderImports(code: string, base: PythonBase): string {
   const uses = (word: string): boolean => new RegExp(`\\b${word}\\b`).test(code.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
   const from = (module: string, words: string[]): string[] => {
     const used = words.filter(uses);
@@ -191,10 +214,25 @@ function renderImports(code: string): string {
     ...from("uuid", ["UUID"]),
   ];
   const others = [
-    "from openenv.core.env_server.types import Action, Observation, State",
+    ...(base === "openenv-ts" ? [] : ["from openenv.core.env_server.types import Action, Observation, State"]),
     ...from("pydantic", ["BaseModel", "ConfigDict", "Field"]),
   ];
   return [own.join("\n"), others.join("\n")].filter(Boolean).join("\n\n");
+}
+
+export function renderImport(module: string, names: readonly string[]): string {
+  const line = `from .${module} import ${names.join(", ")}`;
+  return line.length <= MAX_LINE
+    ? line
+    : `from .${module} import (\n${names.map((name) => `    ${name},\n`).join("")})`;
+}
+
+/** Whether the action itself is a tool call; its observation is then the declared one. */
+export function isToolCall(action: Model): boolean {
+  return action.fields.some(
+    ({ name, type }) =>
+      name === "type" && type.kind === "literal" && type.values.length === 1 && type.values[0] === "call_tool",
+  );
 }
 
 /** Escapes text for a docstring. */
