@@ -4,14 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { requirePythonPackage } from "../test-support/requirement.js";
+import { requirePythonPackage, requirePythonVerifiers } from "../test-support/requirement.js";
 
 const python = await requirePythonPackage();
+const verifiers = await requirePythonVerifiers();
 const cwd = import.meta.dirname;
 
 async function run(...args: string[]): Promise<string> {
+  return runWith(python.path, ...args);
+}
+
+async function runWith(path: string, ...args: string[]): Promise<string> {
   const options = { cwd, maxBuffer: 2 ** 24, env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" } };
-  return promisify(execFile)(python.path, ["-m", ...args], options).then(
+  return promisify(execFile)(path, ["-m", ...args], options).then(
     ({ stdout }) => stdout,
     ({ stdout, stderr }: { stdout: string; stderr: string }) => {
       throw new Error(`python -m ${args.join(" ")} failed:\n${stdout}\n${stderr}`);
@@ -42,4 +47,9 @@ describe.skipIf(!python.available)("the Python package", () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
+});
+
+test.skipIf(!verifiers.available)("verifiers plays on real servers", { timeout: 300_000 }, async () => {
+  const printed = await runWith(verifiers.path, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_verifiers.py");
+  expect(printed).toMatch(/^\d+ passed/m);
 });

@@ -110,6 +110,18 @@ export function requirePythonPackage(): Promise<Component> {
   });
 }
 
+/** A Python with the Python package, verifiers 0.4.0 and pytest: `OPENENV_PYTHON_VERIFIERS`, else `python3`. */
+export function requirePythonVerifiers(): Promise<Component> {
+  return find({
+    name: "python_verifiers",
+    variable: "OPENENV_PYTHON_VERIFIERS",
+    candidates: ["python3"],
+    args: ["-c", "import openenv_ts, pytest; from importlib.metadata import version; print(version('verifiers'))"],
+    expected: /^0\.4\.0$/,
+    what: "a Python with pytest and the package of this repository: pip install './python[verifiers]'",
+  });
+}
+
 /** A bubblewrap that can create namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
 export function requireBubblewrap(): Promise<Component> {
   return find({

@@ -16,28 +16,32 @@ const counter = defineContract({
 });
 
 /** Counts up to 10, without tools if the variable NO_TOOLS is set, with tasks if TASKS is; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process. */
-export default defineEnvironment(counter, () => {
-  let state = { count: 0, start: 0 };
-  const show = () => ({ observation: { ...state }, done: state.count >= 10 });
-  const add = async (amount) => {
-    if (amount === 51) process.exit(1);
-    if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 1000));
-    state.count += amount;
-    return state.count;
-  };
-  return {
-    reset: ({ rng }) => {
-      state = { count: 0, start: rng.int(1, 1_000_000) };
-      return show();
-    },
-    step: async ({ amount }) => {
-      await add(amount);
-      return { ...show(), reward: amount };
-    },
-    snapshot: () => state,
-    restore: (saved) => {
-      state = saved;
-    },
-    ...(process.env.NO_TOOLS ? {} : { tools: { add: ({ amount }) => add(amount) } }),
-  };
-}, process.env.TASKS ? { tasks: createTasks({ train: [{ from: 1 }, { from: 2 }] }) } : {});
+export default defineEnvironment(
+  counter,
+  () => {
+    let state = { count: 0, start: 0 };
+    const show = () => ({ observation: { ...state }, done: state.count >= 10 });
+    const add = async (amount) => {
+      if (amount === 51) process.exit(1);
+      if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 1000));
+      state.count += amount;
+      return state.count;
+    };
+    return {
+      reset: ({ rng }) => {
+        state = { count: 0, start: rng.int(1, 1_000_000) };
+        return show();
+      },
+      step: async ({ amount }) => {
+        await add(amount);
+        return { ...show(), reward: amount };
+      },
+      snapshot: () => state,
+      restore: (saved) => {
+        state = saved;
+      },
+      ...(process.env.NO_TOOLS ? {} : { tools: { add: ({ amount }) => add(amount) } }),
+    };
+  },
+  process.env.TASKS ? { tasks: createTasks({ train: [{ from: 1 }, { from: 2 }] }) } : {},
+);

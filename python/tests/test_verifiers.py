@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shlex
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -175,4 +179,29 @@ def test_has_a_task_for_each_task_of_the_split(model: Any, tmp_path: Path) -> No
         {"split": "train", "index": 0},
         {"split": "train", "index": 1},
     ]
+    server.kill()
+
+
+def test_the_script_of_the_guide_runs(model: Any, tmp_path: Path) -> None:
+    server = Server(NO_TOOLS="1")
+    scripted = model([("step", {"amount": 4}), ("step", {"amount": 6})])
+    page = (Path(__file__).parents[2] / "docs/guide/train-verifiers.md").read_text()
+    code = page.split("```python file=evaluate.py\n")[1].split("```")[0]
+    code = code.replace("http://localhost:8000", server.url).replace("http://localhost:8001/v1", scripted.url)
+    paths = {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env={**os.environ, **paths}
+    )
+    assert ran.stdout.splitlines() == [
+        f"{seed} 10.0 {{'steps': 2.0, 'done': 1.0, 'truncated': 0.0}}" for seed in (0, 1) for _ in range(4)
+    ], ran.stderr
+    command = page.split("```sh\n")[1].split("```")[0].split("\n", 1)[1].replace("\\\n", " ")
+    command = command.replace("http://localhost:8000", server.url).replace("http://localhost:8001/v1", scripted.url)
+    arguments = shlex.split(command)
+    program = str(Path(sys.executable).with_name(arguments[0]))
+    subprocess.run(
+        [program, *arguments[1:], "-o", str(tmp_path)], check=True, capture_output=True, env={**os.environ, **paths}
+    )
+    [traces] = tmp_path.glob("*/traces.jsonl")
+    assert len(traces.read_text().splitlines()) == 80
     server.kill()
