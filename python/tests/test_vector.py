@@ -145,3 +145,34 @@ def test_async_steps_sessions_of_several_servers(server: Server) -> None:
         return results
 
     assert asyncio.run(play()) == [2] * 6
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_episodes_of_a_group_begin_alike(server: Server, fork: bool) -> None:
+    with VectorEnv(server.url, 6) as envs:
+        first = envs.reset_groups([{"seed": 1}, {"seed": 2}], fork=fork)
+        starts = [result.observation and result.observation["start"] for result in first]
+        assert starts == [starts[0]] * 3 + [starts[3]] * 3
+        assert starts[0] != starts[3]
+        assert [(result.index, result.group_id, result.began) for result in first] == [
+            (index, index // 3, True) for index in range(6)
+        ]
+        stepped = envs.step([{"amount": index} for index in range(6)])
+        assert counts(stepped) == list(range(6))
+        assert [result and result.group_id for result in stepped] == [0, 0, 0, 1, 1, 1]
+        # Another reset leaves the group.
+        again = envs.reset([{}, *[None] * 5])
+        assert again[0] is not None
+        assert again[0].group_id is None
+        with pytest.raises(ValueError, match="6 sessions cannot be divided into 4 groups"):
+            envs.reset_groups([{}] * 4)
+
+
+def test_a_group_that_has_no_start_has_failures() -> None:
+    server = Server(MAX_CONCURRENT_ENVS="3")
+    with VectorEnv(server.url, 6) as envs:
+        results = envs.reset_groups([{"seed": 1}, {"seed": 2}], fork=True)
+        assert [result.outcome for result in results].count("ok") == 2
+        assert all(result.error is not None for result in results if result.outcome != "ok")
+        assert [result.group_id for result in results] == [0, 0, 0, 1, 1, 1]
+    server.kill()

@@ -97,6 +97,7 @@ class Slot:
     state: Literal["unopened", "opened", "playing", "over", "closed"] = "unopened"
     error: OpenEnvError | None = None
     has_played: bool = False
+    group_id: int | None = None
 
     @property
     def open(self) -> bool:

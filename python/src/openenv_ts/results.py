@@ -60,6 +60,8 @@ class VectorResult:
     """True for the first result of an episode: of a reset, or of a step that autoreset replaced with a reset."""
     reopened: bool = False
     """True when this or ``next`` is the first result of a session that replaces a lost one."""
+    group_id: int | None = None
+    """The number of the group that the episode belongs to, after ``reset_groups``."""
     next: VectorResult | None = None
     """The first result of the next episode, with ``same-step``."""
 

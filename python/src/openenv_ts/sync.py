@@ -135,6 +135,10 @@ class VectorEnv:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
         return self._run(self._envs.reset(options, timeout=timeout))
 
+    def reset_groups(self, starts: Sequence[ResetOptions], **options: Any) -> list[VectorResult]:
+        """Starts groups of episodes that begin alike. See ``AsyncVectorEnv.reset_groups``."""
+        return self._run(self._envs.reset_groups(starts, **options))
+
     def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from ._asyncio import AsyncIO
@@ -97,6 +98,37 @@ class AsyncVectorEnv:
         values = [options or {}] * self.size if single else options
         begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
         return [begun.get(index) for index in range(self.size)]
+
+    async def reset_groups(
+        self,
+        starts: Sequence[ResetOptions],
+        *,
+        fork: bool = False,
+        rng: Literal["same", "split"] = "split",
+        timeout: float | None = None,
+    ) -> list[VectorResult]:
+        """Divides the sessions in order into groups of the same size, one for each element of ``starts``, and starts
+        episodes that begin alike within a group. Each session is reset with the options of its group, which should name
+        a seed or a task; with ``fork`` only the first one is, and the others become its copies, with other random
+        numbers each (``split``) or its own (``same``). The results of these episodes have the number of their group as
+        ``group_id``."""
+        count, rest = divmod(self.size, max(1, len(starts)))
+        if not starts or rest:
+            raise ValueError(f"{self.size} sessions cannot be divided into {len(starts)} groups of the same size")
+        places = [divmod(index, count) for index in range(self.size)]
+        options = [None if fork and place else starts[group] for group, place in places]
+        results = await self.reset(options, timeout=timeout)
+        if fork and count > 1:
+            parents = [index - place for index, (_, place) in enumerate(places)]
+            copies = await self.fork(parents, rng=rng, timeout=timeout)
+            for index, (_, place) in enumerate(places):
+                first = results[index - place]
+                results[index] = results[index] or copies[index] or (first and replace(first, index=index))
+        for slot, result, (group, _) in zip(self._slots, results, places, strict=True):
+            slot.group_id = group
+            if result is not None:
+                result.group_id = group
+        return [result for result in results if result is not None]
 
     async def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
@@ -200,7 +232,7 @@ class AsyncVectorEnv:
             return [data] * len(family)
         for slot, session in zip(family, data["sessions"], strict=True):
             slot.place(group, session, "playing")
-            slot.has_played = True
+            slot.has_played, slot.group_id = True, parent.group_id
         return [None] * len(family)
 
     async def _end(self, slots: Iterable[Slot], deadline: float) -> None:
@@ -377,7 +409,9 @@ class AsyncVectorEnv:
             elif method == "reset" and slot.state == "playing":
                 slot.state = "over"
             return to_failed_result(slot.index, answer)
-        result.began = method == "reset"
+        if method == "reset":
+            slot.group_id = None
+        result.began, result.group_id = method == "reset", slot.group_id
         result.reopened = method == "reset" and slot.state == "opened" and slot.has_played
         slot.has_played = True
         slot.state = "playing" if result.outcome == "ok" else "over"
