@@ -181,11 +181,11 @@ describe("the wordle environment", () => {
 
   test("has a task for each secret, which does not show it and always plays the same game", async () => {
     const [train, hidden] = [tasks.count("train"), tasks.count("test")];
-    expect(train + hidden).toBe(secrets.length);
-    expect(hidden).toBe(Math.floor(secrets.length / 10));
+    expect([train, hidden]).toEqual([2054, 228]);
     expect(tasks.get("test", 3)).toEqual({ game: "test-3" });
     const all = new Set(["train", "test"].flatMap((split) => tasks.list(split).map((_, at) => secretOf(split, at))));
     expect(all).toEqual(new Set(secrets));
+    expect(all.size).toBe(train + hidden);
     const { env } = await start();
     await env.reset({ split: "test", index: 3 });
     const { reward, done } = await env.step({ message: `[${secretOf("test", 3)}]` });
