@@ -35,6 +35,7 @@ const SCRIPTS = {
     BEFORE ? join(BEFORE, "experiments/controls/ours.mjs") : pathOf("control.mjs"),
     environment,
   ],
+  openreward: () => [process.env.OPENENV_OPENREWARD_PYTHON, pathOf("openreward_echo.py")],
   python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],
   "python async": (environment) => [PYTHON, pathOf("python_reference.py"), `${environment}-async`],
 };

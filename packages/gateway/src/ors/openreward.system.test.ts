@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { EnvironmentDefinition } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
@@ -170,6 +172,16 @@ describe.skipIf(!python.available)("the SDK openreward 0.1.167", () => {
       expect(named.tasks).toEqual(seen.tasks);
     },
   );
+
+  test("runs the program of the guide", { timeout: 120_000 }, async () => {
+    await using server = await serve(wordle, { port: 0, logLevel: "silent" });
+    const page = await readFile(new URL("../../../../docs/guide/ors.md", import.meta.url), "utf8");
+    const [, program = ""] = /```python file=rollout\.py\n(.*?)```/s.exec(page) ?? [];
+    const env = { ...process.env, OPENREWARD_API_URL: server.url, OPENREWARD_SESSION_URL: server.url };
+    const { stdout } = await promisify(execFile)(python.path, ["-c", program], { env });
+    expect(stdout).toContain("['train', 'test'] 2054");
+    expect(stdout).toContain("['step']\n0 False");
+  });
 
   test("reads the results unchanged, with rewards and the end of the episode", { timeout: 120_000 }, async () => {
     const results = async ({ environment, calls }: Case): Promise<Step[]> => {

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { startCluster } from "../../../../test-support/servers/cluster.js";
+import { orsClient } from "../../../../test-support/servers/ors-client.js";
+
+const SESSIONS = 8;
+
+test("requests of a session reach the worker that has it", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
+  const workers = new Set<unknown>();
+  const play = async (): Promise<void> => {
+    // A new connection for each request, which any worker may accept.
+    const ors = orsClient(cluster.url, { connection: "close" });
+    const id = await ors.open();
+    const { json } = await ors.request("GET", "/where_env/prompt", { id });
+    const first = JSON.parse((json as { text: string }[])[0]?.text ?? "") as { pid: number };
+    workers.add(first.pid);
+    // The worker's environment has a tool: calls of `count` are steps.
+    const call = await ors.call(id, "count");
+    expect(call.result).toMatchObject({ ok: true, output: { blocks: [{ text: "0" }] } });
+    expect((await ors.call(id, "count", {}, { task_id: call.taskId })).text).toBe(call.text);
+    expect((await ors.request("POST", "/ping", { id })).status).toBe(200);
+    expect((await ors.request("POST", "/delete", { id })).status).toBe(200);
+    expect((await ors.request("POST", "/ping", { id })).status).toBe(410);
+  };
+  await Promise.all(Array.from({ length: SESSIONS }, play));
+  expect(workers.size).toBe(2);
+  await expect.poll(async () => (await cluster.capacity()).active_sessions).toBe(0);
+});
