@@ -62,7 +62,7 @@ function renderEvent(event: string, data: string): string {
  * The pieces of a JSON text. The client drops white space at the start of a piece, so that is written as an escape: in
  * compact JSON it is always inside a string. A pair of surrogates stays together.
  */
-export function chunk(json: string): string[] {
+function chunk(json: string): string[] {
   if (json.length <= MAX_CHUNK) return [json];
   const chunks: string[] = [];
   let at = 0;

@@ -216,7 +216,8 @@ export class Session extends HeldSession {
       else if (request.type === "tool") {
         this.events.begin(call, { name: request.tool.name, arguments: request.given });
         answer = callTool(request, call, place);
-      } else answer = request.type === "state" ? this.#readState(place) : this.#capture();
+      } else if (request.type === "state") answer = this.#readState(place);
+      else answer = after(this.takeImage(), (data): ImageMessage => ({ type: "image", data }));
     } catch (error) {
       answer = this.#fail(request, call, error);
     } finally {
@@ -318,13 +319,8 @@ export class Session extends HeldSession {
     const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
     return after(place.environment.reset(request), (transition) => {
       const { episodes, earlierSteps, stepCount } = this.progress;
-      this.progress = {
-        episodeId,
-        stepCount: 0,
-        episodes: episodes + 1,
-        earlierSteps: earlierSteps + stepCount,
-        done: false,
-      };
+      const before = { episodes: episodes + 1, earlierSteps: earlierSteps + stepCount };
+      this.progress = { episodeId, stepCount: 0, ...before, done: false };
       this.lost = undefined;
       const reply = observe(transition, call, place);
       statistics.resets.record(performance.now() - call.arrivedAt);
@@ -342,10 +338,6 @@ export class Session extends HeldSession {
         data: { ...value, episode_id: this.progress.episodeId, step_count: this.progress.stepCount },
       };
     });
-  }
-
-  #capture(): Eventual<ImageMessage> {
-    return after(this.takeImage(), (data) => ({ type: "image", data }));
   }
 
   /** Records an event before its answer leaves the session. */

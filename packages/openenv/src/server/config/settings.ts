@@ -161,7 +161,6 @@ export const SETTINGS = {
     fallback: 1000,
     flag: "<number>",
     help: "tasks of an environment without tasks for clients of ORS: a seed each",
-    more: "see [ORS](../guide/ors.md)",
   }),
   readmePath: setting({
     variable: "ENV_README_PATH",

@@ -7,7 +7,7 @@ import type { SessionCallOptions } from "./call.js";
 import { prepareCall, type ToolRequest } from "./tool-call.js";
 
 /** The tool of an environment without tools. Contracts cannot declare a tool of this name. */
-export const ACTION_TOOL = "step";
+const ACTION_TOOL = "step";
 
 /** A part of what an agent reads. */
 export type ContentBlock = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
