@@ -28,7 +28,6 @@ import {
 const MAX_MS = MAX_SECONDS * 1000;
 const MAX_BYTES = 512 * 1024 * 1024;
 const MAX_COUNT = 10_000_000;
-const origins = list("web origins such as https://example.org", parseOrigins);
 const hosts = (variable: string): Kind<string[]> =>
   list("host names without a port", (names) => parseHosts(variable, names));
 
@@ -134,7 +133,7 @@ export const SETTINGS = {
   }),
   allowedOrigins: setting({
     variable: "ALLOWED_ORIGINS",
-    kind: origins,
+    kind: list("web origins such as https://example.org", parseOrigins),
     fallback: [],
     shown: "the server's own",
     help: "additional web origins that may use the server, comma separated",
@@ -379,10 +378,9 @@ export function readSettings(options: ServeOptions, variables: Variables): Setti
     if (OPTIONS.includes(name)) continue;
     throw new ConfigError(`serve() has no option "${name}". Its options are ${OPTIONS.join(", ")}.`);
   }
-  const given = options as Readonly<Record<string, unknown>>;
   const entries = Object.entries<Setting<unknown, unknown>>(SETTINGS).map(([name, one]) => [
     name,
-    readSetting(name, one, { option: given[name], variables }),
+    readSetting(name, one, { option: (options as Record<string, unknown>)[name], variables }),
   ]);
   return Object.fromEntries(entries) as Settings;
 }
