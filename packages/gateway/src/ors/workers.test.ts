@@ -4,12 +4,17 @@ import { orsClient } from "../../../../test-support/servers/ors-client.js";
 
 const SESSIONS = 8;
 
-test("requests of a session reach the worker that has it", { timeout: 120_000 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16" });
+const SECRET = "a-secret-of-the-client";
+
+test("requests of a session reach the worker that has it, and no log has its secrets", {
+  timeout: 120_000,
+}, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", LOG_LEVEL: "trace" });
+  const secrets = Buffer.from(JSON.stringify({ api_key: { value: SECRET } })).toString("base64");
   const workers = new Set<unknown>();
   const play = async (): Promise<void> => {
     // A new connection for each request, which any worker may accept.
-    const ors = orsClient(cluster.url, { connection: "close" });
+    const ors = orsClient(cluster.url, { connection: "close", "x-secrets": secrets, "x-api-key": SECRET });
     const id = await ors.open();
     const { json } = await ors.request("GET", "/where_env/prompt", { id });
     const first = JSON.parse((json as { text: string }[])[0]?.text ?? "") as { pid: number };
@@ -25,4 +30,7 @@ test("requests of a session reach the worker that has it", { timeout: 120_000 },
   await Promise.all(Array.from({ length: SESSIONS }, play));
   expect(workers.size).toBe(2);
   await expect.poll(async () => (await cluster.capacity()).active_sessions).toBe(0);
+  const { command } = cluster;
+  await expect.poll(() => command.stderr.match(/session ended/g)?.length).toBe(SESSIONS);
+  for (const secret of [SECRET, secrets]) expect(command.stdout + command.stderr).not.toContain(secret);
 });
