@@ -45,6 +45,7 @@ export interface Hub extends AsyncDisposable {
   forget(): void;
   addSpace(id: string, files: SpaceFiles, options?: SpaceOptions): Promise<api.StoredSpace>;
   space(id: string): api.StoredSpace | undefined;
+  dataset(id: string): api.StoredSpace | undefined;
   /** Makes requests whose `METHOD /path` matches fail, `times` of them (default: all). */
   fail(match: RegExp, failure: HubFailure, times?: number): void;
   /** Answers requests whose `METHOD /path` matches with this body. */
@@ -108,14 +109,14 @@ export async function startHub(): Promise<Hub> {
 
   function visible(id: string, caller: api.Account | undefined): api.StoredSpace {
     const space = spaces.get(id);
-    const owner = id.split("/")[0] ?? "";
+    const owner = (id.split("/")[0] ?? "").replace(DATASET, "");
     if (space && (!space.private || caller?.name === owner || caller?.orgs.includes(owner))) return space;
     if (!caller) throw new api.HubApiError(401, "Invalid username or password.");
     throw new api.HubApiError(404, "Repository not found", { code: "RepoNotFound" });
   }
 
   function mustWrite(id: string, caller: api.Account | undefined): void {
-    const owner = id.split("/")[0] ?? "";
+    const owner = (id.split("/")[0] ?? "").replace(DATASET, "");
     if (!caller) throw new api.HubApiError(401, "Invalid username or password.");
     const own = caller.name === owner || caller.orgs.includes(owner);
     if (caller.role === "write" && own) return;
@@ -143,7 +144,8 @@ export async function startHub(): Promise<Hub> {
     }
     if (url.pathname === "/api/validate-yaml") return { errors: [], warnings: [] };
     if (method === "POST" && url.pathname === "/api/repos/create") return await create(call, caller);
-    const inApi = /^\/api\/spaces\/([^/]+\/[^/]+)(?:\/([^/]+)\/?(.*))?$/.exec(url.pathname);
+    const path = url.pathname.replace(/^(\/api)?\/datasets\//, `$1/spaces/${DATASET}`);
+    const inApi = /^\/api\/spaces\/([^/]+\/[^/]+)(?:\/([^/]+)\/?(.*))?$/.exec(path);
     if (inApi) {
       const handler = api.SPACE_ROUTES[`${method} ${inApi[2] ?? ""}`];
       if (!handler) throw new api.HubApiError(404, "Not Found");
@@ -153,12 +155,12 @@ export async function startHub(): Promise<Hub> {
       }
       return await handler(space, inApi[3] ?? "", call);
     }
-    const batch = /^\/spaces\/(.+)\.git\/info\/lfs\/objects\/batch$/.exec(url.pathname);
+    const batch = /^\/spaces\/(.+)\.git\/info\/lfs\/objects\/batch$/.exec(path);
     if (batch) return api.lfsBatch(visible(batch[1] ?? "", caller), call);
     const upload = /^\/lfs\/([^/]+\/[^/]+)\/([0-9a-f]{64})$/.exec(url.pathname);
     const target = upload && spaces.get(upload[1] ?? "");
     if (target) return api.storeLarge(target, upload[2] ?? "", body) ?? {};
-    const file = /^\/spaces\/([^/]+\/[^/]+)\/(resolve|raw)\/(.+)$/.exec(url.pathname);
+    const file = /^\/spaces\/([^/]+\/[^/]+)\/(resolve|raw)\/(.+)$/.exec(path);
     if (file) {
       const found = await api.resolveFile(visible(file[1] ?? "", caller), file[3] ?? "", file[2] === "raw");
       sendFile(request, response, found);
@@ -169,11 +171,13 @@ export async function startHub(): Promise<Hub> {
 
   async function create(call: api.HubCall, caller: api.Account | undefined): Promise<unknown> {
     const wanted = api.parse(call.body) as Record<string, unknown>;
-    const id = `${wanted["organization"] ?? caller?.name}/${wanted["name"]}`;
+    const isDataset = wanted["type"] === "dataset";
+    const id = `${isDataset ? DATASET : ""}${wanted["organization"] ?? caller?.name}/${wanted["name"]}`;
     mustWrite(id, caller);
     const made = { url: `${call.origin}/spaces/${id}`, name: id, id };
     if (spaces.has(id)) throw new api.HubApiError(409, "You already created this space repo", { more: made });
-    const files = { ".gitattributes": "*.tgz filter=lfs diff=lfs merge=lfs -text\n", "README.md": "# New\n" };
+    const attributes = { ".gitattributes": "*.tgz filter=lfs diff=lfs merge=lfs -text\n" };
+    const files = isDataset ? attributes : { ...attributes, "README.md": "# New\n" };
     const isPrivate = wanted["private"] === true || wanted["visibility"] === "private";
     const space = await addSpace(id, files, { private: isPrivate, sdk: String(wanted["sdk"]), stage: "NO_APP_FILE" });
     if (typeof wanted["hardware"] === "string") space.hardware = wanted["hardware"];
@@ -216,6 +220,7 @@ export async function startHub(): Promise<Hub> {
     },
     addSpace,
     space: (id) => spaces.get(id),
+    dataset: (id) => spaces.get(`${DATASET}${id}`),
     fail: (match, failure, times = Number.POSITIVE_INFINITY) => {
       failures.push({ match, failure, left: times });
     },
@@ -233,6 +238,9 @@ export async function startHub(): Promise<Hub> {
     },
   };
 }
+
+/** Before the owner of a data set, which may have the name of a Space. */
+const DATASET = "datasets+";
 
 function breakOff(failure: HubFailure, request: IncomingMessage, response: ServerResponse): void {
   if (failure === "drop") {

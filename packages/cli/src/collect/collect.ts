@@ -11,7 +11,7 @@ export interface Collection {
   environment: string;
   actionSchema: JsonObject;
   /** Recorded with every episode, see EpisodeRecord. */
-  prompt: string;
+  description: string;
   tools: EpisodeTool[];
   output: string;
   /** Number of episodes in the output at the end. */

@@ -14,7 +14,7 @@ export interface PlayEpisodeOptions {
   /** Its number among the episodes with the same start. */
   member: number;
   environment: string;
-  prompt: string;
+  description: string;
   tools: EpisodeTool[];
   /** Fields of the reset. */
   reset: JsonObject;
@@ -27,7 +27,7 @@ export interface PlayEpisodeOptions {
 
 /** Runs one episode. @throws the error of reset, step or the policy: a failed episode is not recorded. */
 export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Promise<EpisodeRecord> {
-  const { episode, member, environment, prompt, tools, reset, policy, actionSchema, maxSteps, onWarning } = plan;
+  const { episode, member, environment, description, tools, reset, policy, actionSchema, maxSteps, onWarning } = plan;
   const started_at = new Date().toISOString();
   const begun = await timed(() => env.reset(reset));
   const start = answerOf(begun);
@@ -73,7 +73,7 @@ export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Pro
     steps,
     total_reward: steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0),
     end,
-    ...(prompt !== "" && { prompt }),
+    ...(description !== "" && { description }),
     tools,
   };
 }

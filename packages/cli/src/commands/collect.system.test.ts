@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
@@ -7,6 +7,7 @@ import {
   createProject,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
+import { startHub } from "../../../../test-support/hub/hub-server.js";
 import { sayText, startChatServer } from "../../../../test-support/servers/chat-server.js";
 import { parseEpisode } from "../../../openenv/src/protocol/episode.js";
 
@@ -262,6 +263,87 @@ describe("openenv collect", () => {
     expect(bodies[1]?.messages.at(-1)?.content).toMatch(/is not valid: amount/);
     expect(bodies[2]?.messages.at(-1)?.content).toMatch(/no JSON object/);
     expect(stdout + readFileSync(folder.file, "utf8")).not.toContain("hidden");
+  });
+
+  test("plays groups with equal starts and different actions, which a later run continues", async () => {
+    await using still = await startServer(counterModule("0 * amount"));
+    await using folder = await createFolder(still);
+    const args = ["--group-size", "3", "--max-steps", "4"];
+    expect((await folder.collect("-n", "4", ...args)).code).toBe(0);
+    expect((await folder.collect("-n", "6", ...args)).code).toBe(0);
+    const episodes = read(folder.file).toSorted((a, b) => a.episode - b.episode);
+    expect(episodes.map(({ reset }) => reset["seed"])).toEqual([0, 0, 0, 1, 1, 1]);
+    expect(new Set(episodes.map(({ steps }) => JSON.stringify(steps.map(({ action }) => action)))).size).toBe(6);
+  });
+
+  test("writes the chat of each episode, with the tools that a model may call", async () => {
+    await using desk = await startServer(DESK);
+    await using folder = await createFolder(desk);
+    expect((await folder.collect("-n", "1", "--max-steps", "3")).code).toBe(0);
+    const line = JSON.parse(readFileSync(folder.file, "utf8"));
+    expect(line.messages[0]).toEqual({ role: "user", content: "desk_env environment\n\n{}" });
+    const turns = line.messages.slice(1);
+    expect(turns.map(({ role }: { role: string }) => role)).toEqual([
+      "assistant",
+      "tool",
+      "assistant",
+      "tool",
+      "assistant",
+      "tool",
+    ]);
+    const [tools] = [JSON.parse(line.tools)];
+    expect(tools.map((tool: { function: { name: string } }) => tool.function.name)).toEqual(["add", "burn"]);
+    expect(line).toMatchObject({ outcome: "truncated", num_steps: 3, group_id: 'desk_env {"seed":0}' });
+  });
+
+  test("uploads the file to a data set of the Hub, next to other files, and keeps its README", async () => {
+    await using hub = await startHub();
+    await using folder = await createFolder(counter, { "policy.ts": POLICY });
+    const push = (...more: string[]) => {
+      const args = ["collect", folder.url, "-n", "2", "--policy", "policy.ts", ...more];
+      const env = { HF_ENDPOINT: hub.url, HF_TOKEN: hub.token, HF_HOME: join(folder.dir, "nobody") };
+      return callCommand(args, { cwd: folder.dir, env });
+    };
+    const first = await push("--push-to-hub", "author/rollouts", "--private");
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    expect(first.stdout).toContain(`${hub.url}/datasets/author/rollouts`);
+    expect(hub.dataset("author/rollouts")?.private).toBe(true);
+    const files = await hub.dataset("author/rollouts")?.files();
+    expect(files?.["episodes.jsonl"]).toBe(readFileSync(folder.file, "utf8"));
+    expect(files?.["README.md"]).toMatch(/^---\nconfigs:.*path: "\*\.jsonl".*load_dataset\("author\/rollouts"/s);
+
+    const second = await push("-H", "rollouts", "-o", "more.jsonl", "--commit-message", "More", "--json");
+    expect(JSON.parse(second.stdout)).toMatchObject({ episodes: 2, hub: `${hub.url}/datasets/author/rollouts` });
+    const both = await hub.dataset("author/rollouts")?.files();
+    expect(Object.keys(both ?? {})).toEqual(expect.arrayContaining(["README.md", "episodes.jsonl", "more.jsonl"]));
+    expect(both?.["README.md"]).toBe(files?.["README.md"]);
+    expect(`${first.stdout}${second.stdout}${second.stderr}`).not.toContain(hub.token);
+  });
+
+  test("reports before the first episode that it cannot upload", async () => {
+    await using hub = await startHub();
+    await using folder = await createFolder(counter);
+    const push = (token: string, ...args: string[]) =>
+      callCommand(["collect", folder.url, ...args], {
+        cwd: folder.dir,
+        env: { HF_ENDPOINT: hub.url, HF_TOKEN: token, HF_HOME: join(folder.dir, "nobody") },
+      });
+    const cases: [string, string[], number, RegExp][] = [
+      ["hf_wrong", ["-H", "author/x"], 1, /the token is not valid/],
+      ["no", ["-H", "author/x"], 2, /is not a valid Hub token/],
+      [hub.token, ["-H", "a/b/c"], 2, /"a\/b\/c" is not the ID of a data set/],
+      [hub.token, ["--private"], 2, /--private requires --push-to-hub/],
+    ];
+    for (const [token, args, code, message] of cases) {
+      expect(await push(token, ...args)).toMatchObject({ code, stderr: expect.stringMatching(message) });
+    }
+    expect(existsSync(folder.file)).toBe(false);
+    const refused = await push(hub.readToken, "-n", "1", "-H", "author/x");
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/data set author\/x: .* write access to author/),
+    });
+    expect(read(folder.file)).toHaveLength(1);
   });
 
   test.each([

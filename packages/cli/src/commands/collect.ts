@@ -6,6 +6,7 @@ import { ConfigError, RemoteError, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
+import { type PushFlags, preparePush } from "../collect/push-episodes.js";
 import { importModule } from "../project/load-environment.js";
 import { offeredActions, offeredTools } from "../project/offered-actions.js";
 import { readSchemas } from "../project/read-schemas.js";
@@ -27,9 +28,10 @@ Examples:
   openenv collect http://localhost:8000 --policy policy.ts --parallel 32
   openenv collect http://localhost:8000 --endpoint http://localhost:11434/v1 --model qwen3
   openenv collect http://localhost:8000 --split train -n 500
-  openenv collect http://localhost:8000 -n 800 --group-size 8`;
+  openenv collect http://localhost:8000 -n 800 --group-size 8
+  openenv collect http://localhost:8000 --push-to-hub somebody/episodes --private`;
 
-interface CollectFlags {
+interface CollectFlags extends PushFlags {
   episodes: number;
   output: string;
   parallel: number;
@@ -69,6 +71,9 @@ export function configureCollect(command: Command): void {
     .option("--sampling <json>", 'extra fields of each request: {"temperature":0.7,"max_tokens":512}', jsonObject)
     .option("--split <name>", "run the tasks of this split in order")
     .option("--reset <json>", "extra fields of every reset", jsonObject, {})
+    .option("-H, --push-to-hub <name>", "upload the file to a data set of the Hugging Face Hub: owner/name")
+    .option("--private", "make the data set private when it is created")
+    .option("--commit-message <text>", "title of the commit of the upload")
     .option("--json", "print the summary as JSON")
     .addHelpText("after", EXAMPLES)
     .action(run);
@@ -82,11 +87,12 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const policy = await choosePolicy(flags, { actionSchema, description });
   const warnings = new Set<string>();
   using interrupt = abortOnSignals();
+  const push = await preparePush(flags, { signal: interrupt.signal, canAsk: !flags.json });
   const { played, failed } = await collect({
     url,
     environment,
     actionSchema,
-    prompt: description,
+    description,
     tools: offeredTools(schemas),
     output,
     episodes,
@@ -110,9 +116,11 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const steps = played.reduce((sum, episode) => sum + episode.steps, 0);
   const earned = played.reduce((sum, { total_reward }) => sum + total_reward, 0);
   const mean = played.length === 0 ? null : earned / played.length;
-  const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean };
+  const complete = !interrupt.signal.aborted && played.length > 0;
+  const hub = complete ? await push?.upload(output, (line) => printProgress(`${output}: ${line}`)) : undefined;
+  const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean, ...(hub && { hub }) };
   const text = `${played.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
-  print(flags.json ? JSON.stringify(summary) : text);
+  print(flags.json ? JSON.stringify(summary) : hub === undefined ? text : `${text}\n${hub}`);
   if (failed > 0) printNote(`${failed} failed; run the command again to retry them.`);
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
 }

@@ -11,11 +11,14 @@ class HubError extends OpenEnvError {
   }
 }
 
+export type RepositoryKind = "space" | "dataset";
+
 export interface FailedHubRequest {
   /** The failed operation: `create the Space owner/name`. */
   doing: string;
-  /** ID of the Space. */
+  /** ID of the repository. */
   id: string;
+  kind: RepositoryKind;
   /** Never shown. */
   secrets: readonly string[];
 }
@@ -44,8 +47,9 @@ export function explainFailure(error: unknown, request: FailedHubRequest): OpenE
 
 const MAX_REASON = 200;
 
-function explainStatus(status: number, { id }: FailedHubRequest): string {
+function explainStatus(status: number, { id, kind }: FailedHubRequest): string {
   const owner = id.split("/")[0] ?? "";
+  const isSpace = kind === "space";
   switch (status) {
     case 400:
       return "the Hub rejected the request. Fix what its message names";
@@ -54,15 +58,17 @@ function explainStatus(status: number, { id }: FailedHubRequest): string {
     case 402:
       return `payment required. Add a payment method at ${hubEndpoint()}/settings/billing, or choose free hardware`;
     case 403:
-      return `the token has no write access. Use a token with write access to ${owner}, or --create-pr`;
+      return `the token has no write access. Use a token with write access to ${owner}${isSpace ? ", or --create-pr" : ""}`;
     case 404:
-      return `the Space ${id} does not exist, or the token has no access to it. Check its name, or push without --create-pr to create it`;
+      return isSpace
+        ? `the Space ${id} does not exist, or the token has no access to it. Check its name, or push without --create-pr to create it`
+        : `the data set ${id} does not exist, or the token has no access to it. Check its name`;
     case 409:
-      return "the name is taken, or the Space is being changed. Try again, or choose another name with -r";
+      return `the name is taken, or it is being changed. Try again, or choose another name${isSpace ? " with -r" : ""}`;
     case 412:
-      return "the Space was changed at the same time. Run the command again";
+      return "it was changed at the same time. Run the command again";
     case 413:
-      return "the files are too large. Move data to a dataset of the Hub";
+      return `the files are too large. ${isSpace ? "Move data to a dataset of the Hub" : "Collect fewer episodes in a file"}`;
     case 429:
       return "rate limit exceeded. Wait some minutes and run the command again";
     default:

@@ -4,7 +4,8 @@ import { createPublishable } from "../../../../test-support/commands/publishable
 import { type Hub, startHub } from "../../../../test-support/hub/hub-server.js";
 import { OpenEnvError } from "../../../openenv/src/errors.js";
 import { readManifest } from "../../../providers/src/manifest/read-manifest.js";
-import { createHubSpace, readLogin } from "./hub-space.js";
+import { readLogin } from "./hub-repository.js";
+import { createHubSpace } from "./hub-space.js";
 import { stageSpace } from "./stage-space.js";
 
 const ID = "author/counter_env";
