@@ -36,7 +36,7 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
         end: "string",
         total_reward: "number",
         num_steps: "integer",
-        prompt: "string",
+        description: "string",
         messages: "messages",
         tools: "string",
         reset: "string",
@@ -70,13 +70,22 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
     rows: () => {
       const seen = new Set<string>();
       return (record) => {
-        const { environment, prompt = "", reset } = record;
+        const { environment, description = "", reset } = record;
         const start = groupOf(record);
         if (start === "") return { dropped: NO_START };
         if (seen.has(start)) return { dropped: "the start of an earlier episode" };
         seen.add(start);
-        const { episode_id: _, seed, split, index, ...options } = reset;
-        const opening = prompt === "" ? "" : `${prompt}\n\n`;
+        const { episode_id: _, ...options } = reset;
+        const take = (name: string, fits: (value: unknown) => boolean): unknown => {
+          const { [name]: value } = options;
+          if (!fits(value)) return undefined;
+          delete options[name];
+          return value;
+        };
+        const seed = take("seed", Number.isSafeInteger);
+        const split = take("split", (value) => typeof value === "string");
+        const index = take("index", Number.isSafeInteger);
+        const opening = description === "" ? "" : `${description}\n\n`;
         const row = { prompt: [{ role: "user", content: opening }], seed, split, index };
         return { row: { ...row, reset_options: JSON.stringify(options), environment } };
       };

@@ -37,7 +37,7 @@ export function renderEpisode(record: EpisodeRecord): string {
 
 /** The members of a line, in order. `group_id`, `outcome`, `num_steps` and `messages` follow from the others. */
 export function toColumns(record: EpisodeRecord) {
-  const { format, episode, environment, url, started_at, steps, total_reward, end, prompt = "" } = record;
+  const { format, episode, environment, url, started_at, steps, total_reward, end, description = "" } = record;
   const texts = TEXT_MEMBERS.map((name) => [name, JSON.stringify(record[name] ?? [])]);
   return {
     format,
@@ -50,7 +50,7 @@ export function toColumns(record: EpisodeRecord) {
     end,
     total_reward,
     num_steps: steps.length,
-    prompt,
+    description,
     messages: messagesOf(record),
     ...(Object.fromEntries(texts) as Record<(typeof TEXT_MEMBERS)[number], string>),
   };
@@ -73,8 +73,8 @@ export function outcomeOf({ end, failures = [] }: Pick<EpisodeRecord, "end" | "f
 }
 
 /** The episode as a chat: each action is a call of a tool, each observation its result. */
-export function messagesOf({ prompt = "", start, steps }: EpisodeRecord): EpisodeMessage[] {
-  const first = [prompt, renderObservation(start.observation)].filter(Boolean).join("\n\n");
+export function messagesOf({ description = "", start, steps }: EpisodeRecord): EpisodeMessage[] {
+  const first = [description, renderObservation(start.observation)].filter(Boolean).join("\n\n");
   const turns = steps.flatMap(({ action, observation }, index): EpisodeMessage[] => {
     const id = `call_${index}`;
     const { name, given, isCall } = readAction(action);

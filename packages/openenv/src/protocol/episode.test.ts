@@ -19,7 +19,7 @@ const EPISODE = {
   failures: [{ kind: "step", after: 1, action: {}, code: "VALIDATION_ERROR", message: "no", ms: 1 }],
   total_reward: 1,
   end: "done",
-  prompt: "Count.",
+  description: "Count.",
   tools: [TOOL],
 } satisfies EpisodeRecord;
 
@@ -38,20 +38,20 @@ describe("a recorded episode", () => {
   });
 
   test("of the first version of the format is read", () => {
-    const { prompt: _, tools: __, ...first } = EPISODE;
+    const { description: _, tools: __, ...first } = EPISODE;
     expect(parseEpisode(JSON.stringify({ ...first, format: "openenv.episode/1" }))).toEqual(first);
   });
 
   test("has members of equal types in every line, whatever the environment", () => {
     const { failures: _, ...other } = EPISODE;
-    const rest = { reset: { seed: 1, level: { name: "x" } }, total_reward: 0.5, tools: [], prompt: "" };
+    const rest = { reset: { seed: 1, level: { name: "x" } }, total_reward: 0.5, tools: [], description: "" };
     const lines = [EPISODE, { ...other, ...rest }].map(renderEpisode);
     for (const line of lines) {
       expect(line).toMatch(/"total_reward":-?\d+\.\d+,/);
       const types = Object.entries(JSON.parse(line)).map(([name, value]) => `${name}: ${typeof value}`);
       expect(types.join(", ")).toBe(
         "format: string, episode: number, group_id: string, environment: string, url: string, started_at: string, " +
-          "outcome: string, end: string, total_reward: number, num_steps: number, prompt: string, messages: object, " +
+          "outcome: string, end: string, total_reward: number, num_steps: number, description: string, messages: object, " +
           "tools: string, reset: string, start: string, steps: string, failures: string",
       );
     }
@@ -72,7 +72,7 @@ describe("a recorded episode", () => {
       /"failures\[0\]\.after" is not a non-negative integer/,
     ],
     [{ ...EPISODE, end: "crashed" }, /"end" is not one of/],
-    [{ ...EPISODE, prompt: 1 }, /"prompt" is not a string/],
+    [{ ...EPISODE, description: 1 }, /"description" is not a string/],
     [{ ...EPISODE, tools: [{ type: "function" }] }, /"tools\[0\]\.function" is not an object/],
     [JSON.stringify({ format: EPISODE_FORMAT, reset: {} }), /"reset" is not JSON text/],
     [JSON.stringify({ format: EPISODE_FORMAT, steps: "[" }), /"steps" is not JSON text: it is not valid JSON/],

@@ -24,7 +24,7 @@ export interface EpisodeRecord {
   /** Why the episode ended: the environment reported `done`, the step limit was reached, or the policy stopped. */
   end: "done" | "max_steps" | "policy";
   /** What a model reads before the first observation: the description of the environment. */
-  prompt?: string;
+  description?: string;
   /** The tools that a model may call, with their JSON Schemas. */
   tools?: EpisodeTool[];
 }
@@ -82,7 +82,7 @@ export function parseEpisode(line: string): EpisodeRecord {
     throw new TypeError(`"format" must be "${EPISODE_FORMAT}", not ${JSON.stringify(format)}`);
   }
   const { episode, environment, url, started_at, reset, start, steps, failures = [], total_reward, end } = value;
-  const { prompt = "", tools = [] } = value;
+  const { description = "", tools = [] } = value;
   expect("episode", Number.isInteger(episode) && Number(episode) >= 0, "a non-negative integer");
   for (const [name, text] of Object.entries({ environment, url, started_at })) {
     expect(name, typeof text === "string", "a string");
@@ -98,13 +98,13 @@ export function parseEpisode(line: string): EpisodeRecord {
   for (const [index, failure] of (failures as unknown[]).entries()) expectFailure(`failures[${index}]`, failure);
   expect("total_reward", typeof total_reward === "number", "a number");
   expect("end", ENDS.includes(end), `one of ${ENDS.join(", ")}`);
-  expect("prompt", typeof prompt === "string", "a string");
+  expect("description", typeof description === "string", "a string");
   expect("tools", Array.isArray(tools), "an array");
   for (const [index, tool] of (tools as unknown[]).entries()) expectTool(`tools[${index}]`, tool);
   const record = { format: EPISODE_FORMAT, episode, environment, url, started_at, reset, start, steps };
   const optional = {
     ...((failures as unknown[]).length > 0 && { failures }),
-    ...(prompt !== "" && { prompt }),
+    ...(description !== "" && { description }),
     ...((tools as unknown[]).length > 0 && { tools }),
   };
   return { ...record, ...optional, total_reward, end } as unknown as EpisodeRecord;
