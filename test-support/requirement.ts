@@ -98,6 +98,18 @@ export function requireOpenreward(): Promise<Component> {
   });
 }
 
+/** A Python with datasets 5.2.0: `OPENENV_DATASETS_PYTHON`, else `python3`. */
+export function requireDatasets(): Promise<Component> {
+  return find({
+    name: "datasets",
+    variable: "OPENENV_DATASETS_PYTHON",
+    candidates: ["python3"],
+    args: ["-c", "from importlib.metadata import version; print(version('datasets'))"],
+    expected: /^5\.2\.0$/,
+    what: "a Python with datasets 5.2.0",
+  });
+}
+
 /** A Python with the Python package and its tools for development: `OPENENV_PYTHON_PACKAGE`, else `python3`. */
 export function requirePythonPackage(): Promise<Component> {
   return find({
