@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { defineContract, defineEnvironment } from "openenv-ts";
+import { parseEpisode } from "openenv-ts/protocol";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -44,7 +45,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
     // The server counts a step with an invalid result, like the Python server.
     await send(page, "invalid");
     const file = await exported(page);
-    expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({
+    expect(parseEpisode((await readFile(file, "utf8")).trimEnd())).toMatchObject({
       steps: [{ action: { mood: "good" } }, { action: { mood: "good" } }],
       failures: [
         { kind: "step", after: 1, action: { mood: "throw" }, code: "EXECUTION_ERROR", message: "unlucky" },

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
-import { EPISODE_FORMAT } from "openenv-ts/protocol";
+import { type EpisodeRecord, renderEpisode } from "openenv-ts/protocol";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { imported, requireChromium, reset, steps, usePages } from "./pages.js";
@@ -142,14 +142,14 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     for (const [text, words] of [
       ["\u0000\u0001PNG garbage", /Line 1 is not a valid episode: it is not valid JSON/],
       [`${"[".repeat(100_000)}`, /Line 1 is not a valid episode/],
-      [JSON.stringify({ ...EPISODE, reset: { a: nest(3_000) } }), /nested deeper than 1000 levels/],
+      [renderEpisode({ ...EPISODE, reset: { a: nest(3_000) } }), /nested deeper than 1000 levels/],
       ["", /The file contains no episode/],
     ] as const) {
       await imported(page, await fileOf(text));
       await page.getByText(words).waitFor();
       await page.getByRole("button", { name: "Close" }).click();
     }
-    await imported(page, await fileOf(`${JSON.stringify(EPISODE)}\n`));
+    await imported(page, await fileOf(`${renderEpisode(EPISODE)}\n`));
     await page.getByText("Read-only: 1 episode, 4 steps.").waitFor();
     for (let at = 0; at < 5; at++) {
       await steps(page).nth(at).click();
@@ -170,7 +170,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
 const WORDLESS = { toString: 1, valueOf: 1, toJSON: 1 };
 const ANSWER = { observation: { a: HOSTILE }, reward: null, done: false, ms: 1e300 };
 const EPISODE = {
-  format: EPISODE_FORMAT,
+  format: "openenv.episode/2",
   episode: 0,
   environment: HOSTILE,
   url: "javascript:document.title='owned'",
@@ -194,7 +194,7 @@ const EPISODE = {
   ],
   total_reward: 0,
   end: "policy",
-};
+} as unknown as EpisodeRecord;
 
 function nest(depth: number): unknown {
   return depth === 0 ? "end" : [nest(depth - 1)];

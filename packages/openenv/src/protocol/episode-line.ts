@@ -89,14 +89,11 @@ export function messagesOf({ description = "", start, steps }: EpisodeRecord): E
 }
 
 function readAction(action: JsonObject): { name: string; given: unknown; isCall: boolean } {
-  const { type, tool_name, arguments: given = {}, metadata: _, ...fields } = action;
-  if (!isToolAction(action)) {
-    const { metadata: _own, ...own } = action;
-    return { name: ACTION_TOOL, given: own, isCall: false };
-  }
-  return type === "call_tool"
-    ? { name: String(tool_name), given, isCall: true }
-    : { name: String(type), given: fields, isCall: false };
+  const { metadata: _, ...fields } = action;
+  if (!isToolAction(action)) return { name: ACTION_TOOL, given: fields, isCall: false };
+  const { type, tool_name, arguments: given = {} } = action;
+  // A file may have any value here.
+  return { name: renderValue(type === "call_tool" ? tool_name : type), given, isCall: type === "call_tool" };
 }
 
 /** The only field of an observation if that is a string, else JSON. */
@@ -106,7 +103,7 @@ function renderObservation({ metadata: _, ...fields }: JsonObject): string {
 }
 
 function renderToolResult({ error, result }: JsonObject): string {
-  if (isObject(error)) return JSON.stringify({ error: String(error["message"] ?? "the call failed") });
+  if (isObject(error)) return JSON.stringify({ error: error["message"] ?? "the call failed" });
   if (!isObject(result) || !("data" in result)) return renderValue(result);
   const { content, data } = result;
   const texts = Array.isArray(content) ? content.filter(isObject).map(({ text }) => text) : [];

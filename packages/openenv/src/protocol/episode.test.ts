@@ -112,6 +112,16 @@ describe("the messages of an episode", () => {
     expect(texts).toEqual(["three", '{"sum":3}', '{"error":"no"}']);
   });
 
+  test("are rendered for any values in a file", () => {
+    const wordless = { toString: 1, toJSON: 1 };
+    const action = { type: "call_tool", tool_name: wordless, arguments: [] };
+    const steps = [{ action, ...answer({ error: { message: wordless } }) }];
+    expect(messagesOf({ ...EPISODE, steps }).slice(1)).toMatchObject([
+      { tool_calls: [{ function: { name: '{"toString":1,"toJSON":1}', arguments: "[]" } }] },
+      { content: '{"error":{"toString":1,"toJSON":1}}' },
+    ]);
+  });
+
   test("belong to a group by environment and reset, if a seed or a task determines the start", () => {
     const group = (reset: object) => groupOf({ environment: "quiz_env", reset: { ...reset } });
     expect(group({ seed: 1, split: "train", episode_id: "a" })).toBe('quiz_env {"seed":1,"split":"train"}');
