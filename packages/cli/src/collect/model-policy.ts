@@ -8,6 +8,7 @@ import {
   type ValidationIssue,
 } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
+import { TEXT_KEY } from "./play-episode.js";
 
 /** Number of invalid answers after which an episode fails. */
 const TRIES = 3;
@@ -37,9 +38,12 @@ export async function createModelPolicy(options: ModelPolicyOptions): Promise<Po
     for (let attempt = 0; attempt < TRIES; attempt++) {
       const content = await ask(messages);
       messages.push({ role: "assistant", content });
-      const action = findObject(content);
+      const { action, text } = findObject(content);
       const issues = action === undefined ? [] : check(action);
-      if (action !== undefined && issues.length === 0) return action;
+      if (action !== undefined && issues.length === 0) {
+        memory[TEXT_KEY] = text;
+        return action;
+      }
       const wrong = issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
       const what = action === undefined ? "Your answer has no JSON object." : `Your action is not valid: ${wrong}.`;
       messages.push({ role: "user", content: `${what} Answer with one JSON object that matches the schema.` });
@@ -69,20 +73,25 @@ function renderInput({ observation, reward, step }: Pick<PolicyInput, "observati
   return `${JSON.stringify(observation)}${earned}`;
 }
 
-/** The first JSON object in an answer, which may be surrounded by text or a code fence. */
-function findObject(text: string): JsonObject | undefined {
+/** The first JSON object in an answer, and the text around it without a code fence. */
+function findObject(text: string): { action?: JsonObject; text: string } {
   for (const start of placesOf("{", text)) {
     for (const end of placesOf("}", text).reverse()) {
       if (end <= start) break;
       try {
         const value: unknown = JSON.parse(text.slice(start, end + 1));
-        if (isObject(value)) return value;
+        if (isObject(value)) return { action: value, text: around(text.slice(0, start), text.slice(end + 1)) };
       } catch {
         // Not JSON: try a shorter range, then a later start.
       }
     }
   }
-  return undefined;
+  return { text };
+}
+
+function around(before: string, after: string): string {
+  const parts = [before.replace(/```\w*\s*$/, ""), after.replace(/^\s*```/, "")].map((part) => part.trim());
+  return parts.filter(Boolean).join("\n");
 }
 
 /** The positions of a brace; in a text with many, only the first and the last ones, to limit the attempts. */

@@ -9,6 +9,9 @@ import {
   type RecordedStep,
 } from "openenv-ts/protocol";
 
+/** Where the memory of a policy has what was written around the last action. */
+export const TEXT_KEY = "assistant_text";
+
 export interface PlayEpisodeOptions {
   episode: number;
   /** Its number among the episodes with the same start. */
@@ -60,7 +63,8 @@ export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Pro
     }
     const stepped = await timed(() => env.step(action));
     result = stepped.result;
-    steps.push({ action, ...answerOf(stepped) });
+    const text = turn.memory[TEXT_KEY];
+    steps.push({ action, ...(typeof text === "string" && text !== "" && { text }), ...answerOf(stepped) });
   }
   return {
     format: EPISODE_FORMAT,
@@ -94,7 +98,10 @@ async function timed(call: () => Promise<StepResult>): Promise<Timed> {
   return { result, ms: Math.round((performance.now() - asked) * 1000) / 1000 };
 }
 
-function answerOf({ result: { observation, reward, done, metadata }, ms }: Timed): Omit<RecordedStep, "action"> {
+function answerOf({
+  result: { observation, reward, done, metadata },
+  ms,
+}: Timed): Omit<RecordedStep, "action" | "text"> {
   const own = Object.keys(metadata).length > 0 ? { metadata } : {};
   return { observation, reward: numberOf(reward), done, ...own, ms };
 }

@@ -253,7 +253,8 @@ describe("openenv collect", () => {
     const env = { OPENAI_API_KEY: "sk-hidden" };
     const { code, stdout, stderr } = await callCommand([...args, ...more], { cwd: folder.dir, env });
     expect([code, stderr]).toEqual([0, ""]);
-    expect(read(folder.file)[0]?.steps.map(({ action }) => action)).toEqual([{ amount: 10 }]);
+    expect(read(folder.file)[0]?.steps).toMatchObject([{ action: { amount: 10 }, text: "Well then:" }]);
+    expect(JSON.parse(readFileSync(folder.file, "utf8")).messages[1]).toMatchObject({ content: "Well then:" });
     const bodies = model.requests.map(({ body }) => body);
     expect(model.requests.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill("Bearer sk-hidden"));
     expect(bodies[0]).toMatchObject({ model: "small", temperature: 0.5, max_tokens: 64 });

@@ -75,13 +75,13 @@ export function outcomeOf({ end, failures = [] }: Pick<EpisodeRecord, "end" | "f
 /** The episode as a chat: each action is a call of a tool, each observation its result. */
 export function messagesOf({ description = "", start, steps }: EpisodeRecord): EpisodeMessage[] {
   const first = [description, renderObservation(start.observation)].filter(Boolean).join("\n\n");
-  const turns = steps.flatMap(({ action, observation }, index): EpisodeMessage[] => {
+  const turns = steps.flatMap(({ action, text = "", observation }, index): EpisodeMessage[] => {
     const id = `call_${index}`;
     const { name, given, isCall } = readAction(action);
     const call: EpisodeToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(given) } };
     const content = isCall ? renderToolResult(observation) : renderObservation(observation);
     return [
-      { role: "assistant", content: "", tool_calls: [call] },
+      { role: "assistant", content: text, tool_calls: [call] },
       { role: "tool", content, tool_call_id: id, name },
     ];
   });

@@ -66,6 +66,7 @@ describe("a recorded episode", () => {
     [{ ...EPISODE, url: 1 }, /"url" is not a string/],
     [{ ...EPISODE, start: undefined }, /"start" is not an object/],
     [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], reward: "1" }] }, /"steps\[0\]\.reward" is not a number or null/],
+    [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], text: 1 }] }, /"steps\[0\]\.text" is not a string/],
     [{ ...EPISODE, steps: [{ ...EPISODE.steps[0], action: null }] }, /"steps\[0\]\.action" is not an object/],
     [
       { ...EPISODE, failures: [{ ...EPISODE.failures[0], after: -1 }] },

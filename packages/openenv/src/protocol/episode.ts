@@ -15,7 +15,7 @@ export interface EpisodeRecord {
   /** The options of the reset: seed, split, index, options of the environment. */
   reset: JsonObject;
   /** The result of the reset. */
-  start: Omit<RecordedStep, "action">;
+  start: Omit<RecordedStep, "action" | "text">;
   steps: RecordedStep[];
   /** Requests without an observation, in order; written by the page, absent when there are none. */
   failures?: RecordedFailure[];
@@ -38,6 +38,8 @@ export interface EpisodeTool {
 /** An action and its result. */
 export interface RecordedStep {
   action: JsonObject;
+  /** What a language model wrote around the action. */
+  text?: string;
   observation: JsonObject;
   reward: number | null;
   done: boolean;
@@ -92,7 +94,9 @@ export function parseEpisode(line: string): EpisodeRecord {
   expect("steps", Array.isArray(steps), "an array");
   for (const [index, step] of (steps as unknown[]).entries()) {
     expectAnswer(`steps[${index}]`, step);
-    expect(`steps[${index}].action`, isObject((step as JsonObject)["action"]), "an object");
+    const { action, text } = step as JsonObject;
+    expect(`steps[${index}].action`, isObject(action), "an object");
+    expect(`steps[${index}].text`, text === undefined || typeof text === "string", "a string");
   }
   expect("failures", Array.isArray(failures), "an array");
   for (const [index, failure] of (failures as unknown[]).entries()) expectFailure(`failures[${index}]`, failure);
