@@ -75,6 +75,17 @@ export interface ForkOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of `resetGroups`. */
+export interface GroupOptions {
+  /**
+   * Reset only the first session of each group and make the others its copies, for environments whose seed does not
+   * decide how an episode begins. Default false.
+   */
+  fork?: boolean | undefined;
+  /** With `fork`: the random numbers of each copy, others in each (`split`, the default) or the same. */
+  rng?: "same" | "split" | undefined;
+}
+
 /**
  * What happens when the episode of a session has ended or was lost. `disabled`: nothing until `reset`. `next-step`: the
  * next step starts a new episode and ignores its action. `same-step`: the step that ended the episode starts a new one,

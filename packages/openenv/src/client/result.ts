@@ -61,6 +61,8 @@ export interface VectorPosition<C extends ClientContract> {
   readonly began: boolean;
   /** True when this or `next` is the first result of a session that replaces a lost one. */
   readonly reopened: boolean;
+  /** The number of the group that the episode belongs to, after `resetGroups`; otherwise null. */
+  readonly groupId: number | null;
   /** The first result of the next episode, with `same-step`. */
   readonly next: TryResult<C> | null;
 }

@@ -39,7 +39,7 @@ export class VectorEngine {
   /** At most `concurrency` sessions are called or opened at the same time. */
   constructor(targets: readonly ServerTarget[], size: number, given: { concurrency: number; ownSockets: boolean }) {
     this.slots = Array.from({ length: size }, (_, index): Slot => {
-      return { index, state: { kind: "unopened" }, hasPlayed: false };
+      return { index, state: { kind: "unopened" }, hasPlayed: false, groupId: null };
     });
     this.#limiter = createLimiter(given.concurrency);
     // A journal restores the session of a socket, not those of a batch.
@@ -220,6 +220,7 @@ function read<V, R extends object>(
   if (answer.recovered && !isFailure(decoded)) result = { ...decoded, recovered: true };
   const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed;
   slot.hasPlayed = true;
+  if (method === "reset") slot.groupId = null;
   slot.state = { ...open, kind: (result as { outcome?: string }).outcome === "ok" ? "playing" : "over" };
   return { result, reopened };
 }

@@ -122,3 +122,41 @@ describe("fork of a vector environment", () => {
     });
   });
 });
+
+describe("resetGroups", () => {
+  const ids = (results: Result[]) => results.map((result) => result?.groupId ?? null);
+
+  test("starts episodes that begin alike within a group, by seed or by copies, and names the group", async () => {
+    const server = await servers.start({}, bySnapshot);
+    await using envs = await connectVector(server.url, contract, { size: 4 });
+    const bySeed = await envs.resetGroups([{ seed: 1 }, { seed: 2 }]);
+    expect(bySeed.map(({ index, outcome, began }) => ({ index, outcome, began }))).toEqual(
+      [0, 1, 2, 3].map((index) => ({ index, outcome: "ok", began: true })),
+    );
+    expect(ids(bySeed)).toEqual([0, 0, 1, 1]);
+    const [one, two, three, four] = rolls(await envs.step(add(1, 1, 1, 1)));
+    expect([two, four]).toEqual([one, three]);
+    expect(one).not.toBe(three);
+
+    expect(ids(await envs.resetGroups([{}, {}], { fork: true, rng: "same" }))).toEqual([0, 0, 1, 1]);
+    const stepped = await envs.step(add(1, 1, 1, 1));
+    const [five, six, seven, eight] = rolls(stepped);
+    expect([six, eight]).toEqual([five, seven]);
+    expect(ids(stepped)).toEqual([0, 0, 1, 1]);
+    // The random numbers of the copies differ, by default.
+    await envs.resetGroups([{ seed: 3 }], { fork: true });
+    expect(new Set(rolls(await envs.step(add(1, 1, 1, 1)))).size).toBe(4);
+    // Another reset leaves the group.
+    expect(ids(await envs.reset([{}, null, null, null]))).toEqual([null, null, null, null]);
+    expect(ids(await envs.step(add(1, 1, null, null)))).toEqual([null, 0, null, null]);
+    await expect(envs.resetGroups([{}, {}, {}])).rejects.toThrow("4 sessions cannot be divided into 3 groups");
+  });
+
+  test("reports the failure of each copy that cannot be made", async () => {
+    const server = await servers.start({}, byNeither);
+    await using envs = await connectVector(server.url, contract, { size: 4 });
+    const results = await envs.resetGroups([{ seed: 1 }, { seed: 2 }], { fork: true });
+    expect(results.map(({ outcome }) => outcome)).toEqual(["ok", "env_error", "ok", "env_error"]);
+    expect(results[1]).toMatchObject({ error: { code: "NOT_RESTORABLE" } });
+  });
+});

@@ -60,6 +60,7 @@ export class Placement {
   place(slot: Slot, parent: Slot, session: number): void {
     const { kind, group } = parent.state as OpenState;
     slot.hasPlayed = parent.hasPlayed;
+    slot.groupId = parent.groupId;
     this.#move(slot, { kind, group, session });
   }
 

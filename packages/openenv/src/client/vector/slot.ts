@@ -9,6 +9,8 @@ export interface Slot extends TurnHolder {
   state: SlotState;
   /** Whether an episode has started in it, possibly on an earlier session. */
   hasPlayed: boolean;
+  /** The number of the group of its episode. */
+  groupId: number | null;
 }
 
 export type SlotState = { kind: "unopened" } | { kind: "opening"; group: SocketGroup } | OpenState | ClosedState;

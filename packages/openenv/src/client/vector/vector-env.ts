@@ -1,6 +1,6 @@
 import type { ClientContract, GenericContract, Received, Sent } from "../contract/contract.js";
 import type { Operation, Operations } from "../operations.js";
-import type { Autoreset, CallOptions, ForkOptions, ResetValues } from "../options.js";
+import type { Autoreset, CallOptions, ForkOptions, GroupOptions, ResetValues } from "../options.js";
 import {
   type EpisodeState,
   type FailedResult,
@@ -13,6 +13,7 @@ import type { ToolCallInput, ToolName, ToolStepResult, VectorToolResult } from "
 import { takeTurn } from "../transport/turns.js";
 import { Completions } from "./completions.js";
 import type { Called, VectorEngine } from "./engine.js";
+import { startGroups } from "./groups.js";
 import { openState, type Slot } from "./slot.js";
 
 interface VectorParts<C extends ClientContract> {
@@ -75,6 +76,25 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     const all: unknown[] = Array.isArray(options) ? options : Array(this.size).fill(options);
     const values = this.#bySlot(all as (ResetValues<C> | null)[]);
     return this.#inOrder(await takeTurn([...values.keys()], call.signal, () => this.#begin(values, call)));
+  }
+
+  /**
+   * Divides the sessions in order into groups of the same size, one for each element of `starts`, and starts episodes
+   * that begin alike within a group: each session is reset with the options of its group, which should name a seed or a
+   * task. The results of these episodes have the number of their group as `groupId`.
+   * @throws TypeError when the groups would not have the same size.
+   * @example await envs.resetGroups([{ seed: 1 }, { seed: 2 }]);
+   */
+  async resetGroups(
+    starts: readonly ResetValues<C>[],
+    options: GroupOptions & CallOptions = {},
+  ): Promise<VectorResult<C>[]> {
+    const results = await startGroups(this, starts, options);
+    return results.map((result, index) => {
+      const groupId = Math.floor((index * starts.length) / this.size);
+      (this.#parts.engine.slots[index] as Slot).groupId = groupId;
+      return { ...result, groupId };
+    });
   }
 
   /** Steps each session with its action; null skips a session. */
@@ -185,7 +205,8 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
       const results = new Map<Slot, (R | TryResult<C>) & VectorPosition<C>>(started);
       const ended = new Map<Slot, ResetValues<C>>();
       for (const [slot, { result, reopened }] of stepped) {
-        results.set(slot, { ...result, index: slot.index, began: false, reopened, next: null });
+        const { groupId } = slot;
+        results.set(slot, { ...result, index: slot.index, began: false, reopened, groupId, next: null });
         if (autoreset !== "same-step" || !needsReset(slot)) continue;
         try {
           ended.set(slot, resetWith(slot.index));
@@ -203,7 +224,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
   async #begin(values: ReadonlyMap<Slot, ResetValues<C>>, call: CallOptions): Promise<Map<Slot, VectorResult<C>>> {
     const results = new Map<Slot, VectorResult<C>>();
     for (const [slot, { result, reopened }] of await this.#call(this.#parts.operations.reset, values, call)) {
-      results.set(slot, { ...result, index: slot.index, began: true, reopened, next: null });
+      results.set(slot, { ...result, index: slot.index, began: true, reopened, groupId: slot.groupId, next: null });
     }
     return results;
   }
