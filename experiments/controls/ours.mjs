@@ -1,4 +1,4 @@
-/** `node ours.mjs echo|process|disk|snapshots|slow|full|tools|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|process|disk|snapshots|slow|full|tools|track|text|numbers`: an environment served by this package, as a user would write it. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -77,6 +77,25 @@ const environments = {
       reset: () => ({ observation: {} }),
       tools: { echo_message: ({ message }) => message },
     })),
+  /** Numbers with bounds, which are spaces of Gymnasium. */
+  track: () =>
+    defineEnvironment(
+      defineContract({
+        name: "track_env",
+        action: z.object({ move: z.int().min(0).max(2) }),
+        observation: z.object({ position: z.number().min(-1).max(1), speed: z.number().min(-1).max(1) }),
+      }),
+      () => {
+        let position = 0;
+        return {
+          reset: () => ({ observation: { position: (position = 0), speed: 0 } }),
+          step: ({ move }) => {
+            position = Math.max(-1, Math.min(1, position + (move - 1) / 10));
+            return { observation: { position, speed: move - 1 }, reward: position };
+          },
+        };
+      },
+    ),
   text: () => large({ text: z.string() }, { text: "" }, { text: makeText() }),
   numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: makeNumbers() }),
 };

@@ -33,6 +33,23 @@ def test_async_plays_an_episode(server: Server) -> None:
     assert asyncio.run(play()) == [1, 2, 3]
 
 
+def test_plays_on_uvloop(proxy: Proxy) -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def play() -> list[int]:
+        async with connect_async(proxy.url) as env:
+            await env.reset()
+            counts = []
+            for _ in range(3):
+                proxy.cut()
+                counts.append((await env.step({"amount": 1})).observation["count"])
+            return counts
+
+    loop = uvloop.new_event_loop()
+    assert loop.run_until_complete(play()) == [1, 2, 3]
+    loop.close()
+
+
 def test_lists_and_calls_tools(server: Server) -> None:
     with connect(server.url) as env:
         env.reset()
