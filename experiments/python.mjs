@@ -23,7 +23,7 @@ await runSuite({
     throw new Error(`${bench.python.missing}; set OPENENV_PYTHON to one that also has gymnasium.`);
   },
   notes: () => [
-    "One run, the subjects in turn, each round, with a server of ours and a Python process of its own; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",
+    "One run for each row, in one Python process with a server of ours, the subjects in turn every 0.6 s; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",
     "The released client is in its best case: uvloop, `GenericEnvClient`, and with 512 sessions each steps as fast as it can, without waiting for the others. Ours waits for all sessions before it steps again.",
     "With one session over asyncio both use uvloop. Resuming sessions is on, as by default.",
     "The wrapper around the released client has no checks: it steps 64 sessions with `asyncio.gather` and makes arrays of two numbers, the rewards and the ends.",

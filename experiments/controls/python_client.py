@@ -1,23 +1,32 @@
-"""`python_client.py CASE SUBJECT URL SECONDS`: prints how many steps a second one Python process makes.
-
-SUBJECT is `ours`, openenv_ts, or `released`, the asynchronous client of openenv in its best case: with uvloop where it is
-installed, and each session as fast as it can, without waiting for the others.
+"""`python_client.py CASE URL ROUNDS SECONDS`: steps a second of one Python process, in turn with openenv_ts (`ours`) and
+with the asynchronous client of openenv (`released`) in its best case: with uvloop where it is installed, and each session
+as fast as it can, without waiting for the others. Prints JSON: the rates of each, by round.
 """
 
 import asyncio
+import json
 import sys
 import time
 
 import numpy as np
+from openenv import GenericEnvClient
+
+from openenv_ts import VectorEnv, connect, connect_async
+from openenv_ts.gymnasium import OpenEnvVectorGym
 
 SESSIONS = 512
 GYM_SESSIONS = 64
 ACTION = {"message": "hello"}
 
+try:
+    import uvloop
+
+    loop = uvloop.new_event_loop()
+except ImportError:
+    loop = asyncio.new_event_loop()
+
 
 async def open_released(url, count):
-    from openenv import GenericEnvClient
-
     envs = [GenericEnvClient(base_url=url) for _ in range(count)]
     for env in envs:
         await env.connect()
@@ -34,77 +43,64 @@ async def step_until(env, deadline):
     return steps
 
 
-async def many_released(url, seconds):
-    envs = await open_released(url, SESSIONS)
-    begun = time.perf_counter()
-    steps = sum(await asyncio.gather(*(step_until(env, begun + seconds) for env in envs)))
-    rate = steps / (time.perf_counter() - begun)
-    await asyncio.gather(*(env.close() for env in envs))
-    return rate
+def all_of(envs):
+    """Steps a second of sessions that do not wait for one another."""
 
-
-def many_ours(url, seconds):
-    from openenv_ts import VectorEnv
-
-    with VectorEnv(url, SESSIONS) as envs:
-        envs.reset()
-        return count(seconds, lambda: envs.step([ACTION] * SESSIONS)) * SESSIONS
-
-
-def sync_ours(url, seconds):
-    from openenv_ts import connect
-
-    with connect(url) as env:
-        env.reset()
-        return count(seconds, lambda: env.step(ACTION))
-
-
-def sync_released(url, seconds):
-    from openenv import GenericEnvClient
-
-    with GenericEnvClient(base_url=url).sync() as env:
-        env.reset()
-        return count(seconds, lambda: env.step(ACTION))
-
-
-async def async_ours(url, seconds):
-    from openenv_ts import connect_async
-
-    async with connect_async(url) as env:
-        await env.reset()
+    def measure(seconds):
         begun = time.perf_counter()
-        steps = await step_until(env, begun + seconds)
+
+        async def play():
+            return await asyncio.gather(*(step_until(env, begun + seconds) for env in envs))
+
+        steps = sum(loop.run_until_complete(play()))
         return steps / (time.perf_counter() - begun)
 
-
-async def async_released(url, seconds):
-    [env] = await open_released(url, 1)
-    begun = time.perf_counter()
-    steps = await step_until(env, begun + seconds)
-    rate = steps / (time.perf_counter() - begun)
-    await env.close()
-    return rate
+    return measure
 
 
-def gymnasium_ours(url, seconds):
-    from openenv_ts.gymnasium import OpenEnvVectorGym
+def repeated(call, steps=1):
+    """Steps a second of a call that makes so many."""
 
-    envs = OpenEnvVectorGym(url, GYM_SESSIONS)
-    envs.reset(seed=1)
-    rate = count(seconds, lambda: envs.step(np.ones(GYM_SESSIONS, np.int64)))
-    envs.close()
-    return rate * GYM_SESSIONS
+    def measure(seconds):
+        calls = 0
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            call()
+            calls += 1
+        return calls * steps / (time.perf_counter() - begun)
+
+    return measure
+
+
+def many(url):
+    envs = VectorEnv(url, SESSIONS)
+    envs.reset()
+    ours = repeated(lambda: envs.step([ACTION] * SESSIONS), SESSIONS)
+    return ours, all_of(loop.run_until_complete(open_released(url, SESSIONS)))
+
+
+def one_blocking(url):
+    ours, released = connect(url), GenericEnvClient(base_url=url).sync()
+    ours.reset()
+    released.connect()
+    released.reset()
+    return repeated(lambda: ours.step(ACTION)), repeated(lambda: released.step(ACTION))
+
+
+def one_asyncio(url):
+    ours = connect_async(url)
+    loop.run_until_complete(ours.reset())
+    return all_of([ours]), all_of(loop.run_until_complete(open_released(url, 1)))
 
 
 class ReleasedGym:
     """A vector environment around the released client, without checks: a call steps all sessions at the same time."""
 
-    def __init__(self, url, loop):
-        self._loop = loop
+    def __init__(self, url):
         self._envs = loop.run_until_complete(open_released(url, GYM_SESSIONS))
 
     def step(self, actions):
-        results = self._loop.run_until_complete(self._step(actions.tolist()))
+        results = loop.run_until_complete(self._step(actions.tolist()))
         seen = [result.observation for result in results]
         observations = {
             "position": np.array([one["position"] for one in seen]),
@@ -119,38 +115,23 @@ class ReleasedGym:
         return await asyncio.gather(*calls)
 
 
-def gymnasium_released(url, seconds):
-    loop = new_loop()
-    envs = ReleasedGym(url, loop)
-    return count(seconds, lambda: envs.step(np.ones(GYM_SESSIONS, np.int64))) * GYM_SESSIONS
-
-
-def count(seconds, call):
-    """Calls a second."""
-    call()
-    calls = 0
-    begun = time.perf_counter()
-    while time.perf_counter() - begun < seconds:
-        call()
-        calls += 1
-    return calls / (time.perf_counter() - begun)
-
-
-def new_loop():
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+def gymnasium(url):
+    ours, released = OpenEnvVectorGym(url, GYM_SESSIONS), ReleasedGym(url)
+    ours.reset(seed=1)
+    actions = np.ones(GYM_SESSIONS, np.int64)
+    return repeated(lambda: ours.step(actions), GYM_SESSIONS), repeated(lambda: released.step(actions), GYM_SESSIONS)
 
 
 def main():
-    case, subject, url, seconds = sys.argv[1:]
-    measured = globals()[f"{case}_{subject}"](url, float(seconds))
-    if asyncio.iscoroutine(measured):
-        # Both get the same loop.
-        measured = new_loop().run_until_complete(measured)
-    print(measured)
+    case, url, rounds, seconds = sys.argv[1:]
+    measures = dict(zip(("ours", "released"), globals()[case](url), strict=True))
+    rates = {subject: [] for subject in measures}
+    for turn in range(int(rounds) + 1):
+        for subject, measure in measures.items():
+            rate = measure(float(seconds))
+            if turn > 0:  # the first warms up
+                rates[subject].append(rate)
+    print(json.dumps(rates), flush=True)
 
 
 main()
