@@ -1,5 +1,6 @@
 import { contractShape, genericShape } from "./client/contract/shape.js";
 import { type ClientParts, createEnvClient, type EnvClient } from "./client/env-client.js";
+import { connectAborted } from "./client/failures.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "./client/options.js";
 import type { TaskClient, TaskSplitInfo } from "./client/tasks.js";
 import { type ConnectToolsOptions, createToolClient, type McpToolClient } from "./client/tools/mcp-client.js";
@@ -79,7 +80,7 @@ async function openTransport(
   { connectTimeoutMs: timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, ...options }: ConnectOptions & InProcessOptions,
   signal: AbortSignal | undefined,
 ): Promise<Transport> {
-  if (signal?.aborted) throw aborted(signal);
+  if (signal?.aborted) throw connectAborted(signal);
   const opening = createInProcessTransport(environment, options);
   try {
     return await withLimits(opening, { timeoutMs, signal }, () => {
@@ -90,7 +91,7 @@ async function openTransport(
     });
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    if (signal?.aborted) throw aborted(signal);
+    if (signal?.aborted) throw connectAborted(signal);
     const { name } = environment.contract;
     throw new ConnectionError(
       "CONNECTION_FAILED",
@@ -98,10 +99,6 @@ async function openTransport(
       { cause: error },
     );
   }
-}
-
-function aborted(signal: AbortSignal): ConnectionError {
-  return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal.reason });
 }
 
 /** Reads tasks from the environment's task provider directly. */

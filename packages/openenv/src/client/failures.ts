@@ -30,6 +30,31 @@ export function sessionLost(cause: CallFailure): ConnectionError {
   return new ConnectionError("SESSION_LOST", message, { cause });
 }
 
+/** The error of a connection or a session that has ended. */
+export function lostBecause(reason: string): ConnectionError {
+  return new ConnectionError("SESSION_LOST", `The session was lost: ${reason}. Call reset to start a new episode.`);
+}
+
+/** The error for a server that cannot be reached, for HTTP and WebSocket alike. */
+export function connectFailed(url: string, why: string, cause?: unknown): ConnectionError {
+  return new ConnectionError("CONNECTION_FAILED", `Could not reach ${url}: ${why}. Is the server running?`, { cause });
+}
+
+export function connectAborted(signal: AbortSignal | undefined): ConnectionError {
+  return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal?.reason });
+}
+
+/** The error of a call that was aborted before it was sent. */
+export function abortedBeforeSent(signal: AbortSignal | undefined): ConnectionError {
+  const message = "The call was aborted before it was sent. The session is not affected.";
+  return new ConnectionError("ABORTED", message, { cause: signal?.reason });
+}
+
+/** The error of every call of a client that was closed. `open` is the function that opens another. */
+export function clientClosed(open: "connect" | "connectVector" | "connectSync", cause?: unknown): ConnectionError {
+  return new ConnectionError("CLIENT_CLOSED", `The client was closed; open a new one with ${open}().`, { cause });
+}
+
 /** Converts an error frame of a server, or an error among the replies of a batch frame. */
 export function toRemoteError({ code, message, ...details }: JsonObject): RemoteError {
   return new RemoteError(String(code), String(message), details);

@@ -1,5 +1,6 @@
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { ConnectionError } from "../../errors.js";
+import { clientClosed } from "../failures.js";
 import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS } from "../options.js";
 import type { SyncConnectOptions } from "./types.js";
 import { type SyncAnswer, unpackError, type WorkerSetup } from "./wire.js";
@@ -54,8 +55,7 @@ export function startChannel(url: string, options: SyncConnectOptions, typed: bo
   wait(GRACE_MS);
   return {
     call: (method, ...args) => {
-      if (ended)
-        throw new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectSync().");
+      if (ended) throw clientClosed("connectSync");
       return exchange(method, args);
     },
     end: () => {

@@ -1,10 +1,11 @@
-import { ConnectionError } from "../../errors.js";
+import type { ConnectionError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
 import { parseJson } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
+import { lostBecause, protocolError } from "../failures.js";
 import { describeClose } from "./close-codes.js";
 import { type OpenSocketOptions, openSocket, type Socket } from "./socket.js";
 
@@ -59,7 +60,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
     if (ended !== undefined) return;
     ended = reason;
     socket?.drop();
-    settle()?.reject(error ?? lost(reason));
+    settle()?.reject(error ?? lostBecause(reason));
   };
 
   const settle = (): Pending | undefined => {
@@ -77,7 +78,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   };
 
   const violate = (what: string): void => {
-    const error = new ConnectionError("PROTOCOL_ERROR", `The server violated the OpenEnv protocol: it sent ${what}.`);
+    const error = protocolError(`it sent ${what}`);
     if (!pending) kept = error;
     end(`the server sent ${what}`, error);
   };
@@ -115,7 +116,7 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
         kept = undefined;
         return first instanceof Error ? reject(first) : resolve(first);
       }
-      if (ended !== undefined) return reject(lost(ended));
+      if (ended !== undefined) return reject(lostBecause(ended));
       if (pending) return reject(new TypeError("a connection sends one request at a time"));
       const frame = codec ? renderRequest(message, codec.encode) : renderRequest(message);
       const { type, seq } = message;
@@ -179,8 +180,4 @@ function parseMessage(data: unknown, codec: BinaryCodec | undefined): ReceivedMe
   if (!isObject(message) || typeof message["type"] !== "string") return "a frame without a type";
   if (!isObject(message["data"])) return `a frame "${message["type"]}" without data`;
   return message as unknown as ReceivedMessage;
-}
-
-function lost(reason: string): ConnectionError {
-  return new ConnectionError("SESSION_LOST", `The session was lost: ${reason}. Call reset to start a new episode.`);
 }

@@ -2,9 +2,9 @@ import { ConnectionError, RemoteError } from "../../errors.js";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { isObject } from "../../util/is-object.js";
+import { connectFailed } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import type { ServerAddress } from "./address.js";
-import { connectFailed } from "./connect-failed.js";
 import type { OpenSocketOptions } from "./socket.js";
 
 /** The HTTP routes of one server. Bodies are JSON; answers are not validated. */

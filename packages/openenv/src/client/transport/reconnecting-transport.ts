@@ -2,10 +2,9 @@ import { ConfigError, type ConnectionError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
-import { sessionLost } from "../failures.js";
+import { abortedBeforeSent, sessionLost } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { withLimits } from "./limits.js";
-import { abortedBeforeSent } from "./turns.js";
 
 /** A transport with limits. A late answer closes it, so that the answer is never matched to a later request. */
 export class ReconnectingTransport {

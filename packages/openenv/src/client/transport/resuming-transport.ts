@@ -2,8 +2,9 @@ import { ConnectionError, RemoteError } from "../../errors.js";
 import { CLOSE_CODES, type JsonObject } from "../../protocol/messages.js";
 import type { ForkBody, ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
+import { encodeBase64Url } from "../../util/text/base64.js";
 import { sha256 } from "../../util/text/sha256.js";
-import { toRemoteError } from "../failures.js";
+import { lostBecause, toRemoteError } from "../failures.js";
 import type { ResumeOptions } from "../options.js";
 import { withLimits } from "./limits.js";
 
@@ -100,7 +101,7 @@ export async function openResumingTransport(
     const answer = await request({ token, attempt: ++attempt });
     if (answer.type === "resumed" && answer.data["recovered"] === true) {
       // A journal that does not wait for the disk may lose the last events.
-      if (Number(answer.data["last_seq"]) < ack) throw (ended = lost("the server has lost answered requests"));
+      if (Number(answer.data["last_seq"]) < ack) throw (ended = lostBecause("the server has lost answered requests"));
       return confirm(answer);
     }
     if (LATER.includes(answer.data["code"])) {
@@ -109,7 +110,7 @@ export async function openResumingTransport(
     }
     const reason = answer.data["reason"] ?? answer.data["message"];
     sessionId = undefined;
-    throw (ended = lost(`it cannot be resumed, because ${reason}`));
+    throw (ended = lostBecause(`it cannot be resumed, because ${reason}`));
   };
 
   const pause = (failures: number): Promise<void> =>
@@ -141,10 +142,10 @@ export async function openResumingTransport(
         options.onRecovered?.({ attempts: failures + 1, downMs: performance.now() - since });
         return;
       } catch (error) {
-        if (!isLoss(error)) ended ??= error instanceof ConnectionError ? error : lost("onRecovered failed");
+        if (!isLoss(error)) ended ??= error instanceof ConnectionError ? error : lostBecause("onRecovered failed");
         if (ended) throw error;
         if (performance.now() - since > windowMs)
-          throw (ended = lost(`the server could not be reached for ${windowMs / 1000} s`));
+          throw (ended = lostBecause(`the server could not be reached for ${windowMs / 1000} s`));
       }
     }
   };
@@ -194,7 +195,7 @@ export async function openResumingTransport(
   };
 
   const end = async (): Promise<void> => {
-    ended ??= lost("the client closed it");
+    ended ??= lostBecause("the client closed it");
     wake?.();
     const isIdle = !requesting && connection.open;
     await connection.close();
@@ -246,10 +247,6 @@ function isLoss(error: unknown): error is ConnectionError {
   return error instanceof ConnectionError && LOSSES.includes(error.code);
 }
 
-function lost(reason: string): ConnectionError {
-  return new ConnectionError("SESSION_LOST", `The session was lost: ${reason}. Call reset to start a new episode.`);
-}
-
 function notSupported(): ConnectionError {
   const message = "The server cannot resume sessions: leave out the option `resume`, or use a server of openenv-ts.";
   return new ConnectionError("CONNECTION_FAILED", message);
@@ -257,8 +254,5 @@ function notSupported(): ConnectionError {
 
 /** 192 bits, as text. */
 function makeToken(): string {
-  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(24));
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_");
+  return encodeBase64Url(globalThis.crypto.getRandomValues(new Uint8Array(24)));
 }

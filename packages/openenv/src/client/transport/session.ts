@@ -2,11 +2,11 @@ import { ConnectionError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
-import { sessionLost, toRemoteError } from "../failures.js";
+import { abortedBeforeSent, clientClosed, sessionLost, toRemoteError } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { type ExplainExit, limitsLeft } from "./exit-reason.js";
 import { ReconnectingTransport } from "./reconnecting-transport.js";
-import { abortedBeforeSent, type TurnHolder, takeTurn } from "./turns.js";
+import { type TurnHolder, takeTurn } from "./turns.js";
 
 /** One session: makes its calls in order, and opens a new transport for the first reset after a loss. */
 export interface ClientSession {
@@ -57,7 +57,7 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
   };
 
   const perform = async (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> => {
-    if (closing.signal.aborted) throw clientClosed();
+    if (closing.signal.aborted) throw clientClosed("connect");
     if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
     const isReset = message["type"] === "reset";
     if (isReset && !transport.up) await reopen(options.signal);
@@ -89,12 +89,12 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
       } catch (error) {
         const explained = explain ? await explain(error, limitsLeft(options, startedAt)) : error;
         // Once the client is closed, that is the cause of every failure.
-        throw closing.signal.aborted ? clientClosed(explained) : explained;
+        throw closing.signal.aborted ? clientClosed("connect", explained) : explained;
       }
     },
     fork: (request, { signal: given }) =>
       takeTurn([order], orClosing(given), async () => {
-        if (closing.signal.aborted) throw clientClosed();
+        if (closing.signal.aborted) throw clientClosed("connect");
         if (given?.aborted) throw abortedBeforeSent(given);
         if (lost) throw sessionLost(lost);
         const copies = await transport.fork(request);
@@ -110,8 +110,4 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
 function noReset(): ConnectionError {
   const message = "The session was lost: its connection ended, and no reset has succeeded since. Call reset.";
   return new ConnectionError("SESSION_LOST", message);
-}
-
-function clientClosed(cause?: unknown): ConnectionError {
-  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connect().", { cause });
 }

@@ -1,7 +1,8 @@
 import { ConnectionError } from "../../errors.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
-import { connectFailed } from "./connect-failed.js";
+import { encodeBase64Url } from "../../util/text/base64.js";
+import { connectAborted, connectFailed } from "../failures.js";
 
 /** An open WebSocket, independent of the runtime. */
 export interface Socket {
@@ -50,7 +51,7 @@ const BEARER = "Bearer ";
  */
 export async function openSocket(url: string, handlers: SocketHandlers, options: OpenSocketOptions): Promise<Socket> {
   const { signal, timeoutMs } = options;
-  if (signal?.aborted) throw aborted(signal);
+  if (signal?.aborted) throw connectAborted(signal);
   const raw = await createRawSocket(url, options);
   const place = withoutQuery(url);
   if (handlers.pong) raw.on?.("pong", handlers.pong);
@@ -65,7 +66,7 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       settle();
       reject(error);
     };
-    const onAbort = (): void => fail(aborted(signal));
+    const onAbort = (): void => fail(connectAborted(signal));
     const timer = setTimeout(() => fail(connectFailed(place, `no answer within ${timeoutMs} ms`)), timeoutMs);
     const settle = (): void => {
       clearTimeout(timer);
@@ -104,7 +105,6 @@ interface RawSocket {
   onmessage: ((event: { data: unknown }) => void) | null;
   onerror: ((event: { error?: unknown }) => void) | null;
   onclose: ((event: { code: number; reason: string }) => void) | null;
-  readonly readyState: number;
   send(frame: string | Uint8Array): void;
   close(code?: number): void;
   terminate?(): void;
@@ -132,16 +132,11 @@ async function createRawSocket(url: string, options: OpenSocketOptions): Promise
   }
   const socket = new globalThis.WebSocket(
     url,
-    token === undefined ? [] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + encode(token)],
+    // A subprotocol must be an HTTP token.
+    token === undefined ? [] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + encodeBase64Url(new TextEncoder().encode(token))],
   );
   socket.binaryType = "arraybuffer";
   return socket as unknown as RawSocket;
-}
-
-/** Encodes as base64url: a subprotocol must be an HTTP token. */
-function encode(text: string): string {
-  const bytes = String.fromCharCode(...new TextEncoder().encode(text));
-  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 function isNode(): boolean {
@@ -192,8 +187,4 @@ function refusalOf(cause: unknown): string {
 function withoutQuery(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
-}
-
-function aborted(signal: AbortSignal | undefined): ConnectionError {
-  return new ConnectionError("ABORTED", "Connecting was aborted.", { cause: signal?.reason });
 }

@@ -1,4 +1,3 @@
-import { ConnectionError } from "../../errors.js";
 import { withLimits } from "./limits.js";
 
 /** Something that accepts one call at a time. */
@@ -35,11 +34,4 @@ async function settled(turns: Iterable<Promise<void>>, signal: AbortSignal | und
   // Node warns about more than ten listeners on one signal.
   const own = signal && AbortSignal.any([signal]);
   await withLimits(Promise.all(turns), { signal: own }, () => {}).catch(() => {});
-}
-
-/** The error of a call that was aborted before it was sent. */
-export function abortedBeforeSent(signal: AbortSignal | undefined): ConnectionError {
-  return new ConnectionError("ABORTED", "The call was aborted before it was sent. The session is not affected.", {
-    cause: signal?.reason,
-  });
 }

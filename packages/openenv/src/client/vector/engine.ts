@@ -2,9 +2,11 @@ import { ConnectionError, RemoteError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { groupBy } from "../../util/group-by.js";
 import {
+  abortedBeforeSent,
   asFailure,
   attempt,
   type CallFailure,
+  clientClosed,
   isFailure,
   isServerFailure,
   isSessionMissing,
@@ -14,7 +16,6 @@ import type { Method, Operation } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
 import { limitsLeft } from "../transport/exit-reason.js";
-import { abortedBeforeSent } from "../transport/turns.js";
 import type { Answer } from "./batch-messages.js";
 import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
@@ -138,14 +139,14 @@ export class VectorEngine {
     if (!this.#placement.isClosed) await explainLosses(answers, limitsLeft(limits, startedAt));
     // Once the client is closed, that is the cause of every loss.
     for (const [slot, answer] of this.#placement.isClosed ? answers : []) {
-      if (answer instanceof ConnectionError) answers.set(slot, clientClosed(answer));
+      if (answer instanceof ConnectionError) answers.set(slot, clientClosed("connectVector", answer));
     }
     return answers;
   }
 
   /** Why nothing can be sent any more; undefined when it can. */
   #refusal(signal: AbortSignal | undefined): ConnectionError | undefined {
-    if (this.#placement.isClosed) return clientClosed();
+    if (this.#placement.isClosed) return clientClosed("connectVector");
     return signal?.aborted ? abortedBeforeSent(signal) : undefined;
   }
 
@@ -244,8 +245,4 @@ async function explainLosses(answers: Answers, limits: CallOptions): Promise<voi
 
 function noSession(): ConnectionError {
   return new ConnectionError("SESSION_LOST", "The session has no episode. Call reset to start one.");
-}
-
-function clientClosed(cause?: ConnectionError): ConnectionError {
-  return new ConnectionError("CLIENT_CLOSED", "The client was closed; open a new one with connectVector().", { cause });
 }

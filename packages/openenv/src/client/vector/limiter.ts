@@ -1,4 +1,4 @@
-import { abortedBeforeSent } from "../transport/turns.js";
+import { abortedBeforeSent } from "../failures.js";
 
 /** Runs work in the order of arrival, up to a limit on the total weight that runs at the same time. */
 export interface Limiter {

@@ -1,9 +1,8 @@
 import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
 import { groupBy } from "../../util/group-by.js";
-import { asFailure, type CallFailure, isFailure } from "../failures.js";
+import { abortedBeforeSent, asFailure, type CallFailure, isFailure } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { withLimits } from "../transport/limits.js";
-import { abortedBeforeSent } from "../transport/turns.js";
 import type { Limiter } from "./limiter.js";
 import type { ServerTarget } from "./server-target.js";
 import { groupOf, type OpenState, type Slot, type SlotState, targetOf } from "./slot.js";

@@ -7,6 +7,11 @@ export function encodeBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
+/** Bytes as base64url without padding: an HTTP token, and safe in a URL. */
+export function encodeBase64Url(bytes: Uint8Array): string {
+  return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
 /** Undefined unless the text is what {@link encodeBase64} writes: standard alphabet, padding, no stray bits. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!isBase64(text)) return undefined;
