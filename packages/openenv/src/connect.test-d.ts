@@ -71,4 +71,7 @@ export function blocking(): void {
   same<(typeof splits)[number]["name"], string>(true);
   // @ts-expect-error: a thread that waits cannot be aborted
   env.step({ amount: 1 }, { signal: new AbortController().signal });
+  connectSync("http://localhost:8000", { resume: { pingIntervalMs: 1_000 } });
+  // @ts-expect-error: a function cannot be passed to the thread of the client
+  connectSync("http://localhost:8000", { resume: { onRecovered: () => {} } });
 }

@@ -13,10 +13,12 @@ import type {
   TaskClient,
   ToolMethods,
 } from "../index.js";
-import type { StepOptions } from "../options.js";
+import type { ResumeOptions, StepOptions } from "../options.js";
 
-/** The options of `connect` without `signal`: a blocked thread cannot abort. */
-export type SyncConnectOptions = Omit<ConnectOptions, "signal">;
+/** The options of `connect` without `signal` and `onRecovered`: a blocked thread cannot abort, or be called. */
+export type SyncConnectOptions = Omit<ConnectOptions, "signal" | "resume"> & {
+  resume?: boolean | Omit<ResumeOptions, "onRecovered"> | undefined;
+};
 export type SyncCallOptions = Omit<CallOptions, "signal">;
 export type SyncStepOptions = Omit<StepOptions, "signal">;
 
