@@ -6,8 +6,8 @@ import { abortedBeforeSent, sessionLost } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { withLimits } from "./limits.js";
 
-/** A transport with limits. A late answer closes it, so that the answer is never matched to a later request. */
-export class ReconnectingTransport {
+/** A transport whose requests have limits. A late answer closes it, so that the answer is never matched to a later request. */
+export class LimitedTransport {
   /** The extensions that the server confirmed. */
   extensions: readonly string[] = [];
   /** Why the transport was closed. */

@@ -5,7 +5,7 @@ import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { abortedBeforeSent, clientClosed, sessionLost, toRemoteError } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { type ExplainExit, limitsLeft } from "./exit-reason.js";
-import { ReconnectingTransport } from "./reconnecting-transport.js";
+import { LimitedTransport } from "./limited-transport.js";
 import { type TurnHolder, takeTurn } from "./turns.js";
 
 /** One session: makes its calls in order, and opens a new transport for the first reset after a loss. */
@@ -40,7 +40,7 @@ export async function createSession(source: SessionSource, signal: AbortSignal |
 
 function continueSession(source: SessionSource, first: Transport): ClientSession {
   const { open, explain } = source;
-  let transport = new ReconnectingTransport(first);
+  let transport = new LimitedTransport(first);
   /** Why the episode is lost, until a reset succeeds: a server may allow a step before the first reset. */
   let lost: ConnectionError | undefined;
   const order: TurnHolder = {};
@@ -51,7 +51,7 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
   const reopen = async (given: AbortSignal | undefined): Promise<void> => {
     lost ??= transport.dropped ?? noReset();
     await transport.close();
-    transport = new ReconnectingTransport(await open(orClosing(given)));
+    transport = new LimitedTransport(await open(orClosing(given)));
     // close() may have run before this transport was assigned.
     if (closing.signal.aborted) await transport.close();
   };

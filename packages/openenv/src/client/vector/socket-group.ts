@@ -5,7 +5,7 @@ import { asFailure, type CallFailure, isFailure } from "../failures.js";
 import type { Method } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import type { Prepared } from "../prepare.js";
-import { ReconnectingTransport } from "../transport/reconnecting-transport.js";
+import { LimitedTransport } from "../transport/limited-transport.js";
 import { type TurnHolder, takeTurn } from "../transport/turns.js";
 import {
   type Answer,
@@ -33,7 +33,7 @@ export class SocketGroup implements TurnHolder {
   /** The number of sessions that it has or is opening. */
   size = 0;
   readonly #limit: number;
-  #transport: ReconnectingTransport | undefined;
+  #transport: LimitedTransport | undefined;
   #isBatch = false;
 
   constructor(target: ServerTarget, limit: number) {
@@ -71,7 +71,7 @@ export class SocketGroup implements TurnHolder {
         target.recoveries.sessions += this.size;
       };
       const connect = () => prepared.open(limits.signal, { extensions: hasBatch ? ["batch"] : [], onRecovered });
-      this.#transport = new ReconnectingTransport(
+      this.#transport = new LimitedTransport(
         await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)),
       );
       if (!hasBatch) return [0];
@@ -128,9 +128,7 @@ export class SocketGroup implements TurnHolder {
   }
 
   #request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {
-    return takeTurn([this], limits.signal, async () =>
-      (this.#transport as ReconnectingTransport).request(message, limits),
-    );
+    return takeTurn([this], limits.signal, async () => (this.#transport as LimitedTransport).request(message, limits));
   }
 
   #itemsOf(answer: ReceivedMessage, count: number): unknown[] {
