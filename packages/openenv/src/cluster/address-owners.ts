@@ -1,28 +1,21 @@
 import type { ClusterPeer, WorkerRequest } from "./messages.js";
 import { hasRoom } from "./placement.js";
+import type { WorkerProcess } from "./worker-process.js";
 
 /** Addresses that are remembered. Beyond it, the workers are asked for those that were used least recently. */
 const MAX_ADDRESSES = 100_000;
 
 type OwnerQuery = Extract<WorkerRequest, { what: "owner" }>;
 
-/** A worker, as far as it can own the session of an address. */
-interface Owner {
-  readonly number: number;
-  readonly state: string;
-  readonly retiring: boolean;
-  request(about: WorkerRequest): Promise<unknown>;
-}
-
 /** Which worker has the session of each address: the one that opens it. */
 export class AddressOwners {
-  readonly #workers: ReadonlyMap<number, Owner>;
+  readonly #workers: ReadonlyMap<number, WorkerProcess>;
   readonly #leastLoaded: () => ClusterPeer | undefined;
   /** The address that was used least recently comes first. */
   readonly #owners = new Map<string, Promise<number | undefined>>();
   #hasForgotten = false;
 
-  constructor(workers: ReadonlyMap<number, Owner>, leastLoaded: () => ClusterPeer | undefined) {
+  constructor(workers: ReadonlyMap<number, WorkerProcess>, leastLoaded: () => ClusterPeer | undefined) {
     this.#workers = workers;
     this.#leastLoaded = leastLoaded;
   }
@@ -54,7 +47,9 @@ export class AddressOwners {
     // A worker that retires opens no session, and keeps those that it has.
     if (worker?.state === "ready" && (await worker.request({ what: "has", address })) === true) return number;
     const next = await this.#place(query);
-    if (worker === undefined && next !== undefined) await this.#workers.get(next)?.request({ what: "lost", address });
+    // A worker that hangs will be killed.
+    const isLost = number !== undefined && worker?.state !== "ready";
+    if (isLost && next !== undefined) await this.#workers.get(next)?.request({ what: "lost", address });
     return next;
   }
 

@@ -105,6 +105,27 @@ test("an address whose worker has ended is lost until the next reset", { timeout
   expect(((await next.ask(RESET)) as unknown as Answer).data.observation.count).toBe(0);
 });
 
+test("an address is lost with a worker that hangs, before its process has ended", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", WORKER_TIMEOUT: "1" });
+  const ask = async (message: object): Promise<Answer["data"]> => {
+    const socket = await openTestSocket(`${cluster.url}/session/${NAMES[0]}/ws`);
+    return ((await socket.ask(message as Record<string, unknown>)) as unknown as Answer).data;
+  };
+  const { observation } = await ask(RESET);
+  process.kill(observation.pid, "SIGSTOP");
+  const answers: Answer["data"][] = [];
+  const answered = (): number => {
+    // A connection that is handed to the worker that hangs is not answered.
+    ask(step(1)).then(
+      (data) => answers.push(data),
+      () => {},
+    );
+    return answers.length;
+  };
+  await expect.poll(answered, { interval: 50, timeout: 60_000 }).toBeGreaterThan(0);
+  expect(answers[0]?.message).toContain("was lost with its worker");
+});
+
 test("a connection on its way to a worker that is killed does not hang", { timeout: 120_000 }, async () => {
   await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
   const begun = await Promise.all(
