@@ -1,7 +1,6 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
 // By the entry, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody } from "../protocol/index.js";
-import type { ForkRequest } from "../protocol/published.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
@@ -83,10 +82,12 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     return { ...result, ...(event !== undefined && { event }), ...(recovered && { recovered }) };
   };
 
-  const fork = async (request: ForkRequest, signal: AbortSignal | undefined): Promise<EnvClient<C>[]> => {
-    const copies = await session.fork(request, { signal });
-    return copies.map((copy) => createEnvClient<C>({ ...parts, session: copy }));
-  };
+  const forkAt =
+    (event?: number): EnvClient<C>["fork"] =>
+    async (count, { rng = "same", signal } = {}) => {
+      const copies = await session.fork({ count, event, rng }, signal);
+      return copies.map((copy) => createEnvClient<C>({ ...parts, session: copy }));
+    };
 
   const client: EnvClient<C> = {
     url: parts.url,
@@ -107,8 +108,8 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     tryReset: (options, callOptions) => client.reset(options, callOptions).catch(toFailedResult),
     tryStep: (action, callOptions) => client.step(action, callOptions).catch(toFailedResult),
     state: async (callOptions = {}) => call(operations.state, {}, callOptions),
-    fork: (count, { rng = "same", signal } = {}) => fork({ count, rng }, signal),
-    at: (event) => ({ fork: (count, { rng = "same", signal } = {}) => fork({ count, event, rng }, signal) }),
+    fork: forkAt(),
+    at: (event) => ({ fork: forkAt(event) }),
     close: () => session.close(),
     [Symbol.asyncDispose]: () => session.close(),
   };

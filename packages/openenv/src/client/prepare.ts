@@ -7,6 +7,7 @@ import { checkContract, fetchSchema } from "./contract/check.js";
 import type { ClientContract } from "./contract/contract.js";
 import { compileActionCheck } from "./contract/generic.js";
 import { contractShape, genericShape, type Shape } from "./contract/shape.js";
+import { toRemoteError } from "./failures.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, requestHeaders } from "./options.js";
 import { parseAddress } from "./transport/address.js";
 import { openConnection } from "./transport/connection.js";
@@ -107,8 +108,7 @@ async function fork(
     return (await http.post(`/sessions/${session_id}/fork`, request, {}, headers)) as ForkBody;
   } catch (error) {
     if (!(error instanceof RemoteError) || typeof error.details["code"] !== "string") throw error;
-    const { code, ...details } = error.details;
-    throw new RemoteError(String(code), error.message, details);
+    throw toRemoteError({ ...error.details, message: error.message });
   }
 }
 

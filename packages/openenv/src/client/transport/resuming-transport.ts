@@ -2,6 +2,7 @@ import { ConnectionError, RemoteError } from "../../errors.js";
 import { CLOSE_CODES, type JsonObject } from "../../protocol/messages.js";
 import type { ForkBody, ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
+import { allOrNone } from "../../util/async/all-or-none.js";
 import { encodeBase64Url } from "../../util/text/base64.js";
 import { sha256 } from "../../util/text/sha256.js";
 import { lostBecause, toRemoteError } from "../failures.js";
@@ -208,12 +209,7 @@ export async function openResumingTransport(
     if (sessionId === undefined) await begin();
     const { sessions } = await server.fork({ session_id: sessionId as string, token }, request);
     const opening = sessions.map((copy) => openResumingTransport(server, options, copy));
-    const opened = await Promise.allSettled(opening);
-    const copies = opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    const failed = opened.find((one) => one.status === "rejected");
-    if (failed === undefined) return copies;
-    await Promise.all(copies.map((copy) => copy.close()));
-    throw failed.reason;
+    return allOrNone(opening, (copy) => copy.close());
   };
 
   if (existing !== undefined) await prove();

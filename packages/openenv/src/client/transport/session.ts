@@ -20,7 +20,7 @@ export interface ClientSession {
    */
   call(message: JsonObject, options: CallOptions): Promise<ReceivedMessage>;
   /** Opens copies of the session. @throws ConfigError when it cannot be copied, RemoteError, ConnectionError. */
-  fork(request: ForkRequest, options: CallOptions): Promise<ClientSession[]>;
+  fork(request: ForkRequest, signal: AbortSignal | undefined): Promise<ClientSession[]>;
   close(): Promise<void>;
 }
 
@@ -92,10 +92,10 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
         throw closing.signal.aborted ? clientClosed("connect", explained) : explained;
       }
     },
-    fork: (request, { signal: given }) =>
-      takeTurn([order], orClosing(given), async () => {
+    fork: (request, signal) =>
+      takeTurn([order], orClosing(signal), async () => {
         if (closing.signal.aborted) throw clientClosed("connect");
-        if (given?.aborted) throw abortedBeforeSent(given);
+        if (signal?.aborted) throw abortedBeforeSent(signal);
         if (lost) throw sessionLost(lost);
         const copies = await transport.fork(request);
         return copies.map((copy) => continueSession(source, copy));

@@ -1,4 +1,5 @@
 import { ConfigError } from "../../errors.js";
+import { allOrNone } from "../../util/async/all-or-none.js";
 import type { ClientContract, GenericContract } from "../contract/contract.js";
 import { mayRecover } from "../failures.js";
 import { createOperations } from "../operations.js";
@@ -87,12 +88,8 @@ async function startServers(provider: VectorProvider<unknown>, { start, servers 
   if (start === undefined)
     throw new ConfigError("start is missing: pass the options of the provider, for example { image: … }.");
   checkCount("servers", servers);
-  const starts = await Promise.allSettled(Array.from({ length: servers }, () => provider.start(start)));
-  const failed = starts.find((one) => one.status === "rejected");
-  const started = starts.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  if (!failed) return started;
-  await Promise.allSettled(started.map((one) => one.close()));
-  throw failed.reason;
+  const starting = Array.from({ length: servers }, () => provider.start(start));
+  return allOrNone(starting, (server) => server.close());
 }
 
 function checkOptions({ size, concurrency = 1, autoreset = "disabled" }: VectorOptions): void {

@@ -1,4 +1,5 @@
 import type { ForkRequest } from "../../protocol/http.js";
+import { allOrNone } from "../../util/async/all-or-none.js";
 import { rejection, totalCapacity } from "../registry/capacity.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
@@ -23,16 +24,8 @@ export async function forkSession(
   const image = await imageAt(session, event);
   const opener = { client: session.client, orchestrator: session.ownedByOrchestrator };
   const opening = Array.from({ length: count }, () => openFrom(sessions, image, opener));
-  const forks: Session[] = [];
-  let failed: PromiseRejectedResult | undefined;
-  for (const opened of await Promise.allSettled(opening)) {
-    if (opened.status === "rejected") failed ??= opened;
-    else forks.push(opened.value);
-  }
-  if (failed !== undefined) {
-    for (const fork of forks) sessions.end(fork, "another copy of its session could not be made");
-    throw failed.reason;
-  }
+  const undo = (fork: Session): void => sessions.end(fork, "another copy of its session could not be made");
+  const forks = await allOrNone(opening, undo);
   if (rng === "split") for (const fork of forks) fork.events.split();
   return { event: image.event, forks };
 }
