@@ -61,40 +61,44 @@ export function requireNode24(): Promise<Component> {
 
 /** A Python with textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
 export function requireTextarena(): Promise<Component> {
-  return find({
-    name: "textarena",
-    variable: "OPENENV_TEXTARENA_PYTHON",
-    candidates: ["python3"],
-    args: [
-      "-c",
-      "from importlib.metadata import version; print(version('textarena'), version('openenv'), version('uv'))",
-    ],
-    expected: /^0\.7\.4 0\.10\.0 /,
-    what: "a Python with textarena 0.7.4, openenv 0.10.0 and uv",
-  });
+  return findPython("textarena", { textarena: "0.7.4", openenv: "0.10.0", uv: "" });
 }
 
 /** A Python with verifiers 0.3.1 and openenv 0.10.0: `OPENENV_VERIFIERS_PYTHON`, else `python3`. */
 export function requireVerifiers(): Promise<Component> {
-  return find({
-    name: "verifiers",
-    variable: "OPENENV_VERIFIERS_PYTHON",
-    candidates: ["python3"],
-    args: ["-c", "from importlib.metadata import version; print(version('verifiers'), version('openenv'))"],
-    expected: /^0\.3\.1 0\.10\.0$/,
-    what: "a Python with verifiers 0.3.1 and openenv 0.10.0",
-  });
+  return findPython("verifiers", { verifiers: "0.3.1", openenv: "0.10.0" });
 }
 
 /** A Python with openreward 0.1.167: `OPENENV_OPENREWARD_PYTHON`, else `python3`. */
 export function requireOpenreward(): Promise<Component> {
+  return findPython("openreward", { openreward: "0.1.167" });
+}
+
+/** A Python with OpenAI Agents, Inspect AI, FastMCP and `./python`: `OPENENV_AGENTS_PYTHON`, else `python3`. */
+export function requireAgents(): Promise<Component> {
+  const agents = { "openai-agents": "0.24.0", "inspect-ai": "0.3.285", fastmcp: "4.2.3", mcp: "2.3.0" };
+  return findPython("agents", { ...agents, "openenv-ts": "" });
+}
+
+/** A Python with LangChain and `./python`: `OPENENV_LANGCHAIN_PYTHON`, else `python3`. Its MCP is an earlier one. */
+export function requireLangchain(): Promise<Component> {
+  const langchain = { langchain: "1.5.2", "langchain-openai": "1.7.4", "langchain-mcp-adapters": "0.3.2" };
+  return findPython("langchain", { ...langchain, mcp: "1.30.0", "openenv-ts": "" });
+}
+
+/** A Python with packages in these versions, or any version. */
+function findPython(name: string, packages: Record<string, string>): Promise<Component> {
+  const script = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))";
+  const versions = Object.values(packages).map((version) => (version === "" ? "\\S+" : version.replaceAll(".", "\\.")));
   return find({
-    name: "openreward",
-    variable: "OPENENV_OPENREWARD_PYTHON",
+    name,
+    variable: `OPENENV_${name.toUpperCase()}_PYTHON`,
     candidates: ["python3"],
-    args: ["-c", "from importlib.metadata import version; print(version('openreward'))"],
-    expected: /^0\.1\.167$/,
-    what: "a Python with openreward 0.1.167",
+    args: ["-c", script, ...Object.keys(packages)],
+    expected: new RegExp(`^${versions.join(" ")}$`),
+    what: `a Python with ${Object.entries(packages)
+      .map((entry) => entry.join(" ").trim())
+      .join(", ")}`,
   });
 }
 
