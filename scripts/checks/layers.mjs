@@ -27,6 +27,7 @@ const MAY_IMPORT = {
   compat: SERVER_SIDE,
   cluster: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
+  agents: ["client", "protocol", ...EVERYONE],
   mcp: ["client", ...ENVIRONMENT_SIDE],
   edge: ALL_PARTS,
   testing: ["edge", ...ALL_PARTS],

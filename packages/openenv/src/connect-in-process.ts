@@ -71,6 +71,7 @@ async function prepare(
     shape: contractShape(contract),
     tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),
+    schemas: async () => contract.schemas(),
   };
 }
 

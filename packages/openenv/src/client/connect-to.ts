@@ -1,4 +1,4 @@
-import type { MetadataBody } from "../protocol/published.js";
+import type { MetadataBody, SchemaBody } from "../protocol/published.js";
 import type { ClientContract } from "./contract/contract.js";
 import { type ClientParts, createEnvClient, type EnvClient } from "./env-client.js";
 import type { ConnectOptions } from "./options.js";
@@ -24,5 +24,6 @@ export async function connectTo(
 /** The parts of a client of a server. */
 export function partsOf({ base, http, shape }: Prepared, session: ClientSession): ClientParts {
   const metadata = async () => (await http.get("/metadata")) as MetadataBody;
-  return { url: base, session, shape, tasks: createTaskClient(http), metadata };
+  const schemas = async () => (await http.get("/schema")) as SchemaBody;
+  return { url: base, session, shape, tasks: createTaskClient(http), metadata, schemas };
 }

@@ -1,6 +1,6 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
 // By the entry, so that the declarations of a program can name these types.
-import type { JsonObject, MetadataBody } from "../protocol/index.js";
+import type { JsonObject, MetadataBody, SchemaBody } from "../protocol/index.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
@@ -53,6 +53,8 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
   };
   /** The environment's name, description and version. */
   metadata(): Promise<MetadataBody>;
+  /** The JSON Schemas of the environment and, from a server of this package, its tools. */
+  schemas(): Promise<SchemaBody>;
   /** Ends the session; pending calls reject with CLIENT_CLOSED. Can be called more than once. */
   close(): Promise<void>;
 }
@@ -64,6 +66,7 @@ export interface ClientParts {
   shape: Shape;
   tasks: TaskClient;
   metadata(): Promise<MetadataBody>;
+  schemas(): Promise<SchemaBody>;
   /** How the tools of a session are called; default: by a step. */
   toolsOf?(session: ClientSession): CallTool;
 }
@@ -94,6 +97,7 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     tasks: parts.tasks,
     tools: createToolMethods(shape, toolsOf(session)),
     metadata: parts.metadata,
+    schemas: parts.schemas,
     get sessionLost() {
       return session.lost;
     },
