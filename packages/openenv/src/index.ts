@@ -11,6 +11,7 @@ export {
   type StateInput,
 } from "./contract/contract.js";
 export { type Bytes, bytes, datetime, image } from "./contract/fields.js";
+export type { AsZodObject, AsZodType, ObjectStandardSchema, StandardSchema } from "./contract/standard-schema.js";
 export type { ToolObservation } from "./contract/tools/tool-schemas.js";
 export {
   defineTools,

@@ -5,19 +5,27 @@ import type { ContractFingerprint, SchemaBody } from "../protocol/index.js";
 import { hashSchemas } from "../protocol/schema/json-schema.js";
 import type { Members } from "../util/types.js";
 import { renderSchemas } from "./json-schema/schema.js";
+import {
+  type AsZodObject,
+  isForeignSchema,
+  isZod3,
+  type ObjectStandardSchema,
+  toZodObject,
+} from "./standard-schema.js";
 import { CALL_TOOL_ACTION, type CallToolAction, type ToolObservation, toolObservation } from "./tools/tool-schemas.js";
-import { defineTools, type NoTools, type Tools } from "./tools/tools.js";
+import { type AsZodTools, defineTools, type GivenTools, type NoTools, type Tools } from "./tools/tools.js";
 
 /** Any object schema of an author. */
 export type ObjectSchema = z.ZodObject;
 type NoFields = z.ZodObject<Record<never, never>>;
 
+/** The parts are zod objects, or object schemas of any library that implements Standard Schema. */
 export interface ContractOptions<
-  A extends ObjectSchema,
-  O extends ObjectSchema,
-  S extends ObjectSchema,
-  R extends ObjectSchema,
-  T extends Tools = NoTools,
+  A extends ObjectStandardSchema,
+  O extends ObjectStandardSchema,
+  S extends ObjectStandardSchema,
+  R extends ObjectStandardSchema,
+  T extends GivenTools = NoTools,
 > {
   /** The environment's name, in snake case by convention: `counter_env`. */
   name: string;
@@ -38,11 +46,11 @@ export interface ContractOptions<
 
 /** Options of a contract without an action: an agent acts by calling tools. */
 export interface ToolContractOptions<
-  T extends Tools,
-  O extends ObjectSchema,
-  S extends ObjectSchema,
-  R extends ObjectSchema,
-> extends Omit<ContractOptions<ObjectSchema, O, S, R, T>, "action" | "observation"> {
+  T extends GivenTools,
+  O extends ObjectStandardSchema,
+  S extends ObjectStandardSchema,
+  R extends ObjectStandardSchema,
+> extends Omit<ContractOptions<ObjectStandardSchema, O, S, R, T>, "action" | "observation"> {
   action?: undefined;
   /** What reset returns; default `{}`. */
   observation?: O;
@@ -104,18 +112,22 @@ const RESERVED = {
  * OpenEnvError INVALID_TOOL as {@link defineTools} does.
  */
 export function defineContract<
-  const T extends Tools,
-  O extends ObjectSchema = NoFields,
-  S extends ObjectSchema = NoFields,
-  R extends ObjectSchema = NoFields,
->(options: ToolContractOptions<T, O, S, R>): Contract<CallToolAction, ToolObservation<O>, S, R, T>;
+  const T extends GivenTools,
+  O extends ObjectStandardSchema = NoFields,
+  S extends ObjectStandardSchema = NoFields,
+  R extends ObjectStandardSchema = NoFields,
+>(
+  options: ToolContractOptions<T, O, S, R>,
+): Contract<CallToolAction, ToolObservation<AsZodObject<O>>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
 export function defineContract<
-  A extends ObjectSchema,
-  O extends ObjectSchema,
-  S extends ObjectSchema = NoFields,
-  R extends ObjectSchema = NoFields,
-  const T extends Tools = NoTools,
->(options: ContractOptions<A, O, S, R, T>): Contract<A, O, S, R, T>;
+  A extends ObjectStandardSchema,
+  O extends ObjectStandardSchema,
+  S extends ObjectStandardSchema = NoFields,
+  R extends ObjectStandardSchema = NoFields,
+  const T extends GivenTools = NoTools,
+>(
+  options: ContractOptions<A, O, S, R, T>,
+): Contract<AsZodObject<A>, AsZodObject<O>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
 export function defineContract(options: AnyOptions): Contract {
   const { name, version = DEFAULT_VERSION, description = "" } = options;
   if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
@@ -124,7 +136,7 @@ export function defineContract(options: AnyOptions): Contract {
       '"session" is not a valid name of a contract: /session/ is the address of sessions. Choose another name.',
     );
   }
-  const tools = defineTools(options.tools ?? {});
+  const tools: Tools = defineTools(options.tools ?? {});
   const toolsOnly = options.action === undefined && options.tools !== undefined;
   const parts = {
     action: toolsOnly ? CALL_TOOL_ACTION : options.action,
@@ -132,7 +144,7 @@ export function defineContract(options: AnyOptions): Contract {
     state: options.state ?? z.object({}),
     reset: options.reset ?? z.object({}),
   } as Record<Part, ObjectSchema>;
-  for (const part of ["action", "observation", "state", "reset"] as const) checkPart(part, parts[part]);
+  for (const part of ["action", "observation", "state", "reset"] as const) parts[part] = toPart(part, parts[part]);
   const shown = parts.observation;
   if (toolsOnly) parts.observation = toolObservation(shown);
   else if (options.tools !== undefined) checkOwnAction(parts.action);
@@ -161,11 +173,11 @@ interface AnyOptions {
   name: string;
   version?: string;
   description?: string;
-  action?: ObjectSchema | undefined;
-  observation?: ObjectSchema;
-  state?: ObjectSchema;
-  reset?: ObjectSchema;
-  tools?: Tools;
+  action?: ObjectStandardSchema | undefined;
+  observation?: ObjectStandardSchema;
+  state?: ObjectStandardSchema;
+  reset?: ObjectStandardSchema;
+  tools?: GivenTools;
 }
 
 /** `type` distinguishes a tool call from the contract's own action. */
@@ -176,11 +188,11 @@ function checkOwnAction(action: ObjectSchema): void {
   );
 }
 
-function isZod3(schema: unknown): boolean {
-  return typeof schema === "object" && schema !== null && "_def" in schema && !("_zod" in schema);
-}
+/** What the environment sends is described as it is after validation, the rest as it is before. */
+const DIRECTIONS = { action: "input", observation: "output", state: "output", reset: "input" } as const;
 
-function checkPart(part: Part, schema: unknown): void {
+function toPart(part: Part, given: unknown): ObjectSchema {
+  const schema = isForeignSchema(given) ? toZodObject(given, `The ${part} of a contract`, DIRECTIONS[part]) : given;
   if (!(schema instanceof z.ZodObject)) {
     if (isZod3(schema)) {
       throw new TypeError(`The ${part} of a contract is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.`);
@@ -194,4 +206,5 @@ function checkPart(part: Part, schema: unknown): void {
       throw new TypeError(`The ${part} must not declare "${key}": the protocol has a field of that name.`);
     }
   }
+  return schema as ObjectSchema;
 }

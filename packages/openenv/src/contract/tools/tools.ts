@@ -4,6 +4,15 @@ import { RESERVED_TOOL_NAMES, type ToolErrorBody } from "../../protocol/tools.js
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
 import type { MaybePromise } from "../../util/types.js";
+import {
+  type AsZodObject,
+  type AsZodType,
+  isForeignSchema,
+  type ObjectStandardSchema,
+  type StandardSchema,
+  toZodObject,
+  toZodType,
+} from "../standard-schema.js";
 
 /** The declaration of a tool; its handler is a member of the environment's `tools`. */
 export interface ToolDeclaration {
@@ -22,6 +31,22 @@ export interface ToolDeclaration {
   /** Milliseconds a call may take; default 30,000. */
   timeoutMs?: number;
 }
+
+/** The declaration of a tool with schemas of any library that implements {@link StandardSchema}. */
+export interface GivenTool extends Omit<ToolDeclaration, "input" | "output"> {
+  input?: ObjectStandardSchema;
+  output?: StandardSchema;
+}
+export type GivenTools = Readonly<Record<string, GivenTool>>;
+
+/** Tools with zod schemas of the same types. */
+export type AsZodTools<T extends GivenTools> = T extends Tools
+  ? T
+  : {
+      readonly [K in keyof T]: {
+        [P in keyof T[K]]: P extends "input" ? AsZodObject<T[K][P]> : P extends "output" ? AsZodType<T[K][P]> : T[K][P];
+      };
+    };
 
 /** Tools by their names. */
 export type Tools = Readonly<Record<string, ToolDeclaration>>;
@@ -100,9 +125,23 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
  * a missing description, an invalid timeout, or an input that is not an object.
  * @example defineTools({ add: { description: "Adds.", input: z.object({ a: z.int(), b: z.int() }), output: z.int() } });
  */
-export function defineTools<const T extends Tools>(tools: T): T {
-  for (const [name, tool] of Object.entries(tools)) checkTool(name, tool);
-  return tools;
+export function defineTools<const T extends GivenTools>(tools: T): AsZodTools<T> {
+  const declared = Object.entries(tools).map(([name, tool]) => [name, toTool(name, tool)] as const);
+  for (const [name, tool] of declared) checkTool(name, tool);
+  return Object.fromEntries(declared) as AsZodTools<T>;
+}
+
+function toTool(name: string, { input, output, ...rest }: GivenTool): ToolDeclaration {
+  const place = (part: string): string => `The ${part} of the tool "${name}"`;
+  const schemas = {
+    input: isForeignSchema(input) ? toZodObject(input, place("input"), "input") : input,
+    output: isForeignSchema(output) ? toZodType(output, place("output")) : output,
+  };
+  return {
+    ...rest,
+    ...(schemas.input && { input: schemas.input as z.ZodObject }),
+    ...(schemas.output && { output: schemas.output as z.ZodType }),
+  };
 }
 
 function checkTool(name: string, tool: ToolDeclaration): void {
