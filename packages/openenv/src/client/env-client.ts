@@ -1,6 +1,7 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
 // By the entry, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody, SchemaBody } from "../protocol/index.js";
+import { type AgentAccess, openToAgent } from "./agent-access.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
@@ -51,6 +52,15 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
     /** Like `fork`, from there. @throws RemoteError EVENT_NOT_KEPT, and the errors of `fork`. */
     fork(count: number, options?: ForkOptions): Promise<EnvClient<C>[]>;
   };
+  /**
+   * Lets an agent join the session over MCP. Its tool calls are steps from now on; an environment without tools has one
+   * for its action.
+   * @throws RemoteError FORBIDDEN without the orchestrator's token; ConnectionError PROTOCOL_ERROR when the server is the
+   * Python package; ConfigError in process.
+   * @example
+   * const { url, headers, episode } = await env.openToAgent();
+   */
+  openToAgent(): Promise<AgentAccess>;
   /** The environment's name, description and version. */
   metadata(): Promise<MetadataBody>;
   /** The JSON Schemas of the environment and, from a server of this package, its tools. */
@@ -96,6 +106,7 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     url: parts.url,
     tasks: parts.tasks,
     tools: createToolMethods(shape, toolsOf(session)),
+    openToAgent: () => openToAgent(parts.url, session),
     metadata: parts.metadata,
     schemas: parts.schemas,
     get sessionLost() {

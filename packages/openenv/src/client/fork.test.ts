@@ -193,7 +193,7 @@ test("with history, the states after the last events are kept, within a limit of
   }
   const small = await servers.start({ historyBytes: 1024 }, { environment });
   await using env = await open(small);
-  for (let nth = 0; nth < 9; nth++) await env.reset({ seed: nth, episodeId: "long".repeat(60) });
+  for (let nth = 0; nth < 9; nth++) await env.reset({ seed: nth, episodeId: "long".repeat(50) });
   await close(await env.at(8).fork(1));
   expect(await errorOf(env.at(7).fork(1))).toMatchObject({ message: expect.stringContaining("only after 8 to 9") });
   expect(() => defineEnvironment(contract, () => makeDice({ saves: true }), { history: 0 })).toThrow("history must be");

@@ -1,6 +1,7 @@
 export { connect } from "../connect.js";
 export { connectTools } from "../connect-tools.js";
 export { ConnectionError, ContractMismatchError, OpenEnvError, RemoteError } from "../errors.js";
+export type { AgentAccess } from "./agent-access.js";
 export type { ClientContract, GenericContract } from "./contract/contract.js";
 export { contractFromSchemas, type SchemaContract } from "./contract/schema-contract.js";
 export type { EnvClient } from "./env-client.js";

@@ -38,6 +38,18 @@ export interface SchemaBody {
   tools?: PublishedTool[];
 }
 
+/** The result of `openenv/session/episode`: the episode of a session so far. */
+export interface EpisodeBody {
+  /** Null before the first reset. */
+  episode_id: string | null;
+  step_count: number;
+  /** The sum of the rewards. */
+  reward: number;
+  done: boolean;
+  /** Steps that failed through no fault of the agent. With any, mask the episode. */
+  failed_steps: number;
+}
+
 /** `POST /sessions/{session_id}/fork`. Without `event`, the copies continue from the last event. */
 export interface ForkRequest {
   count: number;

@@ -1,6 +1,6 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server";
 import type { JsonObject } from "./messages.js";
-import { ERROR_TYPE_META, type ToolEntry, type ToolOutcome } from "./tools.js";
+import { type AgentOutcome, ERROR_TYPE_META, type ToolEntry } from "./tools.js";
 
 export interface ToolServerOptions {
   name: string;
@@ -36,9 +36,10 @@ export function toMcpTool({ name, title, description, inputSchema, outputSchema 
 
 /**
  * The outcome of a call in the format of MCP: a failure that an agent can act on is a result.
- * @throws ProtocolError (−32602) for an unknown tool.
+ * @throws ProtocolError (−32602) for an unknown tool, (−32603) when a step failed through no fault of the agent.
  */
-export function toCallToolResult({ result, error }: ToolOutcome): CallToolResult {
+export function toCallToolResult({ result, error }: AgentOutcome): CallToolResult {
+  if (error?.error_type === "infrastructure") throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
   if (error?.error_type === "tool_not_found") throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
   if (error !== null) {
     return {
@@ -49,7 +50,7 @@ export function toCallToolResult({ result, error }: ToolOutcome): CallToolResult
   }
   const { content, structured_content, meta } = result;
   return {
-    content: content.map(({ type, text }) => ({ type, text })),
+    content: content.map(({ annotations: _, meta: _none, ...block }) => block),
     structuredContent: structured_content,
     ...(meta === null ? {} : { _meta: { ...meta } }),
   };

@@ -26,8 +26,22 @@ export interface ToolResult {
   is_error: false;
 }
 
+/** A part of what an agent reads. */
+export type ContentBlock = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
+
 /** The outcome of a call: either `result` or `error` is null. */
 export type ToolOutcome = { result: ToolResult; error: null } | { result: null; error: ToolErrorBody };
+
+/** The result of an agent's call, which may have been a step. */
+export interface AgentResult extends Omit<ToolResult, "content"> {
+  content: (ContentBlock & { annotations: null; meta: null })[];
+}
+
+/** The outcome of an agent's call. `infrastructure` is no answer of the environment. */
+export type AgentOutcome =
+  | { result: AgentResult; error: null }
+  | { result: null; error: ToolErrorBody }
+  | { result: null; error: { error_type: "episode_finished" | "infrastructure"; message: string } };
 
 /** A tool in the answer to a `list_tools` step. */
 export interface ToolSummary {

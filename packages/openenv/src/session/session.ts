@@ -3,12 +3,14 @@ import type { SessionInfo } from "../protocol/http.js";
 import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import { after } from "../util/async/after.js";
 import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import type { ResetInput } from "../validation/parse-input.js";
 import { ABANDONED_GRACE_MS, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
+import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
 import {
   callTool,
@@ -55,7 +57,7 @@ export class Session extends HeldSession {
   readonly createdAt = Date.now();
   readonly events = new SessionEvents(this);
   /** Part of an image. `episodeId` is null until the first reset. */
-  progress: Progress = { episodeId: null, stepCount: 0, episodes: 0, earlierSteps: 0, done: false };
+  progress: Progress = { ...NO_PROGRESS };
   #state: SessionState = "created";
   #id: string | undefined;
   #tag: number | undefined;
@@ -103,6 +105,11 @@ export class Session extends HeldSession {
     return this.#lastActivityAt;
   }
 
+  /** True if only the orchestrator may drive the episode, and the peer is not. */
+  isForbidden(orchestrator = false): boolean {
+    return (this.guarded || this.runtime.guarded) && !orchestrator;
+  }
+
   /** True while a call is in flight that has not been cancelled. */
   get busy(): boolean {
     return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
@@ -132,7 +139,7 @@ export class Session extends HeldSession {
   call(request: CaptureRequest, options?: SessionCallOptions): Eventual<ImageMessage | ErrorMessage>;
   call(request: Request, options: SessionCallOptions = {}): Eventual<Answer> {
     const { type } = request;
-    if ((this.guarded || this.runtime.guarded) && options.orchestrator !== true && type !== "tool") {
+    if (type !== "tool" && this.isForbidden(options.orchestrator)) {
       return { type: "error", data: forbidden(type) };
     }
     if (this.lost !== undefined && type !== "reset") {
@@ -318,9 +325,7 @@ export class Session extends HeldSession {
     this.events.reseed(seed);
     const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
     return after(place.environment.reset(request), (transition) => {
-      const { episodes, earlierSteps, stepCount } = this.progress;
-      const before = { episodes: episodes + 1, earlierSteps: earlierSteps + stepCount };
-      this.progress = { episodeId, stepCount: 0, ...before, done: false };
+      this.progress = beginEpisode(this.progress, episodeId);
       this.lost = undefined;
       const reply = observe(transition, call, place);
       statistics.resets.record(performance.now() - call.arrivedAt);
@@ -342,7 +347,7 @@ export class Session extends HeldSession {
 
   /** Records an event before its answer leaves the session. */
   #finish(request: Request, call: Call, answer: Answer): Eventual<Answer> {
-    if ("type" in answer && answer.type === "observation" && answer.data.done) this.progress.done = true;
+    if (request.type === "step") countAnswer(this.progress, answer as ServerMessage);
     if (call.event === 0 || !this.events.isRecording || this.ended) return answer;
     const { aborted } = call;
     const given = aborted === undefined ? answer : rejectRequest(request.type, "TIMEOUT", aborted.message);
@@ -388,9 +393,4 @@ export class Session extends HeldSession {
 /** Adds the number of the event, if the request was one and the peer requested it. */
 function withEvent(answer: Answer, { event, options }: Call): Answer {
   return options.event === true && event > 0 ? Object.assign(answer, { event }) : answer;
-}
-
-/** Calls `next` immediately with a value, or later with the value of a promise. */
-function after<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
-  return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
 }

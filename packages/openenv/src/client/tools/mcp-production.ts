@@ -81,8 +81,9 @@ export function callInProduction(ask: AskRpc): CallTool {
   };
 }
 
-function toRemoteError({ code, message, data }: RpcFailure): RemoteError {
-  const wireCode =
-    "active_sessions" in data ? "CAPACITY_REACHED" : "factory_name" in data ? "FACTORY_ERROR" : undefined;
-  return new RemoteError(wireCode ?? "REQUEST_FAILED", message, { ...data, rpc_code: code });
+export function toRemoteError({ code, message, data }: RpcFailure): RemoteError {
+  const known =
+    "active_sessions" in data ? "CAPACITY_REACHED" : "factory_name" in data ? "FACTORY_ERROR" : "REQUEST_FAILED";
+  const wireCode = typeof data["code"] === "string" ? data["code"] : known;
+  return new RemoteError(wireCode, message, { ...data, rpc_code: code });
 }

@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
+import { listAgentTools } from "../../session/calls/agent-call.js";
 import type { SessionPeer } from "../../session/held-session.js";
 import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/messages/rpc.js";
 import type { Session } from "../../session/session.js";
@@ -65,7 +66,7 @@ export class StreamableHttpHandler implements McpEndpoint {
     try {
       value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);
       const isNew = ctx.request.headers["mcp-session-id"] === undefined;
-      if (isNew && value !== undefined && this.#context.runtime.tools === undefined) {
+      if (isNew && value !== undefined && !(await this.#hasTools(ctx))) {
         throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
       }
       const kind = isNew ? kindOf(ctx.request, value) : "legacy";
@@ -82,6 +83,15 @@ export class StreamableHttpHandler implements McpEndpoint {
   drain(): void {
     for (const peer of this.#peers) peer.closeStream();
     for (const response of this.#listening) response.destroy();
+  }
+
+  /** In a session whose tool calls are steps, also an environment without tools has one. */
+  async #hasTools(ctx: RequestContext): Promise<boolean> {
+    const { runtime, sessions } = this.#context;
+    if (runtime.tools !== undefined) return true;
+    await claimAddress(ctx, "find");
+    const named = namedSession(ctx);
+    return listAgentTools(runtime, named && sessions.named.find(named.id)) !== undefined;
   }
 
   /** One MCP session is one environment session: a new one, or the one that the header names. */

@@ -1,6 +1,12 @@
 import { isAgentsDoing } from "../../contract/tools/tools.js";
 import type { ErrorData, JsonObject, ObservationData } from "../../protocol/messages.js";
-import { isToolAction, type ToolErrorBody, type ToolResult, type ToolSummary } from "../../protocol/tools.js";
+import {
+  type ContentBlock,
+  isToolAction,
+  type ToolErrorBody,
+  type ToolResult,
+  type ToolSummary,
+} from "../../protocol/tools.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import type { SessionCallOptions } from "./call.js";
@@ -8,9 +14,6 @@ import { prepareCall, type ToolRequest } from "./tool-call.js";
 
 /** The tool of an environment without tools. Contracts cannot declare a tool of this name. */
 const ACTION_TOOL = "step";
-
-/** A part of what an agent reads. */
-export type ContentBlock = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
 
 /** The result of a tool call that was a step. */
 export interface StepToolResult {

@@ -1,4 +1,3 @@
-import type { ToolSet } from "../../environment/tools/tool-set.js";
 import {
   parseRpcRequest,
   RPC_ERRORS,
@@ -8,10 +7,12 @@ import {
   rpcIdOf,
 } from "../../protocol/jsonrpc.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
-import type { ToolErrorBody, ToolResult } from "../../protocol/tools.js";
+import type { EpisodeBody } from "../../protocol/published.js";
+import type { AgentOutcome, AgentResult, ToolEntry } from "../../protocol/tools.js";
 import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
+import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Claim } from "../resume/addresses.js";
@@ -85,46 +86,51 @@ export function rejectionToRpc(rejection: SessionRejectedError): RpcError {
   return new RpcError(RPC_ERRORS.server, rejection.message, data);
 }
 
+const CREATE = "openenv/session/create";
 const CLOSE = "openenv/session/close";
 
 type Method = (params: JsonObject, context: RpcContext) => unknown;
 
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
   Object.entries({
-    "openenv/session/create": async (_params, context) => ({ session_id: await createSession(context) }),
+    [CREATE]: createSession,
+    "openenv/session/episode": readEpisode,
     [CLOSE]: (params, context) => closeSession(params["session_id"], context),
     "tools/list"(params, context) {
-      namedSession(params, context);
-      return { tools: requireTools(context).entries };
+      return { tools: requireTools(context, namedSession(params, context)) };
     },
     "tools/call": callNamedTool,
   } satisfies Record<string, Method>),
 );
 
 /** @throws RpcError for an environment without tools. */
-function requireTools({ runtime }: RpcContext): ToolSet {
-  if (runtime.tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
-  return runtime.tools;
+function requireTools({ runtime }: RpcContext, session: Session | undefined): readonly ToolEntry[] {
+  const tools = listAgentTools(runtime, session);
+  if (tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
+  return tools;
 }
 
 /** Calls a tool in the session of the socket or the named session; otherwise in an environment for this call only. */
-async function callNamedTool(params: JsonObject, context: RpcContext): Promise<ToolResult> {
+async function callNamedTool(params: JsonObject, context: RpcContext): Promise<AgentResult> {
   const named = namedSession(params, context);
-  requireTools(context);
+  requireTools(context, named);
   const { name, arguments: given } = params;
   if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a string');
   if (given !== undefined && given !== null && !isObject(given)) {
     throw toolFailure({ error_type: "invalid_args", message: 'Invalid params: "arguments" must be an object' });
   }
   // Only a client in process has no `sessions`, and it always has its own session.
-  const place = named ?? (context.sessions as Sessions);
-  const { result, error } = await place.callTool({ name, given: given ?? {} }, { onDisconnect: context.onDisconnect });
+  const request = { name, given: given ?? {} };
+  const options = { onDisconnect: context.onDisconnect };
+  const { result, error } = await (named === undefined
+    ? (context.sessions as Sessions).callTool(request, options)
+    : callAgentTool(named, request, options));
   if (result !== null) return result;
   throw toolFailure(error);
 }
 
 /** The Python package has one code for all failures of tools; `data` has the type. */
-function toolFailure({ error_type, message }: ToolErrorBody): RpcError {
+function toolFailure({ error_type, message }: NonNullable<AgentOutcome["error"]>): RpcError {
   return new RpcError(RPC_ERRORS.internal, message, { error_type });
 }
 
@@ -134,14 +140,38 @@ function namedSession(params: JsonObject, context: RpcContext): Session | undefi
   return params["session_id"] === undefined ? undefined : findSession(params["session_id"], context);
 }
 
-async function createSession({ own, sessions, orchestrator = false }: RpcContext): Promise<string> {
-  if (own !== undefined) {
-    sessions?.named.add(own);
-    return own.id;
+/**
+ * Creates a session, or names that of the socket. With `tool_calls_are_steps` the tool calls of agents in it are steps
+ * from now on.
+ */
+async function createSession(params: JsonObject, context: RpcContext): Promise<object> {
+  const { own, sessions, runtime, orchestrator = false } = context;
+  const { tool_calls_are_steps: chosen = false } = params;
+  if (typeof chosen !== "boolean") {
+    throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "tool_calls_are_steps" must be true or false');
   }
-  if (sessions === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
-  const session = await sessions.openNamed({ client: "mcp", orchestrator });
-  return session.id;
+  if (chosen && (own?.isForbidden(orchestrator) ?? (runtime.guarded && !orchestrator)))
+    throw forbiddenTo("be stepped in");
+  if (own !== undefined) sessions?.named.add(own);
+  const session = own ?? (await sessions?.openNamed({ client: "mcp", orchestrator }));
+  if (session === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
+  if (chosen) session.progress.callsAreSteps = true;
+  const { callsAreSteps } = session.progress;
+  return { session_id: session.id, ...(callsAreSteps && { tool_calls_are_steps: true }) };
+}
+
+/** The result of the session's episode so far, for its creator. */
+function readEpisode(params: JsonObject, context: RpcContext): EpisodeBody {
+  const session = namedSession(params, context);
+  if (session === undefined) throw new RpcError(RPC_ERRORS.invalidParams, "Invalid params: session_id is required");
+  if (session.isForbidden(context.orchestrator)) throw forbiddenTo("be read");
+  const { episodeId, stepCount, reward, done, failedSteps } = session.progress;
+  return { episode_id: episodeId, step_count: stepCount, reward, done, failed_steps: failedSteps };
+}
+
+function forbiddenTo(what: string): RpcError {
+  const message = `The episode can only ${what} with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
+  return new RpcError(RPC_ERRORS.server, message, { code: "FORBIDDEN" });
 }
 
 function closeSession(id: unknown, context: RpcContext): object {

@@ -51,6 +51,8 @@ export function capture(session: Session): MaybePromise<SessionImage> {
 export async function restoreSession(session: Session, image: SessionImage): Promise<void> {
   const { runtime, events } = session;
   const { restore, event, rng, episodeId, episodes, stepCount, earlierSteps, done } = image;
+  // An image of an earlier release has no result of the episode.
+  const { reward = 0, failedSteps = 0, callsAreSteps = false } = image as Partial<typeof image>;
   await checkImage(image, runtime);
   // A replay begins with the seed.
   events.rngState = "events" in restore ? { seed: rng.seed, state: null } : rng;
@@ -61,7 +63,8 @@ export async function restoreSession(session: Session, image: SessionImage): Pro
     throw refuse("RESTORE_FAILED", `after the replay the random numbers are in another place: ${place}`);
   events.last = event;
   const steps = "events" in restore ? session.progress.stepCount : stepCount;
-  session.progress = { episodeId, episodes, stepCount: steps, earlierSteps, done };
+  const result = { done, reward, failedSteps, callsAreSteps };
+  session.progress = { episodeId, episodes, stepCount: steps, earlierSteps, ...result };
 }
 
 async function load(session: Session, saved: SavedEnvironment): Promise<void> {

@@ -113,7 +113,7 @@ describe.each([
     const [expected] = await play(session, "roll");
     expect(rollsOf(expected)).toHaveLength(4);
     for (const restored of [one, other]) {
-      expect(restored.progress).toEqual({ ...session.progress, stepCount: 2 });
+      expect(restored.progress).toEqual({ ...session.progress, stepCount: 2, reward: image.reward });
       expect(restored.events.last).toBe(6);
       expect(await play(restored, "roll")).toEqual([expected]);
     }

@@ -37,6 +37,12 @@ export interface Progress {
   earlierSteps: number;
   /** The episode has ended. */
   done: boolean;
+  /** The sum of the rewards in this episode. */
+  reward: number;
+  /** Steps of this episode that failed through no fault of the agent. */
+  failedSteps: number;
+  /** The creator of the session has chosen that tool calls of agents are steps. */
+  callsAreSteps: boolean;
 }
 
 /** A session between two calls, from which it continues in another instance. Plain data. */
