@@ -53,6 +53,7 @@ export {
   type SessionQuery,
   sessionState,
 } from "./protocol/session-query.js";
+export type { ContentBlock } from "./protocol/tools.js";
 export { isToolAction, type ToolSummary } from "./protocol/tools.js";
 export type { ReceivedMessage } from "./protocol/transport.js";
 export {
@@ -71,7 +72,6 @@ export type { Gateway, GatewayParts } from "./server/gateway/gateway.js";
 export type { RequestContext } from "./server/http/router.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
-export type { ContentBlock } from "./session/calls/step-tools.js";
 export type { ServerAbout } from "./session/registry/cluster.js";
 export type { SessionEvent } from "./session/restore/session-event.js";
 export type { StoredSession } from "./session/resume/read-journal.js";

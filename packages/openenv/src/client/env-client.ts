@@ -1,7 +1,7 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
 // By the entry, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody, SchemaBody } from "../protocol/index.js";
-import { type AgentAccess, openToAgent } from "./agent-access.js";
+import type { AgentAccess } from "./agent-access.js";
 import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
@@ -106,7 +106,7 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     url: parts.url,
     tasks: parts.tasks,
     tools: createToolMethods(shape, toolsOf(session)),
-    openToAgent: () => openToAgent(parts.url, session),
+    openToAgent: async () => (await import("./agent-access.js")).openToAgent(parts.url, session),
     metadata: parts.metadata,
     schemas: parts.schemas,
     get sessionLost() {
