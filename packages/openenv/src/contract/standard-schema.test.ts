@@ -113,6 +113,15 @@ describe.each(["zod", "valibot", "arktype"] as const)("a contract of %s", (libra
   });
 });
 
+test("a zod object is used as it is, not wrapped", () => {
+  const action = z.object(amounts);
+  const input = z.object({ n: z.number() });
+  const tools = { double: { description: "Doubles.", input } };
+  const contract = defineContract({ name: "sum_env", action, observation: z.object({}), tools });
+  expect(contract.action).toBe(action);
+  expect(contract.tools.double.input).toBe(input);
+});
+
 test("the types are those of the schemas", () => {
   expectTypeOf<Action<(typeof contracts)["valibot"]>>().toEqualTypeOf<{ amount: number; note: string }>();
   expectTypeOf<Action<(typeof contracts)["arktype"]>>().toEqualTypeOf<{ amount: number; note: string }>();
