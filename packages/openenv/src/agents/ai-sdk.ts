@@ -19,7 +19,7 @@ export interface AiSdkTool {
   execute(given: JsonObject, options: { abortSignal?: AbortSignal | undefined }): Promise<string>;
 }
 
-/** Options of `generateText`, `streamText` and agents of the AI SDK (package `ai`, from version 6). */
+/** Options of `generateText`, `streamText` and agents of the AI SDK (package `ai`, version 6). */
 export interface AiSdkOptions {
   tools: Record<string, AiSdkTool>;
   /** Stops at the end of the episode. Throws the failure of the episode, which rejects the generation. */
