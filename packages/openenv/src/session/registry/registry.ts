@@ -33,6 +33,10 @@ export class Registry<T extends Registered> implements Iterable<T> {
     return true;
   }
 
+  find(matches: (item: T) => boolean): T | undefined {
+    return this.#items.find(matches);
+  }
+
   /** Iterates over a copy, so that items may be removed during iteration. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.#items.values()].values();

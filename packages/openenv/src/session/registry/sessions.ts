@@ -106,7 +106,7 @@ export class Sessions {
 
   /** An open session, also one that requests cannot name. */
   byId(id: string): Session | undefined {
-    return [...this.#live].find((session) => session.id === id);
+    return this.#live.find((session) => session.id === id);
   }
 
   /** The capacity of the whole cluster. */

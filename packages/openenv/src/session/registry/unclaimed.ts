@@ -23,7 +23,7 @@ export class Unclaimed {
   readonly #used = new Set<Session>();
 
   /** Resumable ones whose connection was lost; the one that was lost first comes first. */
-  readonly #detached = new Set<Session>();
+  readonly #detached = new Map<Session, number>();
 
   /** `guaranteeMs`: how long a resumable session keeps its slot without a connection. */
   constructor(isWatched: (session: Session) => boolean, guaranteeMs: number) {
@@ -43,7 +43,7 @@ export class Unclaimed {
     session.touch();
     this.delete(session);
     session.listIn(this);
-    this.#detached.add(session);
+    this.#detached.set(session, performance.now());
   }
 
   /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
@@ -80,7 +80,10 @@ export class Unclaimed {
       if (session.lastActivityAt > now - IDLE_MS) break;
       if (!session.busy && !this.#isHeld(session)) count++;
     }
-    for (const session of this.#detached) if (this.#isOverdue(session, now)) count++;
+    for (const [session, since] of this.#detached) {
+      if (since > now - this.#guaranteeMs) break;
+      if (this.#isOverdue(session, now)) count++;
+    }
     return count;
   }
 
@@ -96,7 +99,10 @@ export class Unclaimed {
     for (const session of this.#used) {
       if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
     }
-    for (const session of this.#detached) if (this.#isOverdue(session, now)) return session;
+    for (const [session, since] of this.#detached) {
+      if (since > now - this.#guaranteeMs) break;
+      if (this.#isOverdue(session, now)) return session;
+    }
     return undefined;
   }
 
