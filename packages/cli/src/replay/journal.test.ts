@@ -102,7 +102,8 @@ describe("openenv replay of a journal in a file", () => {
     const [, saving] = await serve("saved.ts", "journals/saved.lmdb");
     const saved = await playDice(saving);
     close.push(saved.socket);
-    const reason = "its environment has snapshots: the journal has the state after event 7, and no events";
+    const reason =
+      "its environment has snapshots: the journal has the state after event 7, and no events. Record its episodes with openenv collect to replay them";
     expect(await replay("journals/saved.lmdb")).toEqual({
       code: 2,
       stdout: `session ${saved.id} is skipped: ${reason}\n0 episodes, 0 events: none could be compared; 1 skipped\n`,
@@ -154,7 +155,11 @@ describe("a journal that cannot be replayed", () => {
     ["missing.lmdb", async () => {}, /^error: No such file: missing\.lmdb\. Check the path\.$/],
     ["other.lmdb", write("other.lmdb", (path) => writeFile(path, "x".repeat(9000))), /: it is not a journal$/],
     ["empty.lmdb", write("empty.lmdb", (path) => writeFile(path, "")), /: it is empty$/],
-    ["cut.lmdb", write("cut.lmdb", (path) => truncate(path, 16_384)), /: its end is missing; delete it/],
+    [
+      "cut.lmdb",
+      write("cut.lmdb", (path) => truncate(path, 16_384)),
+      /: its page \d+ is damaged or missing; delete it/,
+    ],
     [
       "old.lmdb",
       write("old.lmdb", (path) => writeFile(`${path}-boot`, "an earlier one")),

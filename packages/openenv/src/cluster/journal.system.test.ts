@@ -122,6 +122,53 @@ describe("with a journal in a file", () => {
   });
 });
 
+test.each([
+  ["plain", {}],
+  ["MCP", { "mcp-protocol-version": "2025-06-18", accept: "application/json, text/event-stream" }],
+])(
+  "a %s tool call over HTTP by address that ends two processes is not executed a third time",
+  {
+    timeout: 120_000,
+  },
+  async (_kind, more) => {
+    const tools = `tools: defineTools({ roll: { description: "Rolls.", input: z.object({ amount: z.int() }), output: z.int() } }),`;
+    const roll = `tools: { roll: async ({ amount }) => {
+    appendFileSync("executions", amount + "\\n");
+    if (amount === 13) process.exit(1);
+    return (count += amount);
+  } },`;
+    const source = TALLY.replace("defineEnvironment }", "defineEnvironment, defineTools }")
+      .replace('name: "tally_env",', `name: "tally_env", ${tools}`)
+      .replace("snapshot: ()", `${roll} snapshot: ()`);
+    await using project = await createProject({ "environment.mjs": source });
+    const port = await findFreePort();
+    await using server = await serveProject(project, port, { JOURNAL: "sessions.lmdb" });
+    const post = (headers: object, method: string, params: object) =>
+      fetch(`${server.url}/session/poisoned-0123456789/mcp`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      });
+    const call = async (amount: number): Promise<string> => {
+      const headers: Record<string, string> = { ...more };
+      if ("accept" in more) {
+        const client = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+        const begun = await post(headers, "initialize", client);
+        headers["mcp-session-id"] = begun.headers.get("mcp-session-id") ?? "";
+      }
+      return (await post(headers, "tools/call", { name: "roll", arguments: { amount } })).text();
+    };
+    expect(await call(4)).toMatch(/\b4\b/);
+    for (const ran of [2, 3]) {
+      await expect.poll(() => call(13).catch(() => executions(project)), { timeout: 20_000 }).toHaveLength(ran);
+    }
+    await expect.poll(() => call(13).catch(() => "away"), { timeout: 20_000 }).toContain("STEP_CRASHED");
+    // Still the session in which 4 were added.
+    expect(await call(1)).toMatch(/\b5\b/);
+    expect(await executions(project)).toEqual(["4", "13", "13", "1"]);
+  },
+);
+
 describe("with a journal in memory", () => {
   test.each(["thread", "process"])(
     "a session continues when its isolated %s ends",

@@ -2,6 +2,7 @@ import type { Server } from "@modelcontextprotocol/server";
 import { createToolServer, toCallToolResult, toMcpTool } from "../../protocol/tool-server.js";
 import type { AgentOutcome } from "../../protocol/tools.js";
 import { callAgentTool, listAgentTools } from "../../session/calls/agent-call.js";
+import { failedCall, stepCrashed } from "../../session/failure.js";
 import { serializationFailure, serializeReply } from "../../session/messages/message-codec.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
@@ -20,9 +21,12 @@ export function renderServer(runtime: Runtime, place: Session | Sessions): Serve
       const whenGone = (cancel: () => void): void => signal.addEventListener("abort", cancel, { once: true });
       const request = { name: tool, given };
       const options = { onDisconnect: whenGone };
-      const outcome = await (place instanceof Session
-        ? callAgentTool(place, request, options)
-        : place.callTool(request, options));
+      const isCrashed = place instanceof Session && (await place.events.recorder?.enterTool?.(request));
+      const outcome = await (isCrashed
+        ? failedCall("transport_error", `STEP_CRASHED: ${stepCrashed().data.message}`)
+        : place instanceof Session
+          ? callAgentTool(place, request, options)
+          : place.callTool(request, options));
       return toCallToolResult(sendable(outcome, runtime.maxAnswerBytes));
     },
   });

@@ -24,6 +24,8 @@ export interface JournalEntry {
 /** A session with all that is stored of it. */
 export interface JournalRecord extends JournalEntry {
   readonly cells: ReadonlyMap<string, Uint8Array>;
+  /** The cells are not what was stored: nothing of them may be used. */
+  readonly isDamaged?: boolean;
 }
 
 /** What one commit changes, completely or not at all. A session is a set of cells with names and values. */
@@ -82,6 +84,17 @@ export class JournalError extends OpenEnvError {
   constructor(code: JournalErrorCode, message: string, options?: ErrorOptions) {
     super(code, message, options);
   }
+}
+
+export const DAMAGED = "what the journal has of it is damaged";
+
+/**
+ * A session of which only the id is known, because its entry is damaged: it has ended. Its epoch is higher than any that
+ * a process may still have.
+ */
+export function damagedEntry(id: string): JournalEntry {
+  const at = Date.now();
+  return { id, tokenHash: "", epoch: at, owner: null, ended: { at, reason: DAMAGED } };
 }
 
 /** Whether {@link Journal.removeEnded} forgets a session. */

@@ -113,7 +113,7 @@ describe("a file that is not a journal", () => {
     await truncate(path, 64 * 1024);
     await expect(open()).rejects.toMatchObject({
       code: "INVALID_CONFIG",
-      message: expect.stringContaining("end is missing"),
+      message: expect.stringContaining("damaged or missing"),
     });
   });
 

@@ -1,24 +1,12 @@
-import {
-  appendFileSync,
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { RootDatabase } from "lmdb";
 import type { Durability } from "./journal.js";
+import { checkMeta, checkPages } from "./lmdb-pages.js";
 import { readBootId } from "./owner.js";
 
-type Pages = Pick<RootDatabase<Uint8Array>, "close" | "getRange" | "getStats">;
+type Pages = Pick<RootDatabase<Uint8Array>, "getStats" | "useReadTransaction">;
 
 export const MODE = 0o600;
-/** Of LMDB's first page, little-endian. LMDB ends the process when it opens a file of another kind. */
-const MAGIC = 0xbeefc0de;
-const MAGIC_OFFSET = 24;
 
 /**
  * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
@@ -35,38 +23,30 @@ export function isTorn(path: string): boolean {
   return marked !== undefined && marked !== readBootId();
 }
 
+/** @throws when a file that exists cannot be opened with these flags, or is not a whole journal. */
 export function checkHeader(path: string, flags = "r+"): void {
-  if (!existsSync(path) || statSync(path).size === 0) return;
-  if (!hasHeader(path, flags)) throw new Error("it is not a journal");
+  if (existsSync(path) && statSync(path).size > 0) checkMeta(path, flags);
 }
 
-/** Whether it begins as LMDB's files do. @throws when it cannot be opened with these flags. */
-export function hasHeader(path: string, flags: string): boolean {
-  const file = openSync(path, flags);
+/** Checks the pages of the state that is the last one now: LMDB ends the process when it reads a damaged one. */
+export function checkFile(db: Pages, path: string): void {
+  // The pages of a state that is read are not used for a later one.
+  const reading = db.useReadTransaction();
   try {
-    const header = Buffer.alloc(MAGIC_OFFSET + 4);
-    readSync(file, header);
-    return header.readUInt32LE(MAGIC_OFFSET) === MAGIC;
+    checkPages(path);
   } finally {
-    closeSync(file);
+    reading.done();
   }
 }
 
 /**
- * A page that is missing would end the process when it is read. Pages that are free may never have been written, so the
- * file is made longer, and everything is read once.
+ * Makes the file as long as LMDB says: pages that are free may never have been written, and one that is missing would
+ * end the process.
  */
-export function checkLength(db: Pages, path: string): void {
+export function addMissing(db: Pages, path: string): void {
   const missing = missingBytes(db, path);
-  if (missing <= 0) return;
   // Appended, and not set to a length: another process may be writing.
-  appendFileSync(path, Buffer.alloc(missing));
-  try {
-    for (const { key } of db.getRange()) if (key === undefined) return;
-  } catch (error) {
-    void db.close();
-    throw new Error("its end is missing; delete it to start without its sessions", { cause: error });
-  }
+  if (missing > 0) appendFileSync(path, Buffer.alloc(missing));
 }
 
 export function missingBytes(db: Pages, path: string): number {

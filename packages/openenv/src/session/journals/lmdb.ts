@@ -5,6 +5,7 @@ import type { RootDatabase } from "lmdb";
 import { ConfigError } from "../../errors.js";
 import {
   type Durability,
+  damagedEntry,
   epochLost,
   hasEndedBefore,
   isElsewhere,
@@ -16,10 +17,11 @@ import {
   type JournalRecord,
   unavailable,
 } from "./journal.js";
-import { checkHeader, checkLength, isTorn, MODE, markBoot, missingBytes } from "./lmdb-file.js";
+import { addMissing, checkFile, checkHeader, isTorn, MODE, markBoot, missingBytes } from "./lmdb-file.js";
+import { CellSums, decodeEntry, decodeSum, encodeEntry } from "./lmdb-sums.js";
 import { hasEnded } from "./owner.js";
 
-type Key = [kind: "entry", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
+type Key = [kind: "entry" | "sum", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
 type Database = RootDatabase<Uint8Array, Key>;
 
 export interface LmdbJournalOptions {
@@ -53,18 +55,21 @@ const TAKEN: [kind: "taken"] = ["taken"];
 export async function openLmdbJournal({ path, durability, owner }: LmdbJournalOptions): Promise<Journal> {
   const { open } = await loadLmdb();
   const waits = durability === "disk";
+  let db: Database | undefined;
   try {
     // LMDB would make the folder.
     if (!existsSync(dirname(path))) throw new Error("its folder does not exist");
     checkHeader(path);
     const options = { path, noSubdir: true, noSync: !waits, overlappingSync: false, permissionsMode: MODE };
-    const db = open<Uint8Array, Key>({ ...options, encoding: "binary" });
+    db = open<Uint8Array, Key>({ ...options, encoding: "binary" });
     chmodSync(path, MODE);
     db.readerCheck();
-    checkLength(db, path);
+    addMissing(db, path);
+    checkFile(db, path);
     markBoot(path, durability);
     return new LmdbJournal(db, path, { owner, waits });
   } catch (error) {
+    await db?.close();
     const reason = (error as Error).message;
     const message = `JOURNAL must name a file of this server on a local disk, not "${path}": ${reason}`;
     throw new ConfigError(message, { cause: error });
@@ -100,8 +105,9 @@ export async function readLmdbJournal(path: string): Promise<JournalReader> {
       reading?.done();
       await db?.close();
       db = open<Uint8Array, Key>({ ...options, path: copy, noSync: true, overlappingSync: false });
-      checkLength(db, copy);
-    }
+      addMissing(db, copy);
+      checkFile(db, copy);
+    } else checkFile(db, path);
     return new LmdbJournal(db, path, { owner: "", waits: false, close });
   } catch (error) {
     await close();
@@ -121,6 +127,8 @@ class LmdbJournal implements Journal {
   /** The epochs that were current at this number of {@link TAKEN}: they are read again only when it has changed. */
   readonly #epochs = new Map<string, number>();
   #taken = 0;
+  /** Of the sessions that this process has. */
+  readonly #sums = new Map<string, CellSums>();
 
   constructor(
     db: Database,
@@ -139,7 +147,10 @@ class LmdbJournal implements Journal {
       const found = this.#get(id);
       if (found?.ended === null) throw isElsewhere(id);
       const epoch = (found?.epoch ?? 0) + 1;
+      // Cells of a damaged session.
+      if (found !== undefined) this.#removeCells(id);
       this.#put({ id, tokenHash, epoch, owner: this.#owner, ended: null });
+      this.#putSum(id, new CellSums());
       return epoch;
     });
   }
@@ -162,15 +173,27 @@ class LmdbJournal implements Journal {
       this.#put(taken);
       void this.#db.put(TAKEN, Buffer.from(String(++this.#taken)));
       this.#epochs.delete(id);
-      return { ...taken, cells: new Map(this.#cells(id)) };
+      this.#sums.delete(id);
+      return this.#record(taken);
     });
   }
 
   commit(id: string, epoch: number, { put, remove }: JournalChanges): Promise<void> {
     return this.#write(() => {
-      if (!this.#isCurrent(id, epoch)) throw epochLost(id, epoch);
-      for (const name of remove) void this.#db.remove(["cell", id, name]);
-      for (const [name, value] of put) void this.#db.put(["cell", id, name], value);
+      if (!this.#isCurrent(id, epoch)) {
+        this.#sums.delete(id);
+        throw epochLost(id, epoch);
+      }
+      const sums = this.#sumsOf(id);
+      for (const name of remove) {
+        void this.#db.remove(["cell", id, name]);
+        sums.remove(name);
+      }
+      for (const [name, value] of put) {
+        void this.#db.put(["cell", id, name], value);
+        sums.put(name, value);
+      }
+      this.#putSum(id, sums);
     });
   }
 
@@ -178,16 +201,16 @@ class LmdbJournal implements Journal {
     return this.#write(() => {
       const found = this.#own(id, epoch);
       if (found !== undefined) this.#put({ ...found, owner: null });
-      this.#epochs.delete(id);
+      this.#forget(id);
     });
   }
 
   end(id: string, epoch: number, reason: string): Promise<void> {
     return this.#write(() => {
       const found = this.#own(id, epoch);
+      this.#forget(id);
       if (found === undefined) return;
-      this.#epochs.delete(id);
-      for (const [name] of this.#cells(id)) void this.#db.remove(["cell", id, name]);
+      this.#removeCells(id);
       this.#put({ ...found, owner: null, ended: { at: Date.now(), reason } });
     });
   }
@@ -198,7 +221,9 @@ class LmdbJournal implements Journal {
     let last = "";
     for (;;) {
       const range = { start: ["entry", last] as Key, end: ["entry", LAST] as Key, limit: PAGE_ENTRIES };
-      const page = this.#latest(() => [...this.#db.getRange(range)].map(({ value }) => parseEntry(value)));
+      const page = this.#latest(() =>
+        [...this.#db.getRange(range)].map(({ key, value }) => decodeEntry(String(key[1]), value)),
+      );
       found.push(...page.filter(({ id }) => id !== last));
       if (page.length < PAGE_ENTRIES) return found;
       last = page.at(-1)?.id ?? "";
@@ -209,7 +234,7 @@ class LmdbJournal implements Journal {
   read(id: string): JournalRecord | undefined {
     return this.#latest(() => {
       const entry = this.#get(id);
-      return entry && { ...entry, cells: new Map(this.#cells(id)) };
+      return entry && this.#record(entry);
     });
   }
 
@@ -244,8 +269,16 @@ class LmdbJournal implements Journal {
   }
 
   #get(id: string): JournalEntry | undefined {
-    const value = id.length > MAX_ID_LENGTH ? undefined : this.#db.get(["entry", id]);
-    return value && parseEntry(value);
+    if (id.length > MAX_ID_LENGTH) return undefined;
+    const value = this.#db.get(["entry", id]);
+    if (value !== undefined) return decodeEntry(id, value);
+    return this.#db.get(["sum", id]) && damagedEntry(id);
+  }
+
+  #record(entry: JournalEntry): JournalRecord {
+    const cells = new Map(this.#cells(entry.id));
+    if (entry.ended !== null) return { ...entry, cells };
+    return { ...entry, cells, isDamaged: this.#storedSum(entry.id) !== new CellSums(cells).sum };
   }
 
   #own(id: string, epoch: number): JournalEntry | undefined {
@@ -270,7 +303,31 @@ class LmdbJournal implements Journal {
   }
 
   #put(entry: JournalEntry): void {
-    void this.#db.put(["entry", entry.id], Buffer.from(JSON.stringify(entry)));
+    void this.#db.put(["entry", entry.id], encodeEntry(entry));
+  }
+
+  #putSum(id: string, sums: CellSums): void {
+    this.#sums.set(id, sums);
+    void this.#db.put(["sum", id], sums.encode());
+  }
+
+  #storedSum(id: string): number | undefined {
+    return decodeSum(this.#db.get(["sum", id]));
+  }
+
+  /** Counted from what is stored after a takeover, or a transaction that failed: a sum that was wrong stays wrong. */
+  #sumsOf(id: string): CellSums {
+    return this.#sums.get(id) ?? new CellSums(this.#cells(id), this.#storedSum(id) ?? 0);
+  }
+
+  #removeCells(id: string): void {
+    for (const [name] of this.#cells(id)) void this.#db.remove(["cell", id, name]);
+    void this.#db.remove(["sum", id]);
+  }
+
+  #forget(id: string): void {
+    this.#epochs.delete(id);
+    this.#sums.delete(id);
   }
 
   #cells(id: string): [string, Uint8Array][] {
@@ -299,6 +356,7 @@ class LmdbJournal implements Journal {
     } catch (error) {
       // What was undone may be known here.
       this.#epochs.clear();
+      this.#sums.clear();
       for (const { reject } of batch) reject(error);
     }
   }
@@ -328,10 +386,6 @@ function attempt({ action, resolve, reject }: Waiting): () => void {
     if (!(error instanceof JournalError)) throw error;
     return () => reject(error);
   }
-}
-
-function parseEntry(value: Uint8Array): JournalEntry {
-  return JSON.parse(Buffer.from(value).toString()) as JournalEntry;
 }
 
 async function loadLmdb(): Promise<typeof import("lmdb")> {

@@ -14,6 +14,7 @@ import { clip } from "../../util/text/clip.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
+import { stepCrashed } from "../failure.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Claim } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
@@ -121,6 +122,10 @@ async function callNamedTool(params: JsonObject, context: RpcContext): Promise<A
   }
   // Only a client in process has no `sessions`, and it always has its own session.
   const request = { name, given: given ?? {} };
+  if (await named?.events.recorder?.enterTool?.(request)) {
+    const { message, code } = stepCrashed().data;
+    throw new RpcError(RPC_ERRORS.server, message, { code });
+  }
   const options = { onDisconnect: context.onDisconnect };
   const { result, error } = await (named === undefined
     ? (context.sessions as Sessions).callTool(request, options)

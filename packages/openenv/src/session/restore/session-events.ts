@@ -21,6 +21,8 @@ export interface SessionRecorder {
    * promise. If it throws or rejects, the answer is an error.
    */
   record(event: SessionEvent, requestId?: string): MaybePromise<void>;
+  /** Called before a tool is called. True when it must not be: the call has ended two processes. */
+  enterTool?(request: { name: string; given: JsonObject }): MaybePromise<boolean>;
 }
 
 /** The session of the events. */

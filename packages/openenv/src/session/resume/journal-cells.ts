@@ -1,6 +1,6 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { SessionOpener } from "../held-session.js";
-import type { JournalRecord } from "../journals/journal.js";
+import { DAMAGED, type JournalRecord } from "../journals/journal.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 
 /** A text frame or a binary one. */
@@ -55,7 +55,8 @@ export function readBatch({ cells }: JournalRecord): Map<number, string> {
 }
 
 /** Why it cannot be restored; undefined when it can. Of a batch, for one session or for any of them. */
-export function readLost({ cells }: JournalRecord, prefix?: string): string | undefined {
+export function readLost({ cells, isDamaged }: JournalRecord, prefix?: string): string | undefined {
+  if (isDamaged) return DAMAGED;
   const isLost = (name: string): boolean =>
     prefix === undefined ? name === LOST || name.endsWith(`.${LOST}`) : name === prefix + LOST;
   const [, reason] = [...cells].find(([name]) => isLost(name)) ?? [];

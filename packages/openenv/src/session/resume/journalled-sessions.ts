@@ -98,7 +98,9 @@ export class JournalledSessions implements SessionsJournal {
   async takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined> {
     const entry = await this.#ask(() => this.#options.journal.find(id));
     if (entry === undefined || isAddress(entry)) return "the server does not know the session";
-    if (!isTokenOf(entry, token)) return "the token is not that of the session";
+    // Nothing is known of a session whose entry is damaged.
+    const isKnown = entry.tokenHash !== "";
+    if (isKnown && !isTokenOf(entry, token)) return "the token is not that of the session";
     if (entry.ended !== null) return entry.ended.reason;
     // Connections of one client may come at once.
     if (this.#sessions.resumptions.has(id)) return undefined;
@@ -201,6 +203,7 @@ export class JournalledSessions implements SessionsJournal {
     const record = await this.#ask(() => journal.takeOver(id));
     if (record === undefined) return "the session has ended";
     const lose = async (reason: string): Promise<string> => {
+      if (record.isDamaged) this.#options.log.warn({ session: id }, `the session is lost: ${reason}`);
       await journal.end(id, record.epoch, isAddress(record) ? `could not be restored: ${reason}` : reason);
       return reason;
     };
@@ -257,7 +260,11 @@ export class JournalledSessions implements SessionsJournal {
     resumption.journal = own;
     const follow = (session: Session, prefix?: string): void => {
       session.events.keepIfNeeded();
-      session.events.recorder = { record: (event, requestId) => own.record(event, session, prefix, requestId) };
+      session.events.recorder = {
+        record: (event, requestId) => own.record(event, session, prefix, requestId),
+        // Numbered requests are marked when they begin.
+        ...(resumption.isAddress && { enterTool: (data) => own.enter({ type: "tool", data }) }),
+      };
     };
     if (target instanceof Session) {
       follow(target);

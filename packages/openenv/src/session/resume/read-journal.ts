@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
-import { hasHeader } from "../journals/lmdb-file.js";
+import { hasHeader } from "../journals/lmdb-pages.js";
 import type { SessionEvent } from "../restore/session-event.js";
 import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
@@ -33,7 +33,7 @@ export async function* readJournal(source: string): AsyncGenerator<StoredSession
 export function isJournal(source: string): boolean {
   if (/^rediss?:/.test(source)) return true;
   if (!existsSync(source)) return false;
-  return source.endsWith(".lmdb") || (statSync(source).isFile() && hasHeader(source, "r"));
+  return source.endsWith(".lmdb") || (statSync(source).isFile() && hasHeader(source));
 }
 
 async function openReader(place: string): Promise<JournalReader> {
@@ -67,5 +67,6 @@ function readEpisode(
   if (image === undefined) return { events: [] };
   const { restore, event } = image;
   if ("events" in restore) return { events: restore.events };
-  return { reason: `its environment has snapshots: the journal has the state after event ${event}, and no events` };
+  const kept = `the journal has the state after event ${event}, and no events`;
+  return { reason: `its environment has snapshots: ${kept}. Record its episodes with openenv collect to replay them` };
 }

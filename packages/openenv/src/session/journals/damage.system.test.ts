@@ -1,0 +1,218 @@
+/** A file that a fault has changed: no session continues from another state, and no process ends. */
+import { spawnSync } from "node:child_process";
+import { pathToFileURL } from "node:url";
+import { open as openLmdb } from "lmdb";
+import { expect, test } from "vitest";
+import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
+import { findFreePort } from "../../../../../test-support/free-port.js";
+import { connect } from "../../connect.js";
+import { readLmdbJournal } from "./lmdb.js";
+
+const BUILT = pathToFileURL(`${import.meta.dirname}/../../../dist/session/journals/lmdb.js`).href;
+
+/**
+ * Damages copies of a journal, one after the other, takes over all sessions of each, and continues those that it gets.
+ * It prints a round before the file is opened: so the last one is known if the process ends.
+ */
+const ATTACK = `
+import { readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { openLmdbJournal } from ${JSON.stringify(BUILT)};
+const [LAST, PAGE, HASH] = [24, 4096, "ab".repeat(32)];
+const open = (path) => openLmdbJournal({ path, durability: "process", owner: "owner" });
+const ids = Array.from({ length: 40 }, (_, s) => "session-" + s);
+const imageOf = (s, i) => Buffer.alloc(s % 7 === 0 ? 9000 : 100 + s, i);
+const journal = await open("whole.lmdb");
+await Promise.all(ids.map((id) => journal.create(id, HASH)));
+for (let i = 0; i <= LAST; i++) {
+  const changesOf = (s) => ({ put: [["image", imageOf(s, i)], ["a" + i, Buffer.alloc(300, i)]], remove: ["a" + (i - 5)] });
+  await Promise.all(ids.map((id, s) => journal.commit(id, 1, changesOf(s))));
+}
+await journal.close();
+const whole = readFileSync("whole.lmdb");
+const toText = (cells) => JSON.stringify([...cells].map(([name, value]) => [name, Buffer.from(value).toString("hex")]).sort());
+const expected = ids.map((_, s) => {
+  const answers = [4, 3, 2, 1, 0].map((back) => LAST - back).map((i) => ["a" + i, Buffer.alloc(300, i)]);
+  return toText([["image", imageOf(s, LAST)], ...answers]);
+});
+
+let state = Number(process.argv[2]);
+const random = (below) => Math.floor(((state = (state * 1103515245 + 12345) & 0x7fffffff) / 0x80000000) * below);
+const DAMAGES = {
+  byte: (bytes, at) => void (bytes[at] ^= 1 << random(8)),
+  header: (bytes, at) => void (bytes[at - (at % PAGE) + random(200)] = random(256)),
+  sector: (bytes, at) => void bytes.fill(random(256), at - (at % 512), at - (at % 512) + 512),
+  page: (bytes, at) => void whole.copy(bytes, at - (at % PAGE), random(whole.length / PAGE) * PAGE).valueOf(),
+  end: (bytes, at) => bytes.subarray(0, Math.max(2 * PAGE, at)),
+};
+const found = { files: 0, refused: 0, exact: 0 };
+const wrong = [];
+for (let round = 0; round < Number(process.argv[4]); round++) {
+  const [copy, at] = [Buffer.from(whole), random(whole.length)];
+  const bytes = DAMAGES[process.argv[3]](copy, at) ?? copy;
+  writeSync(1, "round " + round + " at " + at + "\\n");
+  for (const suffix of ["", "-lock", "-boot"]) rmSync("damaged.lmdb" + suffix, { force: true });
+  writeFileSync("damaged.lmdb", bytes);
+  let damaged;
+  try {
+    damaged = await open("damaged.lmdb");
+  } catch (error) {
+    found.files++;
+    if (error.code !== "INVALID_CONFIG" || !error.message.includes("damaged.lmdb")) wrong.push([at, String(error)]);
+    continue;
+  }
+  const listed = (await damaged.list()).map(({ id }) => id).sort();
+  if (String(listed) !== String([...ids].sort())) wrong.push([at, "lists " + listed]);
+  const taken = new Set();
+  for (const [s, id] of ids.entries()) {
+    const record = await damaged.takeOver(id);
+    if (record === undefined || record.isDamaged) {
+      found.refused++;
+      const reason = (await damaged.find(id))?.ended?.reason ?? "";
+      if (record === undefined && !reason.includes("damaged")) wrong.push([at, id + " has no reason"]);
+      continue;
+    }
+    found.exact++;
+    taken.add(id);
+    if (toText(record.cells) !== expected[s] || record.epoch !== 2 || record.tokenHash !== HASH) wrong.push([at, id]);
+    await damaged.commit(id, 2, { put: [["image", Buffer.alloc(500, 1)], ["b", Buffer.alloc(3000, 2)]], remove: ["a" + LAST] });
+  }
+  // What was written went to free pages only.
+  for (const id of taken) {
+    const record = await damaged.takeOver(id);
+    if (record?.isDamaged !== false || record.cells.get("b").length !== 3000) wrong.push([at, id + " later"]);
+  }
+  await damaged.close();
+}
+writeSync(1, JSON.stringify({ found, wrong: wrong.slice(0, 5) }));
+`;
+
+test.each([
+  ["byte", 1],
+  ["header", 2],
+  ["sector", 3],
+  ["page", 4],
+  ["end", 5],
+])(
+  "a damaged file is refused, or each of its sessions is exact or refused: %s",
+  { timeout: 120_000 },
+  async (kind, seed) => {
+    await using project = await createProject({ "attack.mjs": ATTACK });
+    const rounds = 100;
+    const args = ["attack.mjs", String(seed), kind, String(rounds)];
+    const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, {
+      cwd: project.dir,
+      encoding: "utf8",
+    });
+    expect({ status, signal, at: stdout.trim().split("\n").at(-2), stderr }).toMatchObject({ status: 0, stderr: "" });
+    const { found, wrong } = JSON.parse(stdout.split("\n").at(-1) ?? "");
+    expect(wrong).toEqual([]);
+    expect(found.files * 40 + found.refused + found.exact).toBe(rounds * 40);
+    expect(found.files + found.refused).toBeGreaterThan(5);
+    // Most bytes are those of values.
+    if (kind === "byte") expect(found.exact).toBeGreaterThan(found.refused);
+  },
+);
+
+const TALLY = `
+import { defineContract, defineEnvironment } from "openenv-ts";
+import * as z from "zod";
+const tally = defineContract({
+  name: "tally_env",
+  action: z.object({ amount: z.int().default(1) }),
+  observation: z.object({ count: z.int() }),
+});
+export default defineEnvironment(tally, () => {
+  let count = 0;
+  const look = () => ({ observation: { count } });
+  return {
+    reset: () => ((count = 0), look()),
+    step: ({ amount }) => ((count += amount), look()),
+    snapshot: () => ({ count }),
+    restore: (saved) => void ({ count } = saved),
+  };
+});
+`;
+
+async function serve(cwd: string, port: number) {
+  const args = ["serve", "environment.mjs", "--port", String(port), "--journal", "sessions.lmdb"];
+  const command = startCommand(args, { cwd, env: { LOG_LEVEL: "warn" }, detached: true });
+  const [, url = ""] = await command.printed(/at (http:\S+)/);
+  const kill = async (): Promise<void> => {
+    try {
+      process.kill(-(command.process.pid ?? 0), "SIGKILL");
+    } catch {}
+    await command.exited;
+  };
+  return { url, command, kill, [Symbol.asyncDispose]: kill };
+}
+
+test("each damaged session is refused with its reason, and the others continue", { timeout: 60_000 }, async () => {
+  await using project = await createProject({ "environment.mjs": TALLY });
+  const port = await findFreePort();
+  await using first = await serve(project.dir, port);
+  const play = async () => {
+    const env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
+    await env.reset();
+    await env.step({ amount: 2 });
+    return env;
+  };
+  const path = `${project.dir}/sessions.lmdb`;
+  const envs: Awaited<ReturnType<typeof play>>[] = [];
+  const ids: string[] = [];
+  for (let nth = 0; nth < 6; nth++) {
+    envs.push(await play());
+    await using journal = await readLmdbJournal(path);
+    ids.push(...(await journal.list()).map(({ id }) => id).filter((id) => !ids.includes(id)));
+  }
+  const post = async (path: string, body: object = {}) => {
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    return (await fetch(`${first.url}/session/damaged-0123456789/${path}`, init)).json();
+  };
+  await post("reset");
+  expect(await post("step", { action: { amount: 2 } })).toMatchObject({ observation: { count: 2 } });
+  await first.kill();
+
+  const db = openLmdb<Uint8Array, string[]>({
+    path,
+    noSubdir: true,
+    encoding: "binary",
+  });
+  const all = [...db.getRange()].map(({ key, value }) => ({
+    key: [key].flat() as string[],
+    value: Uint8Array.from(value),
+  }));
+  const flip = async (...key: string[]): Promise<void> => {
+    const value = all.find((one) => String(one.key) === String(key))?.value as Uint8Array;
+    const at = value.indexOf("2".charCodeAt(0)) < 0 ? value.length - 1 : value.length >> 1;
+    await db.put(
+      key,
+      value.map((byte, i) => (i === at ? byte ^ 1 : byte)),
+    );
+  };
+  const [one = "", two = "", three = "", four = "", five = ""] = ids;
+  await flip("cell", one, "image");
+  const answer = all.find(({ key }) => key[1] === two && /^a\d/.test(key[2] ?? ""))?.key as string[];
+  expect(await db.remove(answer)).toBe(true);
+  expect(await db.remove(["entry", three])).toBe(true);
+  await flip("entry", four);
+  expect(await db.remove(["sum", five])).toBe(true);
+  const [, address = ""] = all.find(({ key, value }) => key[2] === "open" && value.length > 0)?.key ?? [];
+  await flip("cell", address, "image");
+  await db.close();
+
+  await using second = await serve(project.dir, port);
+  for (const [nth, env] of envs.slice(0, 5).entries()) {
+    const lost = await env.tryStep({ amount: 1 });
+    const message = expect.stringContaining("what the journal has of it is damaged");
+    expect([nth, lost]).toMatchObject([nth, { outcome: "lost", error: { code: "SESSION_LOST", message } }]);
+  }
+  expect(await envs[5]?.step({ amount: 1 })).toMatchObject({ observation: { count: 3 }, recovered: true });
+  const lost = await post("step", { action: { amount: 1 } });
+  expect(lost).toMatchObject({ code: "EXECUTION_ERROR", openenv_code: "NO_EPISODE" });
+  expect(JSON.stringify(lost)).toContain("damaged");
+  expect(await post("reset")).toMatchObject({ observation: { count: 0 } });
+  expect(await post("step", { action: { amount: 5 } })).toMatchObject({ observation: { count: 5 } });
+  // The log has the first digits of an id.
+  for (const id of [one, two, five]) await expect.poll(() => second.command.stderr).toContain(id.slice(0, 11));
+  await Promise.all(envs.map((env) => env.close()));
+});
