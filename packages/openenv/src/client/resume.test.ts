@@ -228,19 +228,16 @@ describe("a client with resume", () => {
 
   it("closes each connection to a server that cannot resume the session yet", async () => {
     const codes: Promise<number>[] = [];
+    const busy = { type: "error", data: { code: "SESSION_ELSEWHERE", message: "another server has it" } };
     await using server = await startScriptedServer(async (peer, nth) => {
       codes.push(peer.closed);
       await peer.receive();
-      const isBusy = nth === 2 || nth === 3;
-      peer.send(
-        isBusy
-          ? { type: "error", data: { code: "SESSION_ELSEWHERE", message: "another server has it" } }
-          : { type: "resumed", data: { session_id: "s", recovered: nth > 1, last_seq: 1, window_s: 60 } },
-      );
+      const resumed = { session_id: "s", recovered: nth > 1, last_seq: 1, window_s: 60 };
+      peer.send(nth === 2 || nth === 3 ? busy : { type: "resumed", data: resumed });
       for (;;) {
-        const frame = await peer.receive();
-        if (frame["seq"] === 2 && nth === 1) return peer.socket.terminate();
-        peer.send({ ...observed(), seq: frame["seq"] });
+        const { seq } = await peer.receive();
+        if (seq === 2 && nth === 1) return peer.socket.terminate();
+        peer.send({ ...observed(), seq });
       }
     });
     await using env = await connect(server.url, { resume: true, check: false });
@@ -255,9 +252,8 @@ describe("a client with resume", () => {
     await using gateway = await startGateway(server, "passes");
     await using env = await connect(gateway.url, counterContract, { resume: true });
     gateway.cutAtAnswer();
-    const result = await env.reset();
-    expect(result.observation.count).toBe(0);
-    expect(result.recovered).toBeUndefined();
+    const { observation, recovered } = await env.reset();
+    expect([observation.count, recovered]).toEqual([0, undefined]);
     expect(counter.log).toMatchObject({ created: 2, closed: 1 });
   });
 
