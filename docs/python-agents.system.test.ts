@@ -149,6 +149,18 @@ describe.skipIf(!agents.available)("openai_agent.py and fastmcp_agent.py", () =>
   });
 });
 
+describe.skipIf(!agents.available)("rewards.py", () => {
+  test("makes the calls of an agent steps, and reads their reward", TIME_LIMIT, async () => {
+    await using library = await openLibrary();
+    await using model = await startScriptedModel((nth) => [SEARCH, BORROW][nth - 1] ?? "Borrowed.");
+    const rewarded = (code: string) =>
+      `${blockOf("rewards.py")}\n${code
+        .replace("        wanted =", "        session_id = await make_calls_steps(env)\n        wanted =")
+        .replace(/print\("reward", .*\)/, 'print("reward", await read_reward(env, session_id), await env.state())')}`;
+    expect(await library.run("openai_agent.py", { model, edit: rewarded })).toMatch(/^reward 1 .*'step_count': 2/m);
+  });
+});
+
 interface RunOptions {
   model: ScriptedModel;
   edit?: (code: string) => string;
