@@ -28,7 +28,9 @@ describe.skipIf(!python.available)("the Python package", () => {
   test("is formatted, has no findings and is typed", { timeout: 120_000 }, async () => {
     await run("ruff", "check", ".");
     await run("ruff", "format", "--check", ".");
-    expect(await run("mypy")).toContain("no issues found");
+    for (const version of ["3.10", "3.13"]) {
+      expect(await run("mypy", "--python-version", version)).toContain("no issues found");
+    }
   });
 
   test("plays on real servers", { timeout: 300_000 }, async () => {
