@@ -1,11 +1,16 @@
 import type { ClientContract } from "../contract/contract.js";
-import type { CallOptions, GroupOptions, ResetValues } from "../options.js";
+import type { CallOptions, ForkOptions, GroupOptions, ResetValues } from "../options.js";
 import type { FailedResult, VectorResult } from "../result.js";
-import type { VectorEnv } from "./vector-env.js";
+
+interface Sessions<C extends ClientContract> {
+  readonly size: number;
+  reset(options: readonly (ResetValues<C> | null)[], call: CallOptions): Promise<(VectorResult<C> | null)[]>;
+  fork(parents: readonly number[], options: ForkOptions): Promise<(FailedResult | null)[]>;
+}
 
 /** Starts the episodes of `VectorEnv.resetGroups`, without their group ids. */
 export async function startGroups<C extends ClientContract>(
-  envs: VectorEnv<C>,
+  envs: Sessions<C>,
   starts: readonly ResetValues<C>[],
   { fork = false, rng = "split", ...call }: GroupOptions & CallOptions,
 ): Promise<VectorResult<C>[]> {
