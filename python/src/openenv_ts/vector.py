@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from ._asyncio import AsyncIO
 from ._connection import JsonObject, Target
 from ._group import MAX_BATCH, Group, Slot, by_group, obstacle_of, read_reply, waves
 from ._sockets import IO
+from ._start_groups import start_groups
 from .env import TIMEOUT_S, make_targets, request_json
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
 from .results import VectorResult, call_action, read_result, to_failed_result, to_vector_result
@@ -112,23 +112,10 @@ class AsyncVectorEnv:
         a seed or a task; with ``fork`` only the first one is, and the others become its copies, with other random
         numbers each (``split``) or its own (``same``). The results of these episodes have the number of their group as
         ``group_id``."""
-        count, rest = divmod(self.size, max(1, len(starts)))
-        if not starts or rest:
-            raise ValueError(f"{self.size} sessions cannot be divided into {len(starts)} groups of the same size")
-        places = [divmod(index, count) for index in range(self.size)]
-        options = [None if fork and place else starts[group] for group, place in places]
-        results = await self.reset(options, timeout=timeout)
-        if fork and count > 1:
-            parents = [index - place for index, (_, place) in enumerate(places)]
-            copies = await self.fork(parents, rng=rng, timeout=timeout)
-            for index, (_, place) in enumerate(places):
-                first = results[index - place]
-                results[index] = results[index] or copies[index] or (first and replace(first, index=index))
-        for slot, result, (group, _) in zip(self._slots, results, places, strict=True):
-            slot.group_id = group
-            if result is not None:
-                result.group_id = group
-        return [result for result in results if result is not None]
+        results = await start_groups(self, starts, fork, rng, timeout)
+        for slot, result in zip(self._slots, results, strict=True):
+            slot.group_id = result.group_id
+        return results
 
     async def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
