@@ -10,6 +10,10 @@ from ._connection import Connection, JsonObject, Target, to_remote_error
 from .errors import OpenEnvError, RemoteError, no_episode, protocol_error, session_lost
 
 MAX_BATCH = 1024
+ELSEWHERE = ("CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST")
+"""Failures of a reset that may succeed on another server."""
+HOPELESS = ("CLIENT_CLOSED", "FACTORY_ERROR")
+"""Failures with which no server opens a session."""
 
 
 class Group:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ._asyncio import AsyncIO
 from ._connection import JsonObject, Target
-from ._group import MAX_BATCH, Group, Slot, by_group, obstacle_of, read_reply, waves
+from ._group import ELSEWHERE, HOPELESS, MAX_BATCH, Group, Slot, by_group, obstacle_of, read_reply, waves
 from ._sockets import IO
 from ._start_groups import start_groups
 from .env import TIMEOUT_S, make_targets, request_json
@@ -17,10 +17,6 @@ from .results import VectorResult, call_action, read_result, to_failed_result, t
 
 Autoreset = Literal["disabled", "next-step", "same-step"]
 ResetOptions = Mapping[str, Any]
-ELSEWHERE = ("CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST")
-"""Failures of a reset that may succeed on another server."""
-HOPELESS = ("CLIENT_CLOSED", "FACTORY_ERROR")
-"""Failures with which no server opens a session."""
 
 
 class AsyncVectorEnv:
@@ -107,11 +103,9 @@ class AsyncVectorEnv:
         rng: Literal["same", "split"] = "split",
         timeout: float | None = None,
     ) -> list[VectorResult]:
-        """Divides the sessions in order into groups of the same size, one for each element of ``starts``, and starts
-        episodes that begin alike within a group. Each session is reset with the options of its group, which should name
-        a seed or a task; with ``fork`` only the first one is, and the others become its copies, with other random
-        numbers each (``split``) or its own (``same``). The results of these episodes have the number of their group as
-        ``group_id``."""
+        """Divides the sessions in order into groups of the same size, and starts episodes that begin alike within one:
+        with the options of the group in ``starts``, which should name a seed or a task, or with ``fork`` as copies of
+        the first session. ``group_id`` of the results is the number of the group."""
         results = await start_groups(self, starts, fork, rng, timeout)
         for slot, result in zip(self._slots, results, strict=True):
             slot.group_id = result.group_id
