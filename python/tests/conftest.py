@@ -19,12 +19,12 @@ COMMAND = TESTS.parent.parent / "packages/cli/bin/openenv.js"
 
 
 class Server:
-    """``openenv serve`` of the environment next to this file."""
+    """``openenv serve`` of an environment, by default the one next to this file."""
 
-    def __init__(self, *, port: int = 0, **variables: str) -> None:
+    def __init__(self, environment: str | Path = "environment.mjs", *, port: int = 0, **variables: str) -> None:
         env = {**os.environ, "LOG_LEVEL": "info", "MAX_CONCURRENT_ENVS": "2000", **variables}
         self.process = subprocess.Popen(
-            ["node", COMMAND, "serve", "environment.mjs", "--port", str(port)],
+            ["node", COMMAND, "serve", environment, "--port", str(port)],
             cwd=TESTS,
             env=env,
             stdout=subprocess.PIPE,

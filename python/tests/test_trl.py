@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,123 +15,163 @@ from conftest import Proxy, Server
 
 pytest.importorskip("trl")
 
-from tiny_model import make_model
-from trl import GRPOConfig, GRPOTrainer
+from training.grpo import TASKS, Recorder, make_trainer, read_log, train
+from training.servers import PythonServer, start_ours
 
-from openenv_ts.trl import TrlSpec, episode_reward, for_trl
+from openenv_ts.trl import TrlEnvironment, episode_reward, for_trl
 
-CALLS: list[tuple[str, dict[str, Any]]] = [("step", {"amount": amount}) for amount in (0, 1, 2, 3)]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    started = Server(NO_TOOLS="1")
-    yield started
-    started.kill()
+ROLLOUTS = 8
+"""In each step of a training."""
 
 
-def train(spec: TrlSpec, folder: Path, **given: Any) -> list[dict[str, float]]:
-    model, tokenizer = make_model(CALLS)
-    settings = {"max_steps": 15, "learning_rate": 3e-2, **given}
-    config = GRPOConfig(
-        output_dir=str(folder),
-        use_cpu=True,
-        report_to="none",
-        logging_steps=1,
-        save_strategy="no",
-        per_device_train_batch_size=8,
-        num_generations=4,
-        max_completion_length=64,
-        max_tool_calling_iterations=3,
-        disable_tqdm=True,
-        seed=1,
-        **settings,
-    )
-    trainer = GRPOTrainer(
-        model,
-        args=config,
-        processing_class=tokenizer,
-        train_dataset=spec.train_dataset,
-        reward_funcs=spec.reward_funcs,
-        environment_factory=spec.environment_factory,
-        callbacks=[spec.callback],
-    )
-    trainer.train()
-    return [entry for entry in trainer.state.log_history if "reward" in entry]
+@pytest.mark.parametrize("task", TASKS)
+def test_rewards_rise_and_are_those_of_the_python_server(task: str) -> None:
+    pytest.importorskip("openenv")
+    from training.released import make_class  # noqa: PLC0415
 
-
-def test_the_reward_rises(server: Server, tmp_path: Path) -> None:
-    def mean_reward(environments: Any, **_: Any) -> list[float]:
-        return [sum(one.rewards) / max(1, len(one.rewards)) for one in environments]
-
-    spec = for_trl(server.url, mean_reward, rows=64)
-    log = train(spec, tmp_path)
-    rewards = [entry["reward"] for entry in log]
-    assert sum(rewards[-3:]) > 1.3 * sum(rewards[:3]) > 0
-    assert spec.lost_rollouts == 0
-
-
-def test_rewards_are_those_of_a_run_without_faults(server: Server, proxy: Proxy, tmp_path: Path) -> None:
-    def play(url: str, faults: bool) -> list[float]:
-        seen: list[float] = []
-
-        def record(**named: Any) -> list[float]:
-            rewards = episode_reward(**named)
-            seen.extend(rewards)
-            if faults:
-                proxy.cut()
-            return rewards
-
-        stop = threading.Event()
-
-        def cut() -> None:
-            while not stop.wait(0.3):
-                proxy.cut()
-
-        cutting = threading.Thread(target=cut)
-        if faults:
-            cutting.start()
-        spec = for_trl(url, record, rows=64)
-        train(spec, tmp_path, learning_rate=0.0, max_steps=6)
-        stop.set()
-        if faults:
-            cutting.join()
+    server, python = start_ours(task), PythonServer(task)
+    try:
+        ours, theirs, released = Recorder(), Recorder(), Recorder()
+        spec = for_trl(server.url, ours, rows=64, prompt="Play.")
+        log = train(task, spec)
+        rewards = [entry["reward"] for entry in log]
+        assert sum(rewards[-5:]) > 1.2 * sum(rewards[:5]) > 0
         assert spec.lost_rollouts == 0
-        return seen
 
-    undisturbed = play(server.url, faults=False)
-    assert len(undisturbed) == 48
-    assert play(proxy.url, faults=True) == undisturbed
+        assert train(task, for_trl(python.url, theirs, rows=64, prompt="Play.")) != []
+        assert theirs.episodes == ours.episodes
+        trainer = make_trainer(
+            task,
+            train_dataset=spec.train_dataset,
+            reward_funcs=[released],
+            environment_factory=make_class(python.url, task),
+        )
+        trainer.train()
+        assert released.episodes == ours.episodes
+        assert [entry["loss"] for entry in read_log(trainer)] == [entry["loss"] for entry in log]
+    finally:
+        server.kill()
+        python.kill()
 
 
-def test_a_lost_rollout_is_masked_and_training_continues(tmp_path: Path) -> None:
-    server = Server(NO_TOOLS="1")
-    masked: list[Any] = []
+@pytest.mark.parametrize("task", TASKS)
+def test_rewards_are_those_of_a_run_without_faults(task: str, tmp_path: Path) -> None:
+    running = [start_ours(task, JOURNAL=str(tmp_path / "sessions.lmdb"))]
+    proxy = Proxy(running[0].url)
+    faults = Faults(proxy, running, task, str(tmp_path / "sessions.lmdb"))
+    try:
+        undisturbed, disturbed = Recorder(), Recorder()
+        train(task, for_trl(running[0].url, undisturbed, rows=64, prompt="Play."), learning_rate=0.0, max_steps=8)
+        spec = for_trl(proxy.url, [disturbed, faults.after_step], rows=64, prompt="Play.")
+        with faults:
+            train(task, spec, learning_rate=0.0, max_steps=8)
+        assert len(undisturbed.episodes) == 8 * ROLLOUTS
+        assert disturbed.episodes == undisturbed.episodes
+        assert spec.lost_rollouts == 0
+        assert faults.kills >= 3
+        assert faults.cuts >= 8
+    finally:
+        proxy.close()
+        running[-1].kill()
 
-    def always_one(environments: Any, **_: Any) -> list[float]:
+
+class Faults:
+    """Cuts all connections again and again, and kills and restarts the server after every second step."""
+
+    def __init__(self, proxy: Proxy, running: list[Server], task: str, journal: str) -> None:
+        self.cuts = self.kills = self._steps = 0
+        self._proxy, self._running, self._task, self._journal = proxy, running, task, journal
+        self._kill, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._inject)
+
+    def after_step(self, environments: Sequence[Any], **_: Any) -> list[float]:
+        self._steps += 1
+        if self._steps % 2 == 0:
+            self._kill.set()
+        return [0.0 for _ in environments]
+
+    def _inject(self) -> None:
+        while not self._stop.is_set():
+            if self._kill.wait(0.2):
+                # While the next rollouts are played.
+                time.sleep(0.1)
+                self._kill.clear()
+                port = self._running[-1].port
+                self._running[-1].kill()
+                self.kills += 1
+                self._running.append(start_ours(self._task, port=port, JOURNAL=self._journal))
+            self._proxy.cut()
+            self.cuts += 1
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def test_masks_as_many_rollouts_as_are_lost_and_continues() -> None:
+    """Without a journal: the server is killed during the rollouts of the third step, and is away until after the
+    fourth; killed between the sixth and seventh step, it is back within the window."""
+    running = [start_ours("wordle")]
+    port = running[0].port
+    masked: list[int] = []
+    hit: set[int] = set()
+
+    def always_one(environments: Sequence[Any], **_: Any) -> list[float]:
         return [1.0 for _ in environments]
 
-    spec = for_trl(server.url, [episode_reward, always_one], rows=64, outage=0.5, timeout=1.0)
-    first = spec.reward_funcs[1]
-
     def watch(**named: Any) -> list[Any]:
-        rewards = first(**named)
+        rewards = last(**named)
         masked.append(sum(reward is None for reward in rewards))
-        if len(masked) == 2:
-            server.kill()
         if len(masked) == 4:
-            again.append(Server(port=port, NO_TOOLS="1"))
+            running.append(start_ours("wordle", port=port))
+        if len(masked) == 6:
+            running[-1].kill()
+            running.append(start_ours("wordle", port=port))
         return rewards
 
-    port, again = server.port, []
+    spec = for_trl(running[0].url, [episode_reward, always_one], rows=64, prompt="Play.", outage=1.0, timeout=2.0)
+    last = spec.reward_funcs[1]
     spec.reward_funcs[1] = watch
-    train(spec, tmp_path, max_steps=6)
-    assert masked == [0, 0, 8, 8, 0, 0]
-    assert spec.lost_rollouts == 16
-    again[0].kill()
+    calls = 0
+
+    class Counted(spec.environment_factory):  # type: ignore[misc, name-defined]
+        def _call(self: TrlEnvironment, *given: Any) -> str:
+            nonlocal calls
+            if len(masked) == 2:
+                calls += 1
+                if calls == 5:
+                    running[0].kill()
+                if calls >= 5 and not self.done:
+                    hit.add(id(self))
+            return super()._call(*given)  # type: ignore[misc]
+
+    spec.environment_factory = Counted
+    try:
+        trainer = make_trainer(
+            "wordle",
+            max_steps=8,
+            train_dataset=spec.train_dataset,
+            reward_funcs=spec.reward_funcs,
+            environment_factory=spec.environment_factory,
+            callbacks=[spec.callback],
+        )
+        trainer.train()
+    finally:
+        running[-1].kill()
+    assert 0 < len(hit) < ROLLOUTS
+    assert masked == [0, 0, len(hit), ROLLOUTS, 0, 0, 0, 0]
+    assert spec.lost_rollouts == len(hit) + ROLLOUTS
+    log = read_log(trainer)
+    assert [round(entry["openenv/lost_rollouts"] * ROLLOUTS) for entry in log] == masked
+    # Nothing is learned from a step whose rollouts are all lost.
+    assert log[3]["grad_norm"] == 0
+    assert all(math.isfinite(float(value.sum())) for value in trainer.model.parameters())
 
 
-def test_rollouts_of_one_prompt_start_alike(server: Server, tmp_path: Path) -> None:
+def test_rollouts_of_one_prompt_start_alike() -> None:
     starts: dict[str, list[tuple[Any, bool]]] = {}
 
     def watch(environments: Any, **named: Any) -> list[float]:
@@ -137,6 +179,7 @@ def test_rollouts_of_one_prompt_start_alike(server: Server, tmp_path: Path) -> N
             starts.setdefault(one.group_id, []).append((json.loads(one.group_id), one.truncated))
         return episode_reward(environments=environments, **named)
 
+    server = start_ours("counting")
     spec = for_trl(server.url, watch, rows=64)
     seen: dict[str, set[str]] = {}
     reset = spec.environment_factory.reset
@@ -147,6 +190,9 @@ def test_rollouts_of_one_prompt_start_alike(server: Server, tmp_path: Path) -> N
         return first
 
     spec.environment_factory.reset = record  # type: ignore[method-assign]
-    train(spec, tmp_path, learning_rate=0.0, max_steps=2)
+    try:
+        train("counting", spec, learning_rate=0.0, max_steps=2)
+    finally:
+        server.kill()
     assert [len(members) for members in starts.values()] == [4] * 4
     assert all(len(firsts) == 1 for firsts in seen.values())

@@ -1,0 +1,32 @@
+"""Servers of the training tasks: ours and one of the released Python package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+from conftest import COMMAND, Server
+
+FOLDER = COMMAND.parents[3] / "conformance/python-server"
+
+
+def start_ours(task: str, **options: Any) -> Server:
+    return Server(FOLDER / "training-environment.mjs", TASK=task, **options)
+
+
+class PythonServer:
+    def __init__(self, task: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, FOLDER / "training_server.py", "64"],
+            env={**os.environ, "TASK": task},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
