@@ -15,7 +15,8 @@ export const TIME_LIMIT = { timeout: 180_000 };
 interface Block {
   language: "ts" | "python";
   file: string;
-  run: boolean;
+  /** When it is run: with the language's other blocks, with torch, or never. */
+  run: "run" | "training" | undefined;
   serve: string | undefined;
   code: string;
 }
@@ -47,17 +48,22 @@ export function writeProjects(folder: string): void {
 }
 
 /**
- * Runs the blocks of a language in one process, while what they name with `serve` is served. `command` takes the files
+ * Runs the blocks of a kind in one process, while what they name with `serve` is served. `command` takes the files
  * as arguments, and ends by itself only when none of them leaves anything open.
  */
-export async function runBlocks(projects: string, language: Block["language"], command: string[]): Promise<void> {
+export async function runBlocks(
+  projects: string,
+  { language, run = "run" }: Pick<Block, "language"> & Partial<Pick<Block, "run">>,
+  command: string[],
+  timeout = 120_000,
+): Promise<void> {
   const servers = new Map<string, Running>();
   try {
     const blocks = pages.flatMap(({ name, blocks }) =>
       blocks.map((block) => ({ block, project: join(projects, name) })),
     );
     const files = blocks
-      .filter(({ block }) => block.run && block.language === language)
+      .filter(({ block }) => block.run === run && block.language === language)
       .map(async ({ block, project }) => {
         const file = join(project, block.file.replace(/\.ts$/, ".js"));
         const served = block.serve && [join(project, block.serve), join(ROOT, block.serve)].find(existsSync);
@@ -69,15 +75,15 @@ export async function runBlocks(projects: string, language: Block["language"], c
         writeFileSync(file, readFileSync(file, "utf8").replace(SHOWN_ADDRESS, address));
         return file;
       });
-    await attempt([...command, ...(await Promise.all(files))], ROOT);
+    await attempt([...command, ...(await Promise.all(files))], ROOT, timeout);
   } finally {
     for (const server of servers.values()) await server[Symbol.asyncDispose]();
   }
 }
 
-export async function attempt([command = "", ...args]: string[], cwd: string): Promise<void> {
+export async function attempt([command = "", ...args]: string[], cwd: string, timeout = 120_000): Promise<void> {
   try {
-    await promisify(execFile)(command, args, { cwd, timeout: 120_000 });
+    await promisify(execFile)(command, args, { cwd, timeout });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
     throw new Error(`${args.join(" ")}\n${stdout}${stderr}`);
@@ -89,7 +95,7 @@ function parseBlocks(page: string): Block[] {
     ([, language, file = "", flags = "", code = ""]) => ({
       language: language as Block["language"],
       file,
-      run: / run\b/.test(flags),
+      run: / (run|training)\b/.exec(flags)?.[1] as Block["run"],
       serve: / serve=(\S+)/.exec(flags)?.[1],
       code,
     }),

@@ -4,6 +4,7 @@
  *     ```ts file=play.ts                            part of the page's own project, type-checked
  *     ```ts file=play.ts run serve=environment.ts   also run, while `openenv serve` serves that
  *     ```python file=play.py run serve=envs/echo    the same with the Python package, by code.system.test.ts
+ *     ```python file=grpo.py training serve=...     the same with torch, by training.system.test.ts
  *
  * The address on a page, port 8000 of this machine, is replaced by that of the server under test.
  */
@@ -22,5 +23,5 @@ const RUN_EACH = `
 test("the code of every page compiles, runs and lets its process end", TIME_LIMIT, async () => {
   writeProjects(PROJECTS);
   await attempt([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", PROJECTS], ROOT);
-  await runBlocks(PROJECTS, "ts", [process.execPath, "--input-type=module", "--eval", RUN_EACH]);
+  await runBlocks(PROJECTS, { language: "ts" }, [process.execPath, "--input-type=module", "--eval", RUN_EACH]);
 });

@@ -138,6 +138,24 @@ export function requirePythonVerifiers(): Promise<Component> {
   });
 }
 
+/**
+ * A Python with TRL, Stable-Baselines3, openenv 0.10.0 and the package of this repository: `OPENENV_TRAINING_PYTHON`. Its
+ * torch is about 3 GB, so no other place is searched.
+ */
+export function requireTraining(): Promise<Component> {
+  return find({
+    name: "training",
+    variable: "OPENENV_TRAINING_PYTHON",
+    candidates: [],
+    args: [
+      "-c",
+      "import openenv_ts, pytest, torch; from importlib.metadata import version; print(version('trl'), version('stable-baselines3'), version('openenv'))",
+    ],
+    expected: /^\S+ \S+ 0\.10\.0$/,
+    what: "a Python with the package of this repository, trl, stable-baselines3, pytest and openenv 0.10.0",
+  });
+}
+
 /** A bubblewrap that can create namespaces here: `BUBBLEWRAP`, else the one on the PATH. */
 export function requireBubblewrap(): Promise<Component> {
   return find({

@@ -43,14 +43,13 @@ def make_trainer(task: str, *, model_seed: int = 0, callbacks: Sequence[Any] = (
     model, tokenizer = make_model(TASKS[task], seed=model_seed)
     playing = ("train_dataset", "reward_funcs", "environment_factory", "rollout_func")
     arguments = {name: given.pop(name) for name in playing if name in given}
-    settings = {"max_steps": 20, "learning_rate": 3e-2, "seed": 1, **given}
+    settings = {"max_steps": 20, "learning_rate": 3e-2, "seed": 1, "per_device_train_batch_size": 8, **given}
     config = GRPOConfig(
         output_dir=tempfile.mkdtemp(prefix="openenv-training-"),
         use_cpu=True,
         report_to="none",
         logging_steps=1,
         save_strategy="no",
-        per_device_train_batch_size=8,
         num_generations=4,
         max_completion_length=64,
         max_tool_calling_iterations=3,

@@ -17,9 +17,9 @@ def start_ours(task: str, **options: Any) -> Server:
 
 
 class PythonServer:
-    def __init__(self, task: str) -> None:
+    def __init__(self, task: str, capacity: int = 64) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, FOLDER / "training_server.py", "64"],
+            [sys.executable, FOLDER / "training_server.py", str(capacity)],
             env={**os.environ, "TASK": task},
             stdout=subprocess.PIPE,
             text=True,

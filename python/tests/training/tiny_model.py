@@ -41,3 +41,11 @@ def make_model(calls: Sequence[tuple[str, dict[str, Any]]], seed: int = 0) -> tu
         pad_token_id=tokenizer.pad_token_id,
     )
     return Qwen3ForCausalLM(config), tokenizer
+
+
+def save_model(folder: str) -> None:
+    """Writes a model that can call ``step`` of the environments of the guide, to be loaded by the path of the folder."""
+    words = ["crane", "slate", "moist"]
+    model, tokenizer = make_model([("step", {"message": f"[{word}]"}) for word in words])
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

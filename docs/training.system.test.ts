@@ -1,0 +1,51 @@
+/** The training scripts of the guide and the tests with torch; see code.test.ts. Each script trains for a few steps. */
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { requireTraining } from "../test-support/requirement.js";
+import { ROOT, runBlocks, writeProjects } from "./code-blocks.js";
+
+const python = await requireTraining();
+const PROJECTS = join(ROOT, ".cache/docs-training");
+const RUN_EACH = `
+import os, runpy, sys, torch
+torch.set_num_threads(1)
+sys.path.insert(0, ${JSON.stringify(join(ROOT, "python/tests"))})
+os.chdir(${JSON.stringify(PROJECTS)})
+from training.tiny_model import save_model
+save_model("tiny-model")
+for file in sys.argv[1:]:
+    print(file, flush=True)
+    runpy.run_path(file, run_name="__main__")
+`;
+
+describe.skipIf(!python.available)("training", () => {
+  test("the training scripts of the guide run", { timeout: 400_000 }, async () => {
+    writeProjects(PROJECTS);
+    for (const name of readdirSync(PROJECTS).filter((name) => name.startsWith("train"))) {
+      for (const file of readdirSync(join(PROJECTS, name)).filter((file) => file.endsWith(".py"))) {
+        const path = join(PROJECTS, name, file);
+        writeFileSync(path, makeSmall(readFileSync(path, "utf8")));
+      }
+    }
+    const timeout = 380_000;
+    await runBlocks(PROJECTS, { language: "python", run: "training" }, [python.path, "-c", RUN_EACH], timeout);
+  });
+
+  test("TRL trains on real servers, with faults", { timeout: 600_000 }, async () => {
+    const options = { cwd: join(ROOT, "python"), env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" } };
+    const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_trl.py"];
+    expect((await promisify(execFile)(python.path, args, options)).stdout).toMatch(/\d+ passed/);
+  });
+});
+
+/** For a CPU without downloads: the model of the tests, and few steps. */
+function makeSmall(code: string): string {
+  return code
+    .replace(/"Qwen\/[^"]+"/, '"tiny-model"')
+    .replace("GRPOConfig(", "GRPOConfig(use_cpu=True, ")
+    .replace(/max_steps=\d+/, "max_steps=3")
+    .replace(/max_completion_length=\d+/, "max_completion_length=64");
+}
