@@ -34,9 +34,9 @@ describe.skipIf(!python.available)("training", () => {
     await runBlocks(PROJECTS, { language: "python", run: "training" }, [python.path, "-c", RUN_EACH], timeout);
   });
 
-  test("TRL trains on real servers, with faults", { timeout: 600_000 }, async () => {
+  test("TRL trains on real servers, with faults", { timeout: 900_000 }, async () => {
     const options = { cwd: join(ROOT, "python"), env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" } };
-    const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_trl.py"];
+    const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_trl.py", "tests/test_trl_pages.py"];
     expect((await promisify(execFile)(python.path, args, options)).stdout).toMatch(/\d+ passed/);
   });
 });

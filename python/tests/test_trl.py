@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from conftest import Proxy, Server
 
 pytest.importorskip("trl")
 
+from training.faults import Faults
 from training.grpo import TASKS, Recorder, make_trainer, read_log, train
 from training.servers import PythonServer, start_ours
 
@@ -56,9 +55,12 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_rewards_are_those_of_a_run_without_faults(task: str, tmp_path: Path) -> None:
-    running = [start_ours(task, JOURNAL=str(tmp_path / "sessions.lmdb"))]
+    def start(port: int = 0) -> Server:
+        return start_ours(task, port=port, JOURNAL=str(tmp_path / "sessions.lmdb"))
+
+    running = [start()]
     proxy = Proxy(running[0].url)
-    faults = Faults(proxy, running, task, str(tmp_path / "sessions.lmdb"))
+    faults = Faults(proxy, running, start)
     try:
         undisturbed, disturbed = Recorder(), Recorder()
         train(task, for_trl(running[0].url, undisturbed, rows=64, prompt="Play."), learning_rate=0.0, max_steps=8)
@@ -73,42 +75,6 @@ def test_rewards_are_those_of_a_run_without_faults(task: str, tmp_path: Path) ->
     finally:
         proxy.close()
         running[-1].kill()
-
-
-class Faults:
-    """Cuts all connections again and again, and kills and restarts the server after every second step."""
-
-    def __init__(self, proxy: Proxy, running: list[Server], task: str, journal: str) -> None:
-        self.cuts = self.kills = self._steps = 0
-        self._proxy, self._running, self._task, self._journal = proxy, running, task, journal
-        self._kill, self._stop = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._inject)
-
-    def after_step(self, environments: Sequence[Any], **_: Any) -> list[float]:
-        self._steps += 1
-        if self._steps % 2 == 0:
-            self._kill.set()
-        return [0.0 for _ in environments]
-
-    def _inject(self) -> None:
-        while not self._stop.is_set():
-            if self._kill.wait(0.2):
-                # While the next rollouts are played.
-                time.sleep(0.1)
-                self._kill.clear()
-                port = self._running[-1].port
-                self._running[-1].kill()
-                self.kills += 1
-                self._running.append(start_ours(self._task, port=port, JOURNAL=self._journal))
-            self._proxy.cut()
-            self.cuts += 1
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
 
 
 def test_masks_as_many_rollouts_as_are_lost_and_continues() -> None:

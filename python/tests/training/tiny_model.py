@@ -44,7 +44,7 @@ def make_model(calls: Sequence[tuple[str, dict[str, Any]]], seed: int = 0) -> tu
 
 
 def save_model(folder: str) -> None:
-    """Writes a model that can call ``step`` of the environments of the guide, to be loaded by the path of the folder."""
+    """Writes a model that can play the wordle of the guide, to be loaded by the path of the folder."""
     words = ["crane", "slate", "moist"]
     model, tokenizer = make_model([("step", {"message": f"[{word}]"}) for word in words])
     model.save_pretrained(folder)
