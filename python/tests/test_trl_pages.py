@@ -1,4 +1,4 @@
-"""Classes and functions of the training pages of the guide, with faults; docs/training.system.test.ts runs the scripts."""
+"""Classes and functions of the training pages, with faults; docs/training.system.test.ts runs whole scripts."""
 
 from __future__ import annotations
 
