@@ -53,7 +53,7 @@ async function measureCurves({ quick }) {
 }
 
 async function measureShare({ quick }) {
-  const runs = await train("wordle", quick ? 2 : 6, 64, quick);
+  const runs = await train("wordle", quick ? 2 : 4, 64, quick);
   return [
     shareOf("wordle-64-share", "wordle: time spent on the environment, 64 rollouts a step", runs),
     { ...secondsOf(runs), id: "wordle-64-seconds", measure: "wordle: the environment, 64 rollouts, for a step" },
@@ -136,13 +136,13 @@ await runSuite({
     vector: { title: "64 sessions as a vector environment", run: measureVector },
   },
   createBench: ({ quick }) => ({ subjects: SUBJECTS, quick, close() {} }),
-  notes: () => [
+  notes: ({ quick }) => [
     `On a CPU, without a GPU: ${Object.entries(versions)
       .map((one) => one.join(" "))
       .join(", ")}.`,
     "`ours`: `openenv serve` and `for_trl`. `python`: a server of the released Python package with the same tasks " +
       "(`conformance/python-server/training_server.py`) and `for_trl`. `own class`: a hand-written class around the " +
-      "released client. All four train in turn in one process with the same seeds, 1 to 3, of model and trainer.",
+      `released client. All four train in turn in one process with the same seeds of model and trainer: ${quick ? 1 : "1 to 3"}.`,
     "The model has about 21,000 parameters and random weights; its tokens are whole tool calls, so it acts from the first step " +
       "on. With a real model a step takes longer, and the share of the environment is smaller.",
     "Mean rewards, over the seeds, are the reward curve: 8 rollouts a step, two prompts with four rollouts each. Rewards " +
