@@ -36,7 +36,8 @@ describe.skipIf(!python.available)("training", () => {
 
   test("TRL trains on real servers, with faults", { timeout: 900_000 }, async () => {
     const options = { cwd: join(ROOT, "python"), env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" } };
-    const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_trl.py", "tests/test_trl_pages.py"];
+    const files = ["tests/test_trl.py", "tests/test_trl_pages.py", "tests/test_trl_openreward.py"];
+    const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", ...files];
     expect((await promisify(execFile)(python.path, args, options)).stdout).toMatch(/\d+ passed/);
   });
 });

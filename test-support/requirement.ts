@@ -74,6 +74,11 @@ export function requireOpenreward(): Promise<Component> {
   return findPython("openreward", { openreward: "0.1.167" });
 }
 
+/** A Python with datasets 5.2.0: `OPENENV_DATASETS_PYTHON`, else `python3`. */
+export function requireDatasets(): Promise<Component> {
+  return findPython("datasets", { datasets: "5.2.0" });
+}
+
 /** A Python with OpenAI Agents, Inspect AI, FastMCP and `./python`: `OPENENV_AGENTS_PYTHON`, else `python3`. */
 export function requireAgents(): Promise<Component> {
   const agents = { "openai-agents": "0.24.0", "inspect-ai": "0.3.285", fastmcp: "4.2.3", mcp: "2.3.0" };
@@ -86,31 +91,24 @@ export function requireLangchain(): Promise<Component> {
   return findPython("langchain", { ...langchain, mcp: "1.30.0", "openenv-ts": "" });
 }
 
+/** A Python with TRL and other trainers, about 3 GB: `OPENENV_TRAINING_PYTHON`, else `python3`. */
+export function requireTraining(): Promise<Component> {
+  const trainers = { trl: "", "stable-baselines3": "", openreward: "0.1.167", pytest: "" };
+  return findPython("training", { ...trainers, openenv: "0.10.0", "openenv-ts": "" });
+}
+
 /** A Python with packages in these versions, or any version. */
 function findPython(name: string, packages: Record<string, string>): Promise<Component> {
   const script = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))";
   const versions = Object.values(packages).map((version) => (version === "" ? "\\S+" : version.replaceAll(".", "\\.")));
+  const names = Object.entries(packages).map((entry) => entry.join(" ").trim());
   return find({
     name,
     variable: `OPENENV_${name.toUpperCase()}_PYTHON`,
     candidates: ["python3"],
     args: ["-c", script, ...Object.keys(packages)],
     expected: new RegExp(`^${versions.join(" ")}$`),
-    what: `a Python with ${Object.entries(packages)
-      .map((entry) => entry.join(" ").trim())
-      .join(", ")}`,
-  });
-}
-
-/** A Python with datasets 5.2.0: `OPENENV_DATASETS_PYTHON`, else `python3`. */
-export function requireDatasets(): Promise<Component> {
-  return find({
-    name: "datasets",
-    variable: "OPENENV_DATASETS_PYTHON",
-    candidates: ["python3"],
-    args: ["-c", "from importlib.metadata import version; print(version('datasets'))"],
-    expected: /^5\.2\.0$/,
-    what: "a Python with datasets 5.2.0",
+    what: `a Python with ${names.join(", ")}`,
   });
 }
 
@@ -135,24 +133,6 @@ export function requirePythonVerifiers(): Promise<Component> {
     args: ["-c", "import openenv_ts, pytest; from importlib.metadata import version; print(version('verifiers'))"],
     expected: /^0\.4\.0$/,
     what: "a Python with pytest and the package of this repository: pip install './python[verifiers]'",
-  });
-}
-
-/**
- * A Python with TRL, Stable-Baselines3, openenv 0.10.0 and the package of this repository: `OPENENV_TRAINING_PYTHON`. Its
- * torch is about 3 GB, so no other place is searched.
- */
-export function requireTraining(): Promise<Component> {
-  return find({
-    name: "training",
-    variable: "OPENENV_TRAINING_PYTHON",
-    candidates: [],
-    args: [
-      "-c",
-      "import openenv_ts, pytest, torch; from importlib.metadata import version; print(version('trl'), version('stable-baselines3'), version('openenv'))",
-    ],
-    expected: /^\S+ \S+ 0\.10\.0$/,
-    what: "a Python with the package of this repository, trl, stable-baselines3, pytest and openenv 0.10.0",
   });
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -183,3 +183,18 @@ def read_opened(reply: Any) -> int | OpenEnvError:
         return data
     session = data["data"].get("session")
     return session if isinstance(session, int) else protocol_error("an opened session has no number")
+
+
+def families(parents: Mapping[Slot, int], size: int) -> dict[int, list[Slot]]:
+    """The slots that become copies of each parent. Raises ValueError for a parent that is not one, or is replaced."""
+    found: dict[int, list[Slot]] = {}
+    for slot, parent in parents.items():
+        if not 0 <= parent < size:
+            raise ValueError(f"there is no session {parent}: use 0 to {size - 1}")
+        if parent != slot.index:
+            found.setdefault(parent, []).append(slot)
+    for copies in found.values():
+        for slot in copies:
+            if slot.index in found:
+                raise ValueError(f"session {slot.index} cannot be copied and replaced in one call")
+    return found

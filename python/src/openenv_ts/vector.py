@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ._asyncio import AsyncIO
 from ._connection import JsonObject, Target
-from ._group import ELSEWHERE, HOPELESS, MAX_BATCH, Group, Slot, by_group, obstacle_of, read_reply, waves
+from ._group import ELSEWHERE, HOPELESS, MAX_BATCH, Group, Slot, by_group, families, obstacle_of, read_reply, waves
 from ._sockets import IO
 from ._start_groups import start_groups
 from .env import TIMEOUT_S, make_targets, request_json
@@ -139,11 +139,10 @@ class AsyncVectorEnv:
             raise ValueError("as_completed() needs a socket for each session: pass own_sockets=True")
         deadline = self._deadline(timeout)
         values = self._by_slot(actions)
-        begin = [slot for slot in values if self._autoreset != "disabled" and slot.needs_reset]
-        begun = await self._begin({slot: self._reset_with(slot.index) for slot in begin}, deadline)
+        begun = await self._begin_next(values, deadline)
         self._completed += begun.values()
         for slot, action in values.items():
-            if slot in begin:
+            if slot.index in begun:
                 continue
             obstacle = obstacle_of(slot) or await slot.group.submit("step", [(slot.session, dict(action))])  # type: ignore[union-attr]
             if obstacle is None:
@@ -180,18 +179,8 @@ class AsyncVectorEnv:
         if self._own_sockets:
             raise ValueError("fork() copies sessions that share a socket: leave out own_sockets")
         deadline = self._deadline(timeout)
-        families: dict[int, list[Slot]] = {}
-        for slot, parent in self._by_slot(parents).items():
-            if not 0 <= parent < self.size:
-                raise ValueError(f"there is no session {parent}: use 0 to {self.size - 1}")
-            if parent != slot.index:
-                families.setdefault(parent, []).append(slot)
-        copies = {slot.index for family in families.values() for slot in family}
-        for parent in families:
-            if parent in copies:
-                raise ValueError(f"session {parent} cannot be copied and replaced in one call")
         failures: list[VectorResult | None] = [None] * self.size
-        for parent, family in families.items():
+        for parent, family in families(self._by_slot(parents), self.size).items():
             for slot, failure in zip(family, await self._fork(self._slots[parent], family, rng, deadline), strict=True):
                 failures[slot.index] = None if failure is None else to_failed_result(slot.index, failure)
         return failures
@@ -244,8 +233,7 @@ class AsyncVectorEnv:
         return given
 
     async def _advance(self, actions: Mapping[Slot, Any], deadline: float) -> dict[int, VectorResult]:
-        begin = [slot for slot in actions if self._autoreset != "disabled" and slot.needs_reset]
-        results = await self._begin({slot: self._reset_with(slot.index) for slot in begin}, deadline)
+        results = await self._begin_next(actions, deadline)
         played = {slot: action for slot, action in actions.items() if slot.index not in results}
         answers = await self._ask("step", {slot: dict(action) for slot, action in played.items()}, deadline)
         stepped = [self._read(slot, "step", answers[slot.index]) for slot in played]
@@ -257,12 +245,16 @@ class AsyncVectorEnv:
         """Starts the next episodes of ``same-step``."""
         if self._autoreset != "same-step":
             return
-        ended = [self._slots[result.index] for result in results if self._slots[result.index].needs_reset]
-        begun = await self._begin({slot: self._reset_with(slot.index) for slot in ended}, deadline)
+        begun = await self._begin_next((self._slots[result.index] for result in results), deadline)
         for result in results:
             following = begun.get(result.index)
             if following is not None:
                 result.next, result.reopened = following, following.reopened
+
+    async def _begin_next(self, slots: Iterable[Slot], deadline: float) -> dict[int, VectorResult]:
+        """Starts the next episodes where one has ended, unless autoreset is ``disabled``."""
+        ended = [slot for slot in slots if self._autoreset != "disabled" and slot.needs_reset]
+        return await self._begin({slot: self._reset_with(slot.index) for slot in ended}, deadline)
 
     async def _begin(self, options: Mapping[Slot, ResetOptions], deadline: float) -> dict[int, VectorResult]:
         """Resets, opens missing sessions, and tries other servers for those that cannot be opened."""
