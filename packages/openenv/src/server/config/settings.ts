@@ -156,7 +156,7 @@ export const SETTINGS = {
   }),
   orsSeeds: setting({
     variable: "ORS_SEEDS",
-    kind: integer(1, MAX_COUNT),
+    kind: integer(1, 100_000),
     fallback: 1000,
     flag: "<number>",
     help: "tasks of an environment without tasks for clients of ORS: a seed each",
