@@ -26,7 +26,8 @@ export function createHttpClient(address: ServerAddress, { headers, ...limits }:
     const { timeoutMs = limits.timeoutMs, signal = limits.signal } = call;
     const url = address.base + path;
     // It takes whole numbers only, unlike setTimeout.
-    const timeout = AbortSignal.timeout(Math.ceil(Math.min(Math.max(timeoutMs, 0), MAX_TIMER_MS)));
+    const timeout =
+      timeoutMs > 0 ? AbortSignal.timeout(Math.ceil(Math.min(timeoutMs, MAX_TIMER_MS))) : AbortSignal.abort();
     const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
     const ask = async (): Promise<{ response: Response; text: string }> => {
       const response = await fetch(address.http(path), { ...init, signal: ended });
