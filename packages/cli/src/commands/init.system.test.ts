@@ -240,7 +240,9 @@ test("the Python client of the template is what its contract gives", TIME_LIMIT,
   await using project = await createProject();
   const { dir } = await init(project, "counter-game");
   // Its packages are those of this repository.
-  const { code, stdout } = await callCommand(["client", "python", dir, "-o", "again", "--json"], { cwd: project.dir });
+  const { code, stdout } = await callCommand(["client", "python", dir, "-o", "again", "--base", "openenv", "--json"], {
+    cwd: project.dir,
+  });
   expect(code).toBe(0);
   const { files } = JSON.parse(stdout) as { files: string[] };
   for (const file of files.filter((path) => path !== "README.md")) {

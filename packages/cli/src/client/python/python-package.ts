@@ -31,8 +31,9 @@ export function renderPythonPackage(types: ClientTypes, names: Names, base: Pyth
 
 /** The base of the package in a folder; undefined if there is none. */
 export async function findPythonBase(dir: string, { module }: Names): Promise<PythonBase | undefined> {
-  const client = await readFile(join(dir, module, "client.py"), "utf8").catch(() => "");
-  if (!client.startsWith(PYTHON_MARK)) return undefined;
+  const read = (file: string): Promise<string> => readFile(join(dir, module, file), "utf8").catch(() => "");
+  const [client, models] = [await read("client.py"), await read("models.py")];
+  if (!client.startsWith(PYTHON_MARK) && !models.startsWith(PYTHON_MARK)) return undefined;
   return client.includes("\nfrom openenv_ts import ") ? "openenv-ts" : "openenv";
 }
 
