@@ -28,7 +28,7 @@ describe.skipIf(!python.available)("a generated client of a Python server", TIME
   });
 
   it("runs a typed episode in Python", async () => {
-    const args = ["client", "python", "--url", server.url, "-o", "python", "--name", "my-env"];
+    const args = ["client", "python", "--url", server.url, "-o", "python", "--name", "my-env", "--base", "openenv"];
     expect(await callCommand(args, { cwd: dir })).toMatchObject({ code: 0, stderr: "" });
     const script = `
 import json

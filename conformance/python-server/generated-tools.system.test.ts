@@ -57,7 +57,9 @@ describe.skipIf(!python.available)("a generated client of a Python server with t
   });
 
   it("has them as typed methods in Python", async () => {
-    const made = await callCommand(["client", "python", "--url", server.url, "-o", "python"], { cwd: dir });
+    const made = await callCommand(["client", "python", "--url", server.url, "-o", "python", "--base", "openenv"], {
+      cwd: dir,
+    });
     expect(made).toMatchObject({ code: 0, stderr: "" });
     const script = `
 import json
