@@ -76,6 +76,7 @@ describe("openenv init", TIME_LIMIT, () => {
       `vendor/openenv-ts-bench-${version}.tgz`,
       `vendor/openenv-ts-cli-${version}.tgz`,
       `vendor/openenv-ts-deploy-${version}.tgz`,
+      `vendor/openenv-ts-gateway-${version}.tgz`,
       `vendor/openenv-ts-providers-${version}.tgz`,
       `vendor/openenv-ts-web-${version}.tgz`,
     ]);
