@@ -1,1 +1,7 @@
-export { createGateway } from "./gateway.js";
+import type { Gateway, GatewayParts, ServerContext } from "openenv-ts/internal";
+import { createOrs } from "./ors/ors.js";
+
+/** Called by the server with itself, so that this package imports nothing of it. */
+export function createGateway(context: ServerContext, parts: GatewayParts): Gateway {
+  return { ors: createOrs({ context, parts }) };
+}

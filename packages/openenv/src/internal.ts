@@ -24,7 +24,6 @@ export {
 export { parseJson } from "./protocol/codec/json.js";
 export type { RecordedFailure } from "./protocol/episode.js";
 export {
-  ACTION_TOOL,
   type EpisodeMessage,
   groupOf,
   messagesOf,
@@ -53,8 +52,7 @@ export {
   type SessionQuery,
   sessionState,
 } from "./protocol/session-query.js";
-export type { ContentBlock } from "./protocol/tools.js";
-export { isToolAction, type ToolSummary } from "./protocol/tools.js";
+export { type ContentBlock, isToolAction, type ToolSummary, toActionTool } from "./protocol/tools.js";
 export type { ReceivedMessage } from "./protocol/transport.js";
 export {
   MAX_REPORTED_ERRORS,

@@ -1,4 +1,4 @@
-import { ACTION_TOOL, isObject, type ToolSummary } from "openenv-ts/internal";
+import { isObject, type ToolSummary, toActionTool } from "openenv-ts/internal";
 import type { EpisodeTool, JsonObject, SchemaBody } from "openenv-ts/protocol";
 
 /** JSON Schema of the input of a step: the environment's action, if it has one, or a call of one of its tools. */
@@ -15,13 +15,10 @@ export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action"
 
 /** What an environment accepts in a step, as tools of a chat model: its tools, and one for its action, if it has one. */
 export function offeredTools({ action, tools = [] }: Pick<SchemaBody, "action" | "tools">): EpisodeTool[] {
-  const offered = tools.map(({ name, description, input_schema: parameters }) => ({ name, description, parameters }));
-  if (!isCall(action)) {
-    const { metadata: _, ...properties } = isObject(action["properties"]) ? action["properties"] : {};
-    const description = action["description"] ?? "Takes one action in the environment.";
-    offered.push({ name: ACTION_TOOL, description: String(description), parameters: { ...action, properties } });
-  }
-  return offered.map((called) => ({ type: "function", function: called }));
+  const offered = isCall(action) ? tools : [...tools, toActionTool(action)];
+  return offered.map(({ name, description, input_schema: parameters }) => {
+    return { type: "function", function: { name, description, parameters } };
+  });
 }
 
 /** True for the default action of an environment that declares none: a call of any tool. */

@@ -1,38 +1,13 @@
-import { createTasks, defineContract, defineEnvironment, image } from "openenv-ts";
+import { defineContract, defineEnvironment, image } from "openenv-ts";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
+import { tasked } from "../../../../test-support/environments/words.js";
 import { orsClient } from "../../../../test-support/servers/ors-client.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 
 const servers = useServers();
-
-const TASKS = createTasks({
-  train: [{ word: "crane" }, { word: "slate" }, { word: "pride" }],
-  test: [{ word: "quiet" }],
-});
-const words = defineContract({
-  name: "Words_Env",
-  action: z.object({ say: z.string() }),
-  observation: z.object({ text: z.string() }),
-});
-/** Says the word of its task; a long word first takes a while. */
-const tasked = () =>
-  defineEnvironment(
-    words,
-    () => {
-      let word = "";
-      return {
-        reset: ({ task, seed }) => {
-          word = (task?.["word"] as string | undefined) ?? `seed ${seed}`;
-          return { observation: { text: `Say ${word}.` } };
-        },
-        step: ({ say }) => ({ observation: { text: say.repeat(2) }, reward: say === word, done: say === word }),
-      };
-    },
-    { tasks: TASKS },
-  );
 
 async function start(environment: unknown = defineCounter().environment, options = {}) {
   const server = await servers.start(options, { environment: environment as never });

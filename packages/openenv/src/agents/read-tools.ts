@@ -4,6 +4,7 @@ import type { McpToolClient } from "../client/tools/mcp-client.js";
 import type { ToolCallResult, ToolInfo } from "../client/tools/mcp-result.js";
 import type { CallTool } from "../client/tools/tool-methods.js";
 import type { JsonObject, SchemaBody } from "../protocol/index.js";
+import { type ToolSummary, toActionTool } from "../protocol/tools.js";
 
 /** The part of a client that an agent plays with: clients of `connect` and `connectTools` fit. */
 export type AgentClient = Pick<EnvClient, "schemas" | "tools"> & {
@@ -16,23 +17,20 @@ interface AgentTools {
   call: CallTool;
 }
 
-/** The tool of an environment without tools, as a server presents it. Contracts cannot declare a tool of this name. */
-const ACTION_TOOL = "step";
-
 export async function readTools(env: AgentClient): Promise<AgentTools> {
   const schemas = await env.schemas();
-  const published = schemas.tools?.map(({ name, description, input_schema }) => ({
-    name,
-    description,
-    inputSchema: input_schema,
-  }));
+  const published = schemas.tools?.map(toToolInfo);
   // A Python server publishes only the action that calls a tool.
   const tools = published ?? (env.listTools && callsTools(schemas) ? await env.listTools() : undefined);
-  if (tools === undefined) return { tools: [actionTool(schemas)], call: callByAction(env) };
+  if (tools === undefined) return { tools: [toToolInfo(toActionTool(schemas.action))], call: callByAction(env) };
   return {
     tools,
     call: (name, given, call) => env.callTool?.(name, given, call) ?? callMethod(env, name)(given, call),
   };
+}
+
+function toToolInfo({ input_schema: inputSchema, ...tool }: ToolSummary): ToolInfo {
+  return { ...tool, inputSchema };
 }
 
 function callMethod(
@@ -46,17 +44,6 @@ function callMethod(
 
 function callsTools({ action }: SchemaBody): boolean {
   return "tool_name" in ((action["properties"] ?? {}) as JsonObject);
-}
-
-function actionTool({ action }: SchemaBody): ToolInfo {
-  // Models do not send metadata.
-  const { metadata: _, ...properties } = (action["properties"] ?? {}) as JsonObject;
-  const { description, title: _title, ...schema } = action;
-  return {
-    name: ACTION_TOOL,
-    description: typeof description === "string" ? description : "Takes one action in the environment.",
-    inputSchema: { ...schema, properties },
-  };
 }
 
 function callByAction(env: AgentClient): CallTool {

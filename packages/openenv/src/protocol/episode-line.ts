@@ -1,7 +1,7 @@
 import { isObject } from "../util/is-object.js";
 import { type EpisodeRecord, TEXT_MEMBERS } from "./episode.js";
 import type { JsonObject } from "./messages.js";
-import { isToolAction } from "./tools.js";
+import { ACTION_TOOL, isToolAction } from "./tools.js";
 
 /** A message of a chat, as OpenAI's API has it. */
 export type EpisodeMessage =
@@ -18,9 +18,6 @@ export interface EpisodeToolCall {
 
 /** Whether the world ended the episode, something else did, or a request of it failed. */
 export type EpisodeOutcome = "terminated" | "truncated" | "failed";
-
-/** The name of the tool that takes an action of the environment. */
-export const ACTION_TOOL = "step";
 
 /**
  * Renders a record as one line, without the newline. The members have the same types in every line, so that files of

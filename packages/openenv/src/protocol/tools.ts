@@ -5,6 +5,9 @@ import type { JsonObject } from "./messages.js";
 /** Names that tools cannot have: agents must not control the episode itself. */
 export const RESERVED_TOOL_NAMES: readonly string[] = ["reset", "step", "state", "close"];
 
+/** The name of the tool that takes an action of the environment. */
+export const ACTION_TOOL = "step";
+
 /** The key of `_meta` with the kind of failure in the result of a failed MCP call. */
 export const ERROR_TYPE_META = "openenv/error_type";
 
@@ -48,6 +51,19 @@ export interface ToolSummary {
   name: string;
   description: string;
   input_schema: JsonObject;
+}
+
+/** The tool of an environment without tools: its arguments are the action. `about` describes an action that does not. */
+export function toActionTool(action: JsonObject, about = ""): ToolSummary {
+  const { description, properties, title: _class, ...rest } = action;
+  // Models do not send metadata.
+  const { metadata: _reserved, ...fields } = isObject(properties) ? properties : {};
+  const text = typeof description === "string" ? description : about;
+  return {
+    name: ACTION_TOOL,
+    description: text || "Takes one action in the environment.",
+    input_schema: { ...rest, properties: fields },
+  };
 }
 
 /** A tool in the answer to `tools/list`, in the format of the Python package. */

@@ -1,19 +1,18 @@
 import { isAgentsDoing } from "../../contract/tools/tools.js";
 import type { ErrorData, JsonObject, ObservationData } from "../../protocol/messages.js";
 import {
+  ACTION_TOOL,
   type ContentBlock,
   isToolAction,
   type ToolErrorBody,
   type ToolResult,
   type ToolSummary,
+  toActionTool,
 } from "../../protocol/tools.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import type { SessionCallOptions } from "./call.js";
 import { prepareCall, type ToolRequest } from "./tool-call.js";
-
-/** The tool of an environment without tools. Contracts cannot declare a tool of this name. */
-const ACTION_TOOL = "step";
 
 /** The result of a tool call that was a step. */
 export interface StepToolResult {
@@ -44,10 +43,7 @@ export interface StepToolFailure {
 export function listStepTools({ tools, definition }: Runtime): readonly ToolSummary[] {
   const { contract } = definition;
   if (tools !== undefined && (contract.toolsOnly || tools.summaries.length > 0)) return tools.summaries;
-  const { description = contract.description, properties, title: _class, ...rest } = contract.schemas().action;
-  const { metadata: _reserved, ...fields } = properties as JsonObject;
-  const text = (description as string) || "Takes one action in the environment.";
-  return [{ name: ACTION_TOOL, description: text, input_schema: { ...rest, properties: fields } }];
+  return [toActionTool(contract.schemas().action, contract.description)];
 }
 
 /**
