@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ephemeral ports: the system does not assign these ports to other sockets. */
+/** Below the ephemeral ports and those of `openenv-ts`: no other socket gets these ports. */
 const LOWEST = 12_000;
 /** Each test process uses a range of this many ports. */
 const EACH = 1_000;
-const first = LOWEST + EACH * (Number(process.env["VITEST_POOL_ID"] ?? 0) % 20);
+const first = LOWEST + EACH * (Number(process.env["VITEST_POOL_ID"] ?? 0) % 12);
 // Start at different ports: those of an earlier test file may still be closing.
 let next = process.pid % EACH;
 

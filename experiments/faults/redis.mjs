@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { createConnection, createServer } from "node:net";
+import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawnChild } from "../children.mjs";
+import { findFreePort } from "../deployments/loopback.mjs";
 
 const REDIS = process.env.OPENENV_REDIS ?? "redis-server";
 
@@ -17,7 +18,7 @@ export function findRedis() {
 
 /** A Redis that writes each command to a file of the folder before it answers. */
 export async function startRedis(folder) {
-  const port = await freePort();
+  const port = await findFreePort();
   const durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
   const command = [REDIS, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, ...durable];
   let server;
@@ -46,14 +47,6 @@ export async function startRedis(folder) {
     },
     close: () => server.close(),
   };
-}
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  return port;
 }
 
 function accepts(port) {

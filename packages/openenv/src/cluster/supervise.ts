@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { ConfigError } from "../errors.js";
 import type { Settings } from "../server/config/settings.js";
 import { listenProblem } from "../server/lifecycle/listen-problem.js";
@@ -6,6 +5,7 @@ import { onSignals } from "../server/lifecycle/signals.js";
 import { createLogger } from "../server/logging/logger.js";
 import type { RunningServer } from "../server/types.js";
 import type { ServerAbout } from "../session/registry/cluster.js";
+import { findFreePort, probePort } from "../util/free-port.js";
 import { serverUrl } from "../util/text/http-url.js";
 import { Supervisor, type WorkerProgram } from "./supervisor.js";
 
@@ -29,7 +29,7 @@ export async function superviseWorkers(
 ): Promise<SupervisedServer> {
   const { host, graceMs, drainMs, workers, workerTimeoutMs: hangMs } = settings;
   // The port must be fixed: workers on a port of their choice could not be replaced on the same port.
-  const port = await probePort(host, settings.port);
+  const port = await choosePort(host, settings.port);
   const log = createLogger(settings.logLevel);
   const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
   let isStarted = false;
@@ -71,15 +71,13 @@ export async function superviseWorkers(
   };
 }
 
-/** Returns a free port. Rejects with the reason when the port cannot be used. */
-function probePort(host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", (error: NodeJS.ErrnoException) => reject(new ConfigError(listenProblem(error, host, port))));
-    probe.listen(port, host, () => {
-      const address = probe.address();
-      const found = typeof address === "object" && address !== null ? address.port : port;
-      probe.close(() => resolve(found));
-    });
-  });
+/** Returns the port, or with 0 a free one. @throws ConfigError when it cannot be used. */
+async function choosePort(host: string, port: number): Promise<number> {
+  try {
+    if (port === 0) return await findFreePort(host);
+    await probePort(host, port);
+    return port;
+  } catch (error) {
+    throw new ConfigError(listenProblem(error as NodeJS.ErrnoException, host, port));
+  }
 }

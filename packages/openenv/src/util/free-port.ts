@@ -1,14 +1,33 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect, createServer } from "node:net";
 
-/** A port of the loopback address that is free at this moment, for programs that cannot choose one themselves. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
+/** Below the ephemeral ports of Linux, macOS and Windows: the system does not give these to other sockets meanwhile. */
+const LOWEST = 24_000;
+const COUNT = 8_000;
+const TRIES = 100;
+
+/**
+ * A port of the host that is free at this moment, for programs that cannot choose one themselves.
+ * @throws the system's error when nothing can listen at this host.
+ */
+export async function findFreePort(host = "127.0.0.1"): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    const port = LOWEST + Math.floor(Math.random() * COUNT);
+    try {
+      await probePort(host, port);
+      return port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || tries === TRIES) throw error;
+    }
+  }
+}
+
+/** Rejects with the system's error when this process cannot listen at the port. */
+export async function probePort(host: string, port: number): Promise<void> {
+  const server = createServer().listen(port, host);
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, "close");
-  return port;
 }
 
 /** True when a process on this machine accepts connections at that port. */
