@@ -24,7 +24,7 @@ interface Result {
 /** The state of an environment: the author's snapshot, and the state of the rubric and the limits around it. */
 export interface SavedEnvironment {
   snapshot: unknown;
-  more?: JsonObject;
+  more?: JsonObject | undefined;
 }
 
 /** Saves and loads an environment with more state than its author's. */

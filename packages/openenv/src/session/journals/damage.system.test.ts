@@ -118,16 +118,17 @@ import { defineContract, defineEnvironment } from "openenv-ts";
 import * as z from "zod";
 const tally = defineContract({
   name: "tally_env",
-  action: z.object({ amount: z.int().default(1) }),
+  action: z.object({ amount: z.int().default(1), padding: z.int().default(0) }),
   observation: z.object({ count: z.int() }),
 });
 export default defineEnvironment(tally, () => {
   let count = 0;
+  let notes = "";
   const look = () => ({ observation: { count } });
   return {
     reset: () => ((count = 0), look()),
-    step: ({ amount }) => ((count += amount), look()),
-    snapshot: () => ({ count }),
+    step: ({ amount, padding }) => ((count += amount), (notes = "-".repeat(padding)), look()),
+    snapshot: () => ({ count, notes }),
     restore: (saved) => void ({ count } = saved),
   };
 });
@@ -150,17 +151,18 @@ test("each damaged session is refused with its reason, and the others continue",
   await using project = await createProject({ "environment.mjs": TALLY });
   const port = await findFreePort();
   await using first = await serve(project.dir, port);
-  const play = async () => {
+  /** With a padding, the state is too large for the head of the session. */
+  const play = async (padding: number) => {
     const env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
     await env.reset();
-    await env.step({ amount: 2 });
+    await env.step({ amount: 2, padding });
     return env;
   };
   const path = `${project.dir}/sessions.lmdb`;
   const envs: Awaited<ReturnType<typeof play>>[] = [];
   const ids: string[] = [];
   for (let nth = 0; nth < 6; nth++) {
-    envs.push(await play());
+    envs.push(await play(nth < 2 ? 3000 : 0));
     await using journal = await readLmdbJournal(path);
     ids.push(...(await journal.list()).map(({ id }) => id).filter((id) => !ids.includes(id)));
   }
@@ -191,13 +193,12 @@ test("each damaged session is refused with its reason, and the others continue",
   };
   const [one = "", two = "", three = "", four = "", five = ""] = ids;
   await flip("cell", one, "image");
-  const answer = all.find(({ key }) => key[1] === two && /^a\d/.test(key[2] ?? ""))?.key as string[];
-  expect(await db.remove(answer)).toBe(true);
+  expect(await db.remove(["cell", two, "image"])).toBe(true);
   expect(await db.remove(["entry", three])).toBe(true);
   await flip("entry", four);
-  expect(await db.remove(["sum", five])).toBe(true);
+  expect(await db.remove(["head", five])).toBe(true);
   const [, address = ""] = all.find(({ key, value }) => key[2] === "open" && value.length > 0)?.key ?? [];
-  await flip("cell", address, "image");
+  await flip("head", address);
   await db.close();
 
   await using second = await serve(project.dir, port);

@@ -18,10 +18,10 @@ import {
   unavailable,
 } from "./journal.js";
 import { addMissing, checkFile, checkHeader, isTorn, MODE, markBoot, missingBytes } from "./lmdb-file.js";
-import { CellSums, decodeEntry, decodeSum, encodeEntry } from "./lmdb-sums.js";
+import { decodeEntry, decodeHead, encodeEntry, SessionHead, sumOfCells } from "./lmdb-head.js";
 import { hasEnded } from "./owner.js";
 
-type Key = [kind: "entry" | "sum", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
+type Key = [kind: "entry" | "head", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
 type Database = RootDatabase<Uint8Array, Key>;
 
 export interface LmdbJournalOptions {
@@ -128,7 +128,7 @@ class LmdbJournal implements Journal {
   readonly #epochs = new Map<string, number>();
   #taken = 0;
   /** Of the sessions that this process has. */
-  readonly #sums = new Map<string, CellSums>();
+  readonly #heads = new Map<string, SessionHead>();
 
   constructor(
     db: Database,
@@ -150,7 +150,7 @@ class LmdbJournal implements Journal {
       // Cells of a damaged session.
       if (found !== undefined) this.#removeCells(id);
       this.#put({ id, tokenHash, epoch, owner: this.#owner, ended: null });
-      this.#putSum(id, new CellSums());
+      this.#change(id, new SessionHead(id), { put: [], remove: [] });
       return epoch;
     });
   }
@@ -173,27 +173,18 @@ class LmdbJournal implements Journal {
       this.#put(taken);
       void this.#db.put(TAKEN, Buffer.from(String(++this.#taken)));
       this.#epochs.delete(id);
-      this.#sums.delete(id);
+      this.#heads.delete(id);
       return this.#record(taken);
     });
   }
 
-  commit(id: string, epoch: number, { put, remove }: JournalChanges): Promise<void> {
+  commit(id: string, epoch: number, changes: JournalChanges): Promise<void> {
     return this.#write(() => {
       if (!this.#isCurrent(id, epoch)) {
-        this.#sums.delete(id);
+        this.#heads.delete(id);
         throw epochLost(id, epoch);
       }
-      const sums = this.#sumsOf(id);
-      for (const name of remove) {
-        void this.#db.remove(["cell", id, name]);
-        sums.remove(name);
-      }
-      for (const [name, value] of put) {
-        void this.#db.put(["cell", id, name], value);
-        sums.put(name, value);
-      }
-      this.#putSum(id, sums);
+      this.#change(id, this.#headOf(id), changes);
     });
   }
 
@@ -272,13 +263,15 @@ class LmdbJournal implements Journal {
     if (id.length > MAX_ID_LENGTH) return undefined;
     const value = this.#db.get(["entry", id]);
     if (value !== undefined) return decodeEntry(id, value);
-    return this.#db.get(["sum", id]) && damagedEntry(id);
+    return this.#db.get(["head", id]) && damagedEntry(id);
   }
 
   #record(entry: JournalEntry): JournalRecord {
-    const cells = new Map(this.#cells(entry.id));
-    if (entry.ended !== null) return { ...entry, cells };
-    return { ...entry, cells, isDamaged: this.#storedSum(entry.id) !== new CellSums(cells).sum };
+    const others = new Map(this.#cells(entry.id));
+    if (entry.ended !== null) return { ...entry, cells: others };
+    const head = this.#storedHead(entry.id);
+    const cells = new Map([...others, ...(head?.cells ?? [])]);
+    return { ...entry, cells, isDamaged: head?.sum !== sumOfCells(others) };
   }
 
   #own(id: string, epoch: number): JournalEntry | undefined {
@@ -306,28 +299,31 @@ class LmdbJournal implements Journal {
     void this.#db.put(["entry", entry.id], encodeEntry(entry));
   }
 
-  #putSum(id: string, sums: CellSums): void {
-    this.#sums.set(id, sums);
-    void this.#db.put(["sum", id], sums.encode());
+  #change(id: string, head: SessionHead, changes: JournalChanges): void {
+    this.#heads.set(id, head);
+    const changed = head.change(changes, () => this.#storedHead(id)?.cells ?? new Map());
+    for (const name of changed.remove) void this.#db.remove(["cell", id, name]);
+    for (const [name, value] of changed.put) void this.#db.put(["cell", id, name], value);
+    void this.#db.put(["head", id], changed.head);
   }
 
-  #storedSum(id: string): number | undefined {
-    return decodeSum(this.#db.get(["sum", id]));
+  #storedHead(id: string): ReturnType<typeof decodeHead> {
+    return decodeHead(id, this.#db.get(["head", id]));
   }
 
-  /** Counted from what is stored after a takeover, or a transaction that failed: a sum that was wrong stays wrong. */
-  #sumsOf(id: string): CellSums {
-    return this.#sums.get(id) ?? new CellSums(this.#cells(id), this.#storedSum(id) ?? 0);
+  /** Read again after a takeover, or a transaction that failed. */
+  #headOf(id: string): SessionHead {
+    return this.#heads.get(id) ?? SessionHead.stored(id, new Map(this.#cells(id)), this.#storedHead(id));
   }
 
   #removeCells(id: string): void {
     for (const [name] of this.#cells(id)) void this.#db.remove(["cell", id, name]);
-    void this.#db.remove(["sum", id]);
+    void this.#db.remove(["head", id]);
   }
 
   #forget(id: string): void {
     this.#epochs.delete(id);
-    this.#sums.delete(id);
+    this.#heads.delete(id);
   }
 
   #cells(id: string): [string, Uint8Array][] {
@@ -356,7 +352,7 @@ class LmdbJournal implements Journal {
     } catch (error) {
       // What was undone may be known here.
       this.#epochs.clear();
-      this.#sums.clear();
+      this.#heads.clear();
       for (const { reject } of batch) reject(error);
     }
   }

@@ -4,13 +4,14 @@ import { type SavedEnvironment, type Saver, saver } from "../../environment/mana
 import { stringifyJson } from "../../protocol/codec/json.js";
 import type { WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { snapshot as snapshotOf } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
 import { toJsonSafe } from "../../validation/json-safe.js";
 import { describeError, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { Progress, SessionImage } from "./session-event.js";
+import type { Progress, SavedState, SessionImage } from "./session-event.js";
 import type { RecordedSession, SessionEvents } from "./session-events.js";
 
 interface ImagedSession extends RecordedSession {
@@ -51,14 +52,14 @@ export function describeSession(
 }
 
 /** @throws SessionRejectedError (SNAPSHOT_FAILED), or rejects with it. */
-function saveEnvironment(environment: Environment, { mode, restore }: Runtime): MaybePromise<SavedEnvironment> {
+function saveEnvironment(environment: Environment, { mode, restore }: Runtime): MaybePromise<SavedState> {
   const fail = (error: unknown): never => {
     if (error instanceof SessionRejectedError || error instanceof SessionKilledError) throw error;
     throw refuse("SNAPSHOT_FAILED", `snapshot() failed: ${describeError(error, mode)}`, error);
   };
   try {
     const saved = saveAll(environment);
-    const copy = (one: SavedEnvironment): SavedEnvironment => copySaved(one, restore.snapshotBytes);
+    const copy = (one: SavedEnvironment): SavedState => copySaved(one, restore.snapshotBytes);
     return isThenable(saved) ? Promise.resolve(saved).then(copy).then(undefined, fail) : copy(saved);
   } catch (error) {
     return fail(error);
@@ -80,19 +81,17 @@ export async function restoreAll(environment: Savable, saved: SavedEnvironment):
 type Savable = Environment & { [saver]?: Saver };
 
 /** A copy, since the environment may go on to change what it returned. */
-function copySaved({ snapshot, more }: SavedEnvironment, limit: number): SavedEnvironment {
-  const copy = snapshot instanceof Uint8Array ? new Uint8Array(snapshot) : copyJson(snapshot, limit);
-  if (copy instanceof Uint8Array) checkSize(copy.length, limit);
-  return more === undefined ? { snapshot: copy } : { snapshot: copy, more };
+function copySaved({ snapshot, more }: SavedEnvironment, limit: number): SavedState {
+  const copy = snapshot instanceof Uint8Array ? new Uint8Array(snapshot) : toText(snapshot);
+  checkSize(copy.length, limit);
+  return { snapshot: copy, more: snapshotOf(more) };
 }
 
-function copyJson(value: unknown, limit: number): unknown {
+function toText(value: unknown): string {
   const { value: safe, nonFinite } = toJsonSafe(value, "snapshot");
   if (nonFinite > 0)
     throw refuse("SNAPSHOT_FAILED", "snapshot() returned NaN or an infinity, which JSON does not have");
-  const text = stringifyJson(safe);
-  checkSize(text.length, limit);
-  return JSON.parse(text);
+  return stringifyJson(safe);
 }
 
 function checkSize(size: number, limit: number): void {

@@ -1,4 +1,3 @@
-import type { SavedEnvironment } from "../../environment/managed-environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
@@ -11,7 +10,7 @@ import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { checkImage, refuse, restoreAll } from "./image.js";
-import type { SessionEvent, SessionImage } from "./session-event.js";
+import type { SavedState, SessionEvent, SessionImage } from "./session-event.js";
 
 /** How long a replay may keep other sessions waiting, in milliseconds. */
 const TURN_MS = 10;
@@ -67,12 +66,13 @@ export async function restoreSession(session: Session, image: SessionImage): Pro
   session.progress = { episodeId, episodes, stepCount: steps, earlierSteps, ...result };
 }
 
-async function load(session: Session, saved: SavedEnvironment): Promise<void> {
+async function load(session: Session, { snapshot: saved, more }: SavedState): Promise<void> {
   const { runtime, environment, tag } = session;
   if (environment?.restore === undefined) throw refuse("NOT_RESTORABLE", "the environment has no restore()");
   try {
+    const copy: unknown = typeof saved === "string" ? JSON.parse(saved) : snapshot(saved);
     const of = { server: runtime.number, session: tag };
-    await markCall(of, CALL.restore, () => restoreAll(environment, snapshot(saved)));
+    await markCall(of, CALL.restore, () => restoreAll(environment, { snapshot: copy, more: snapshot(more) }));
   } catch (error) {
     throw refuse("RESTORE_FAILED", `restore() failed: ${describeError(error, runtime.mode)}`, error);
   }

@@ -1,4 +1,3 @@
-import type { SavedEnvironment } from "../../environment/managed-environment.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import type { RngState } from "../../util/rng.js";
@@ -54,7 +53,13 @@ export interface SessionImage extends Progress {
   event: number;
   /** `state` is null until the environment has used the random numbers. */
   rng: { seed: number; state: RngState | null };
-  restore: SavedEnvironment | { events: SessionEvent[] };
+  restore: SavedState | { events: SessionEvent[] };
+}
+
+/** What an environment saved, as its own `SavedEnvironment` with the snapshot as JSON or bytes. Never changed. */
+export interface SavedState {
+  snapshot: string | Uint8Array;
+  more?: JsonObject | undefined;
 }
 
 /** How a session can be restored, or why it cannot. */

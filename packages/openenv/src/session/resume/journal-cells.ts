@@ -30,6 +30,7 @@ export const CLEAN = "clean";
 export const EVENT = "e";
 export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
 export const ANSWER = "a";
+const OPENING_BRACE = 0x7b;
 
 /** The stored answers of a session that was taken over, in the order of their numbers. */
 export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): (JournalledAnswer & { cell: string })[] {
@@ -63,11 +64,19 @@ export function readLost({ cells, isDamaged }: JournalRecord, prefix?: string): 
   return reason && Buffer.from(reason).toString();
 }
 
+/** As JSON, which takes half the time of MessagePack; a snapshot of bytes has no JSON. */
+export function encodeImage(image: SessionImage, codec: BinaryCodec): Uint8Array {
+  const { restore } = image;
+  const hasBytes = "snapshot" in restore && typeof restore.snapshot !== "string";
+  return hasBytes ? codec.encode(image) : Buffer.from(JSON.stringify(image));
+}
+
 /** What a session continues from; undefined for one that has had no event. */
 export function readImage({ cells }: JournalRecord, codec: BinaryCodec, prefix = ""): SessionImage | undefined {
   const value = cells.get(prefix + IMAGE);
   if (value === undefined) return undefined;
-  const image = codec.decode(value).value as SessionImage;
+  const isText = value[0] === OPENING_BRACE;
+  const image = (isText ? JSON.parse(Buffer.from(value).toString()) : codec.decode(value).value) as SessionImage;
   if (!("events" in image.restore)) return image;
   const events = [...cells].filter(([name]) => EVENT_NAME.exec(name)?.[1] === prefix);
   const parsed = events.map(([, text]) => JSON.parse(Buffer.from(text).toString()) as SessionEvent);

@@ -20,6 +20,7 @@ import {
   CLEAN,
   EVENT,
   EVENT_NAME,
+  encodeImage,
   IMAGE,
   type JournalledAnswer,
   LOST,
@@ -124,7 +125,7 @@ export class SessionJournal {
       const { restore } = image;
       for (const event of "events" in restore ? restore.events : []) this.#putEvent(event, prefix);
       const stored: SessionImage = "events" in restore ? { ...image, restore: { events: [] } } : image;
-      this.#put.set(prefix + IMAGE, this.#parts.codec.encode(stored));
+      this.#put.set(prefix + IMAGE, encodeImage(stored, this.#parts.codec));
     } catch (error) {
       this.#lose(describeError(error, session.runtime.mode), prefix);
     }
@@ -235,7 +236,7 @@ export class SessionJournal {
       return isKept ? this.#lose(tier.reason, prefix) : this.end(tier.reason);
     }
     const keep = (image: SessionImage): void => {
-      this.#put.set(prefix + IMAGE, codec.encode(image));
+      this.#put.set(prefix + IMAGE, encodeImage(image, codec));
       this.#put.delete(prefix + LOST);
       if (this.#lost.delete(prefix)) this.#remove.add(prefix + LOST);
     };
@@ -318,8 +319,8 @@ export class SessionJournal {
   #commit(): MaybePromise<void> {
     if (this.#put.size === 0 && this.#remove.size === 0) return undefined;
     const changes = { put: [...this.#put], remove: [...this.#remove] };
-    this.#put = new Map();
-    this.#remove = new Set();
+    this.#put.clear();
+    this.#remove.clear();
     const write = (): MaybePromise<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
     try {
       const written = this.#writing === undefined ? write() : this.#writing.then(write);
