@@ -33,7 +33,7 @@ const LATER: unknown[] = ["SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_
 const LOSSES = ["SESSION_LOST", "CONNECTION_FAILED", "CLIENT_TIMEOUT"];
 
 /**
- * One session over as many sockets as it takes: after a loss it connects again, proves its token and repeats the request
+ * Opens a session that outlives its sockets: after a loss it connects again, proves its token and repeats the request
  * that has no answer. The server executes a repeated request once.
  */
 export async function openResumingTransport(
@@ -41,202 +41,224 @@ export async function openResumingTransport(
   options: ResumeOptions = {},
   existing?: SessionKey,
 ): Promise<Transport> {
-  const { open, connectTimeoutMs } = server;
-  const token = existing?.token ?? makeToken();
-  let connection = await open(existing?.session_id);
+  const connection = await server.open(existing?.session_id);
+  const transport = new ResumingTransport(server, options, { connection, existing });
+  if (existing !== undefined) await transport.prove();
+  return transport;
+}
+
+class ResumingTransport implements Transport {
+  readonly resumes = true;
+  readonly #server: ResumableServer;
+  readonly #options: ResumeOptions;
+  readonly #token: string;
+  #connection: Transport;
   /** Undefined before the server has opened the session, and once it is gone. */
-  let sessionId = existing?.session_id;
+  #sessionId: string | undefined;
   /** The session whose first answer has not arrived. */
-  let unconfirmed: string | undefined;
-  let windowMs = 0;
-  let seq = 0;
-  let ack = 0;
+  #unconfirmed: string | undefined;
+  #windowMs = 0;
+  #seq = 0;
+  #ack = 0;
   /** The server ignores the frame of an earlier connection that arrives after that of a later one. */
-  let attempt = 0;
-  let ended: ConnectionError | undefined;
-  let wake: (() => void) | undefined;
-  let requesting = false;
-  let closing: Promise<void> | undefined;
+  #attempt = 0;
+  #ended: ConnectionError | undefined;
+  #wake: (() => void) | undefined;
+  #requesting = false;
+  #closing: Promise<void> | undefined;
   /** The extensions that the server confirmed: part of the first answer. */
-  let confirmed: Pick<ReceivedMessage, "openenv"> = {};
+  #confirmed: Pick<ReceivedMessage, "openenv"> = {};
 
-  const request = (data: JsonObject): Promise<ReceivedMessage> => {
-    const { close } = connection;
-    return withLimits(
-      connection.request({ type: "resume", data }),
-      { timeoutMs: connectTimeoutMs },
-      () => void close(),
-    );
-  };
+  constructor(
+    server: ResumableServer,
+    options: ResumeOptions,
+    { connection, existing }: { connection: Transport; existing: SessionKey | undefined },
+  ) {
+    this.#server = server;
+    this.#options = options;
+    this.#connection = connection;
+    this.#token = existing?.token ?? makeToken();
+    this.#sessionId = existing?.session_id;
+  }
 
-  /** @throws RemoteError when the server opens no session, ConnectionError when it cannot resume any. */
-  const begin = async (): Promise<void> => {
-    if (!connection.open) {
-      // Its first answer was lost: the server would keep it.
-      if (unconfirmed !== undefined) await endSession(unconfirmed);
-      await reopen();
+  get open(): boolean {
+    return this.#ended === undefined && (this.#sessionId !== undefined || this.#connection.open);
+  }
+
+  get closeCode(): number | undefined {
+    return this.#connection.closeCode;
+  }
+
+  async request(message: JsonObject): Promise<ReceivedMessage> {
+    if (this.#ended) throw this.#ended;
+    this.#requesting = true;
+    try {
+      return await this.#exchange(message);
+    } finally {
+      this.#requesting = false;
     }
-    unconfirmed = connection.sessionHeader;
-    const answer = await request({ token_hash: await sha256(token) });
-    unconfirmed = undefined;
-    if (answer.type === "error") {
-      if (answer.data["code"] === "UNKNOWN_TYPE") throw (ended = notSupported());
-      throw toRemoteError(answer.data);
-    }
-    sessionId = String(answer.data["session_id"]);
-    confirm(answer);
-  };
+  }
 
-  const confirm = ({ data, openenv }: ReceivedMessage): void => {
-    if (openenv) confirmed = { openenv };
-    windowMs = Number(data["window_s"] ?? Infinity) * 1000;
-  };
+  async fork(request: ForkRequest): Promise<Transport[]> {
+    if (this.#ended) throw this.#ended;
+    const session_id = this.#sessionId ?? (await this.#begin());
+    const { sessions } = await this.#server.fork({ session_id, token: this.#token }, request);
+    const opening = sessions.map((copy) => openResumingTransport(this.#server, this.#options, copy));
+    return allOrNone(opening, (copy) => copy.close());
+  }
 
-  const reopen = async (id?: string): Promise<void> => {
-    connection = await open(id);
-    if (ended) await connection.close();
-  };
+  /** A reset after a lost call waits until the server has freed the slot. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#end());
+  }
 
   /** @throws ConnectionError SESSION_LOST when the server does not have the session any more. */
-  const prove = async (): Promise<void> => {
-    const answer = await request({ token, attempt: ++attempt });
-    if (answer.type === "resumed" && answer.data["recovered"] === true) {
+  async prove(): Promise<void> {
+    const { data, ...answer } = await this.#introduce({ token: this.#token, attempt: ++this.#attempt });
+    if (answer.type === "resumed" && data["recovered"] === true) {
       // A journal that does not wait for the disk may lose the last events.
-      if (Number(answer.data["last_seq"]) < ack) throw (ended = lostBecause("the server has lost answered requests"));
-      return confirm(answer);
+      if (Number(data["last_seq"]) < this.#ack) throw this.#fail(lostBecause("the server has lost answered requests"));
+      return this.#confirm({ data, ...answer });
     }
-    if (LATER.includes(answer.data["code"])) {
-      void connection.close();
-      throw new ConnectionError("CONNECTION_FAILED", String(answer.data["message"]));
+    if (LATER.includes(data["code"])) {
+      void this.#connection.close();
+      throw new ConnectionError("CONNECTION_FAILED", String(data["message"]));
     }
-    const reason = answer.data["reason"] ?? answer.data["message"];
-    sessionId = undefined;
-    throw (ended = lostBecause(`it cannot be resumed, because ${reason}`));
-  };
+    this.#sessionId = undefined;
+    throw this.#fail(lostBecause(`it cannot be resumed, because ${data["reason"] ?? data["message"]}`));
+  }
 
-  const pause = (failures: number): Promise<void> =>
-    new Promise((resolve) => {
-      const limit = Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS);
-      const timer = setTimeout(resolve, limit * (0.5 + Math.random() / 2));
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-
-  /** Connects again until the session is back. */
-  const recover = async (id: string, cause: ConnectionError, losses: number): Promise<void> => {
-    if (FINAL_CODES.includes(connection.closeCode)) {
-      ended = cause;
-      sessionId = undefined;
-      if (connection.closeCode === CLOSE_CODES.tooLarge) await endSession(id);
-      throw ended;
-    }
-    const since = performance.now();
-    for (let failures = 0; ; failures++) {
-      // The first try after an answered request is made at once.
-      if (failures + losses > 0) await pause(failures + losses - 1);
-      if (ended) throw ended;
-      try {
-        await reopen(id);
-        await prove();
-        options.onRecovered?.({ attempts: failures + 1, downMs: performance.now() - since });
-        return;
-      } catch (error) {
-        if (!isLoss(error)) ended ??= error instanceof ConnectionError ? error : lostBecause("onRecovered failed");
-        if (ended) throw error;
-        if (performance.now() - since > windowMs)
-          throw (ended = lostBecause(`the server could not be reached for ${windowMs / 1000} s`));
-      }
-    }
-  };
-
-  const exchange = async (message: JsonObject): Promise<ReceivedMessage> => {
+  async #exchange(message: JsonObject): Promise<ReceivedMessage> {
     let numbered: JsonObject | undefined;
     let recovered = false;
     for (let losses = 0; ; losses++) {
       try {
-        if (sessionId === undefined) await begin();
-        numbered ??= { ...message, seq: ++seq, ack };
-        const answer = await connection.request(numbered);
+        if (this.#sessionId === undefined) await this.#begin();
+        numbered ??= { ...message, seq: ++this.#seq, ack: this.#ack };
+        const answer = await this.#connection.request(numbered);
         // A request that the server could not read has used no number.
-        if (answer.seq === undefined) seq--;
-        else ack = seq;
-        const first = confirmed;
-        confirmed = {};
+        if (answer.seq === undefined) this.#seq--;
+        else this.#ack = this.#seq;
+        const first = this.#confirmed;
+        this.#confirmed = {};
         return { ...answer, ...first, ...(recovered && { recovered }) };
       } catch (error) {
-        if (ended) throw ended;
+        if (this.#ended) throw this.#ended;
         if (!isLoss(error)) {
           // A request that cannot be written was not sent, and its number is free.
-          if (error instanceof RemoteError && numbered) seq--;
-          else if (error instanceof ConnectionError) ended = error;
+          if (error instanceof RemoteError && numbered) this.#seq--;
+          else if (error instanceof ConnectionError) this.#ended = error;
           throw error;
         }
-        if (sessionId !== undefined) {
-          await recover(sessionId, error, losses);
-          recovered = true;
-        } else {
-          await pause(losses);
-          if (ended) throw ended;
-        }
+        recovered = await this.#recover(error, losses);
       }
     }
-  };
+  }
+
+  /** @throws RemoteError when the server opens no session, ConnectionError when it cannot resume any. */
+  async #begin(): Promise<string> {
+    if (!this.#connection.open) {
+      // Its first answer was lost: the server would keep it.
+      if (this.#unconfirmed !== undefined) await this.#endSession(this.#unconfirmed);
+      await this.#reopen();
+    }
+    this.#unconfirmed = this.#connection.sessionHeader;
+    const answer = await this.#introduce({ token_hash: await sha256(this.#token) });
+    this.#unconfirmed = undefined;
+    if (answer.type === "error") {
+      if (answer.data["code"] === "UNKNOWN_TYPE") throw this.#fail(notSupported());
+      throw toRemoteError(answer.data);
+    }
+    this.#confirm(answer);
+    return (this.#sessionId = String(answer.data["session_id"]));
+  }
+
+  /** Connects again until the session is back. False before there is one: there is nothing to recover. */
+  async #recover(cause: ConnectionError, losses: number): Promise<boolean> {
+    const id = this.#sessionId;
+    if (id === undefined) {
+      await this.#pause(losses);
+      return false;
+    }
+    const { closeCode } = this.#connection;
+    if (FINAL_CODES.includes(closeCode)) {
+      this.#sessionId = undefined;
+      this.#fail(cause);
+      if (closeCode === CLOSE_CODES.tooLarge) await this.#endSession(id);
+      throw cause;
+    }
+    const since = performance.now();
+    for (let failures = 0; ; failures++) {
+      // The first try after an answered request is made at once.
+      if (failures + losses > 0) await this.#pause(failures + losses - 1);
+      try {
+        await this.#reopen(id);
+        await this.prove();
+        this.#options.onRecovered?.({ attempts: failures + 1, downMs: performance.now() - since });
+        return true;
+      } catch (error) {
+        if (!isLoss(error))
+          this.#ended ??= error instanceof ConnectionError ? error : lostBecause("onRecovered failed");
+        if (this.#ended) throw error;
+        if (performance.now() - since > this.#windowMs)
+          throw this.#fail(lostBecause(`the server could not be reached for ${this.#windowMs / 1000} s`));
+      }
+    }
+  }
+
+  /** @throws ConnectionError when the client has closed the session meanwhile. */
+  async #pause(failures: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const limit = Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS);
+      const timer = setTimeout(resolve, limit * (0.5 + Math.random() / 2));
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    if (this.#ended) throw this.#ended;
+  }
+
+  async #reopen(id?: string): Promise<void> {
+    this.#connection = await this.#server.open(id);
+    if (this.#ended) await this.#connection.close();
+  }
+
+  #introduce(data: JsonObject): Promise<ReceivedMessage> {
+    const connection = this.#connection;
+    const timeoutMs = this.#server.connectTimeoutMs;
+    return withLimits(connection.request({ type: "resume", data }), { timeoutMs }, () => void connection.close());
+  }
+
+  #confirm({ data, openenv }: ReceivedMessage): void {
+    if (openenv) this.#confirmed = { openenv };
+    this.#windowMs = Number(data["window_s"] ?? Infinity) * 1000;
+  }
+
+  #fail(error: ConnectionError): ConnectionError {
+    return (this.#ended = error);
+  }
+
+  async #end(): Promise<void> {
+    this.#ended ??= lostBecause("the client closed it");
+    this.#wake?.();
+    const isIdle = !this.#requesting && this.#connection.open;
+    await this.#connection.close();
+    const isEnded = isIdle && this.#connection.closeCode === CLOSE_CODES.normal;
+    const id = this.#sessionId ?? this.#unconfirmed;
+    if (id !== undefined && !isEnded) await this.#endSession(id);
+  }
 
   /** Ends a session whose request is not answered: its connection may be lost, and the server would keep it. */
-  const endSession = (id: string): Promise<void> => {
+  #endSession(id: string): Promise<void> {
     let last: Transport | undefined;
     const end = async (): Promise<void> => {
-      last = await open(id);
-      const answer = await last.request({ type: "resume", data: { token, attempt: ++attempt } });
+      last = await this.#server.open(id);
+      const answer = await last.request({ type: "resume", data: { token: this.#token, attempt: ++this.#attempt } });
       if (answer.data["recovered"] === true) await last.close();
     };
     return withLimits(end(), { timeoutMs: END_LIMIT_MS }, () => void last?.close()).catch(() => {});
-  };
-
-  const end = async (): Promise<void> => {
-    ended ??= lostBecause("the client closed it");
-    wake?.();
-    const isIdle = !requesting && connection.open;
-    await connection.close();
-    const isEnded = isIdle && connection.closeCode === CLOSE_CODES.normal;
-    const id = sessionId ?? unconfirmed;
-    if (id !== undefined && !isEnded) await endSession(id);
-  };
-
-  const fork = async (request: ForkRequest): Promise<Transport[]> => {
-    if (sessionId === undefined) await begin();
-    const { sessions } = await server.fork({ session_id: sessionId as string, token }, request);
-    const opening = sessions.map((copy) => openResumingTransport(server, options, copy));
-    return allOrNone(opening, (copy) => copy.close());
-  };
-
-  if (existing !== undefined) await prove();
-  return {
-    get open() {
-      return ended === undefined && (sessionId !== undefined || connection.open);
-    },
-    get closeCode() {
-      return connection.closeCode;
-    },
-    async request(message) {
-      if (ended) throw ended;
-      requesting = true;
-      try {
-        return await exchange(message);
-      } finally {
-        requesting = false;
-      }
-    },
-    async fork(request) {
-      if (ended) throw ended;
-      return fork(request);
-    },
-    // A reset after a lost call waits until the server has freed the slot.
-    close: () => (closing ??= end()),
-    resumes: true,
-  };
+  }
 }
 
 function isLoss(error: unknown): error is ConnectionError {
