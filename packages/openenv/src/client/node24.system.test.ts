@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
@@ -27,6 +28,19 @@ describe.skipIf(!node24.available)("Node 24", () => {
     const { stdout } = await promisify(execFile)(playing, [join(project.dir, "play.mjs"), url]);
     const { stdout: version } = await promisify(execFile)(playing, ["--version"]);
     expect(JSON.parse(stdout)).toEqual({ node: version.trim(), observation: { count: 2 }, outcome: "ok" });
+  });
+
+  test("keeps compiled code for the next start, also of workers", async () => {
+    await using project = await createProject({ "environment.ts": counterModule() });
+    const env = { XDG_CACHE_HOME: join(project.dir, "caches") };
+    const args = ["serve", "--port", "0", "--workers", "2"];
+    await using server = startCommand(args, { cwd: project.dir, node: node24.path, env });
+    await server.printed(/at (http:\S+)/);
+    server.process.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+    const files = await readdir(join(project.dir, "caches/openenv-ts"), { recursive: true });
+    // Each module of the command and of its workers.
+    expect(files.length).toBeGreaterThan(100);
   });
 
   test("exits with code 0 on SIGTERM", async () => {
