@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { WEB_UI_ROUTES } from "../../packages/openenv/src/compat/web-ui-routes.js";
 import { WebUiSockets } from "../../packages/openenv/src/compat/web-ui-sockets.js";
@@ -8,6 +7,7 @@ import type { ServerContext } from "../../packages/openenv/src/server/context.js
 import { createRouter } from "../../packages/openenv/src/server/http/router.js";
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { createRoutes } from "../../packages/openenv/src/server/routes/routes.js";
+import { createNodeServer } from "../../packages/openenv/src/server/runtimes/node.js";
 import { createSocketServer } from "../../packages/openenv/src/server/websocket/socket-server.js";
 import { createRuntime } from "../../packages/openenv/src/session/runtime.js";
 import { createContext } from "../environments/context.js";
@@ -30,8 +30,8 @@ export async function startLimited(
   const webInterface = context.web !== undefined;
   const sockets = createSocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
   const routes = createRoutes({ mode: "simulation", webInterface }, webInterface ? WEB_UI_ROUTES : {});
-  const server = createServer(createRouter(context, routes));
-  server.on("upgrade", sockets.upgrade).listen(0, "127.0.0.1");
+  const parts = { context, handle: createRouter(context, routes), upgrade: sockets.upgrade };
+  const server = createNodeServer(parts).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     backlog,

@@ -1,4 +1,6 @@
-import type { ServerResponse } from "node:http";
+import type { RequestContext } from "openenv-ts/internal";
+
+type Answer = RequestContext["response"];
 
 const HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -14,7 +16,7 @@ const MAX_CHUNK = 4_096;
 export type TaskOutcome = { json: string } | { error: string };
 
 /** Answers with the id alone. */
-export function sendId(response: ServerResponse, id: string): void {
+export function sendId(response: Answer, id: string): void {
   sendAll(response, renderEvent("task_id", id) + renderEvent("end", ""));
 }
 
@@ -22,7 +24,7 @@ export function sendId(response: ServerResponse, id: string): void {
  * Answers with the id of a task, and with its outcome when it comes: in one piece if it comes at once, else with comments
  * that keep the connection open.
  */
-export async function sendTask(response: ServerResponse, id: string, task: Promise<TaskOutcome>): Promise<void> {
+export async function sendTask(response: Answer, id: string, task: Promise<TaskOutcome>): Promise<void> {
   let pings: NodeJS.Timeout | undefined;
   const first = renderEvent("task_id", id);
   const begin = setImmediate(() => {
@@ -40,11 +42,11 @@ export async function sendTask(response: ServerResponse, id: string, task: Promi
 }
 
 /** An outcome without a task, such as for an unknown id. */
-export function sendError(response: ServerResponse, error: string): void {
+export function sendError(response: Answer, error: string): void {
   sendAll(response, renderOutcome({ error }));
 }
 
-function sendAll(response: ServerResponse, text: string): void {
+function sendAll(response: Answer, text: string): void {
   response.writeHead(200, { ...HEADERS, "content-length": Buffer.byteLength(text) }).end(text);
 }
 

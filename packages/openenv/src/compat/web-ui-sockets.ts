@@ -1,12 +1,8 @@
-import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
-import { type WebSocket, WebSocketServer } from "ws";
 import { CLOSE_CODES } from "../protocol/messages.js";
-import { selectSubprotocol } from "../server/access/authorization.js";
 import type { ServerContext } from "../server/context.js";
 import { cookieSession, sessionCookieHeader } from "../server/http/http-session.js";
-import type { Backlog, Holder } from "../server/limits/backlog.js";
-import { rejectUpgrade } from "../server/websocket/reject-upgrade.js";
+import type { Holder } from "../server/limits/backlog.js";
+import type { HttpRequest, PeerSocket, SocketPeer, Upgrade } from "../server/runtimes/runtime.js";
 import type { SocketRoute } from "../server/websocket/socket-server.js";
 import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
@@ -20,56 +16,51 @@ const MAX_FRAME = 64 * 1024;
 const MAX_BUFFERED = 4 * 1024 * 1024;
 /** The same while the backlog of all connections is full. */
 const FULL_MAX_BUFFERED = 64 * 1024;
+/** A page that reads none of its updates is closed after this many ping intervals. */
+const STALLED_PINGS = 3;
 
 /** WebSocket `/ws/ui`: sends each change of the visitor's episode to a page. */
 export class WebUiSockets implements SocketRoute {
   readonly path = "/ws/ui";
   readonly #context: ServerContext;
-  readonly #server = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    maxPayload: MAX_FRAME,
-    handleProtocols: selectSubprotocol,
-  });
+  readonly #pages = new Set<Page>();
 
   constructor(context: ServerContext) {
     this.#context = context;
   }
 
-  sessionId(request: IncomingMessage): string | null {
+  sessionId(request: HttpRequest): string | null {
     return cookieSession(request) ?? null;
   }
 
   /** A visitor without a session gets a new one, as with a first reset. */
-  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    socket.on("error", () => socket.destroy());
+  async upgrade(upgrade: Upgrade): Promise<void> {
+    const { request } = upgrade;
     const session = await this.#findSession(request).catch((refusal: SessionRejectedError) => refusal);
-    if (session instanceof Error) return rejectUpgrade(socket, "503 Service Unavailable", session.message);
+    if (session instanceof Error) return upgrade.reject("503 Service Unavailable", session.message);
     if (webUiOf(session).subscribers.size >= MAX_SUBSCRIBERS) {
-      return rejectUpgrade(socket, "503 Service Unavailable", "too many pages are open for this session");
+      return upgrade.reject("503 Service Unavailable", "too many pages are open for this session");
     }
-    const setCookie = (headers: string[]): void => {
-      headers.push(`Set-Cookie: ${sessionCookieHeader(request, session)}`);
-    };
-    // `handleUpgrade` emits "headers" before it returns, unless the request is invalid.
-    this.#server.once("headers", setCookie);
-    this.#server.handleUpgrade(request, socket, head, (ws) => this.#subscribe(ws, session));
-    this.#server.off("headers", setCookie);
+    upgrade.accept({
+      headers: { "set-cookie": sessionCookieHeader(request, session) },
+      maxBytes: MAX_FRAME,
+      open: (ws) => this.#subscribe(ws, session),
+    });
   }
 
   get open(): number {
-    return this.#server.clients.size;
+    return this.#pages.size;
   }
 
   drain(): void {
-    for (const ws of this.#server.clients) ws.close(CLOSE_CODES.restart, "the server is shutting down");
+    for (const page of this.#pages) page.close("the server is shutting down", CLOSE_CODES.restart);
   }
 
   terminate(): void {
-    for (const ws of this.#server.clients) ws.terminate();
+    for (const page of this.#pages) page.terminate();
   }
 
-  async #findSession(request: IncomingMessage): Promise<Session> {
+  async #findSession(request: HttpRequest): Promise<Session> {
     const { sessions } = this.#context;
     const id = cookieSession(request);
     const known = id === undefined ? undefined : sessions.named.find(id);
@@ -79,68 +70,104 @@ export class WebUiSockets implements SocketRoute {
     return session;
   }
 
-  #subscribe(ws: WebSocket, session: Session): void {
-    const { backlog, pingIntervalMs, sessions } = this.#context;
-    sessions.observer = webUiObserver;
-    const page = new Page(ws, backlog);
+  #subscribe(ws: PeerSocket, session: Session): void {
+    this.#context.sessions.observer = webUiObserver;
     const webUi = webUiOf(session);
-    let isAnswered = true;
-    const pings = setInterval(() => {
-      if (!isAnswered) return ws.terminate();
-      isAnswered = false;
-      ws.ping();
-    }, pingIntervalMs);
-    pings.unref();
-    ws.on("pong", () => {
-      isAnswered = true;
-    });
-    ws.on("error", () => {});
-    ws.on("close", () => {
-      clearInterval(pings);
+    const page = new Page(ws, this.#context, () => {
       webUi.subscribers.delete(page);
-      page.release();
+      this.#pages.delete(page);
     });
+    this.#pages.add(page);
+    ws.peer = page;
     if (session.state === "ready") webUi.subscribe(page);
     else page.close("the session has ended");
   }
 }
 
-/** The backlog is charged for the unread updates of a page. */
-class Page implements Subscriber, Holder {
+/** The backlog is charged for the unread updates of a page. What a page sends is ignored. */
+class Page implements Subscriber, Holder, SocketPeer {
   heldBytes = 0;
-  readonly #ws: WebSocket;
-  readonly #backlog: Backlog;
-  readonly #charge = (): void => {
-    const untaken = this.#ws.readyState === this.#ws.OPEN ? this.#ws.bufferedAmount : 0;
-    this.#backlog.hold(untaken - this.heldBytes);
-    this.heldBytes = untaken;
-  };
+  readonly #ws: PeerSocket;
+  readonly #context: ServerContext;
+  readonly #onGone: () => void;
+  readonly #pings: NodeJS.Timeout;
+  #isAnswered = true;
+  #isGone = false;
+  #awaitsDrain = false;
 
-  constructor(ws: WebSocket, backlog: Backlog) {
+  constructor(ws: PeerSocket, context: ServerContext, onGone: () => void) {
     this.#ws = ws;
-    this.#backlog = backlog;
-    backlog.join(this);
+    this.#context = context;
+    this.#onGone = onGone;
+    this.#pings = setInterval(() => this.#ping(), context.pingIntervalMs);
+    this.#pings.unref();
+    context.backlog.join(this);
   }
 
   send(update: string): void {
-    if (this.#ws.bufferedAmount > (this.#backlog.isFull ? FULL_MAX_BUFFERED : MAX_BUFFERED)) return this.shed();
-    // A waiting string would be in memory twice: the system call has its own copy.
-    this.#ws.send(Buffer.from(update), { binary: false }, this.#charge);
+    const { backlog, pingIntervalMs } = this.#context;
+    if (this.#ws.untaken > (backlog.isFull ? FULL_MAX_BUFFERED : MAX_BUFFERED)) return this.shed();
+    this.#ws.send(update);
     this.#charge();
-    this.#backlog.relieve();
+    if (this.heldBytes >= FULL_MAX_BUFFERED && !this.#awaitsDrain) {
+      this.#awaitsDrain = true;
+      this.#ws.awaitDrain(STALLED_PINGS * pingIntervalMs);
+    }
+    backlog.relieve();
   }
 
-  close(reason: string): void {
-    this.#ws.close(CLOSE_CODES.sessionEnded, reason);
+  close(reason: string, code: number = CLOSE_CODES.sessionEnded): void {
+    this.#ws.close(code, reason);
+  }
+
+  terminate(): void {
+    this.#ws.terminate();
   }
 
   shed(): void {
     this.#ws.terminate();
+    this.gone();
+  }
+
+  receive(): void {}
+
+  pinged(payload: Buffer): void {
+    this.#ws.pong(payload);
+  }
+
+  ponged(): void {
+    this.#isAnswered = true;
+  }
+
+  drained(): void {
+    this.#awaitsDrain = false;
     this.#charge();
   }
 
-  release(): void {
+  stalled(): void {
+    this.#ws.terminate();
+  }
+
+  grew(): void {}
+
+  gone(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    clearInterval(this.#pings);
     this.#charge();
-    this.#backlog.leave(this);
+    this.#context.backlog.leave(this);
+    this.#onGone();
+  }
+
+  #charge(): void {
+    const untaken = this.#isGone ? 0 : this.#ws.untaken;
+    this.#context.backlog.hold(untaken - this.heldBytes);
+    this.heldBytes = untaken;
+  }
+
+  #ping(): void {
+    if (!this.#isAnswered) return this.#ws.terminate();
+    this.#isAnswered = !this.#ws.ping();
+    this.#charge();
   }
 }

@@ -99,6 +99,8 @@ export interface ForkedMessage {
 /** Close codes. They report what happened to a session, because unsolicited frames are not allowed. */
 export const CLOSE_CODES = {
   normal: 1000,
+  /** More messages wait for their answers than the server may hold. */
+  policy: 1008,
   tooLarge: 1009,
   noPong: 1011,
   restart: 1012,

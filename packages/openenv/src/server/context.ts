@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerView } from "../protocol/web.js";
 import type { Cluster } from "../session/registry/cluster.js";
 import type { Sessions } from "../session/registry/sessions.js";
@@ -12,11 +11,12 @@ import type { Backlog } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
 import type { RunQueue } from "./limits/run-queue.js";
 import type { Gauge } from "./metrics/gauge.js";
+import type { HttpRequest, HttpResponse } from "./runtimes/runtime.js";
 
 /** A request of an MCP client. */
 export interface McpRequest {
-  request: IncomingMessage;
-  response: ServerResponse;
+  request: HttpRequest;
+  response: HttpResponse;
   /** True when another server of the cluster forwarded it. */
   forwarded: boolean;
   address?: AddressedRequest | undefined;

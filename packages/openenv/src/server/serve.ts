@@ -1,11 +1,7 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
 import { WebUiSockets } from "../compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
-import { ConfigError } from "../errors.js";
 import type { ServerView } from "../protocol/web.js";
 import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
 import type { Cluster, ServerAbout } from "../session/registry/cluster.js";
@@ -20,11 +16,9 @@ import { createOrigins } from "./access/origins.js";
 import { readTokens } from "./access/tokens.js";
 import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
-import { ignoreUpgrade, wantsWebSocket } from "./http/other-upgrade.js";
 import { createRouter } from "./http/router.js";
 import { startJournal } from "./journal.js";
 import { DRAIN_POLL_MS, drainSessions } from "./lifecycle/drain.js";
-import { LISTEN_BACKLOG, listenProblem } from "./lifecycle/listen-problem.js";
 import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
 import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
@@ -34,6 +28,7 @@ import { noteAccess } from "./logging/access-notes.js";
 import { createLogger } from "./logging/logger.js";
 import { Gauge } from "./metrics/gauge.js";
 import { createRoutes } from "./routes/routes.js";
+import { type Listener, loadRuntime, type Upgrade } from "./runtimes/runtime.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { createSocketServer } from "./websocket/socket-server.js";
 
@@ -51,6 +46,8 @@ export async function serveHere(
   environment: EnvironmentDefinition,
   { config, options, cluster }: { config: Config; options: ServeOptions; cluster?: Cluster | undefined },
 ): Promise<RunningServer> {
+  const platform = await loadRuntime();
+  platform.check(config);
   const log = createLogger(config.logLevel);
   const giveUp = (error: unknown): never => {
     log.close();
@@ -102,22 +99,15 @@ export async function serveHere(
   const hasWebUi = config.webInterface && config.mode === "simulation";
   const sockets = createSocketServer(context, hasWebUi ? [new WebUiSockets(context)] : []);
   const handle = createRouter(context, createRoutes(config, hasWebUi ? WEB_UI_ROUTES : {}));
-  const server = createServer({ noDelay: true }, (request, response) => handle(request, response));
-  server.on("connection", (socket: Socket) => context.descriptors.guard(socket));
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (wantsWebSocket(request)) sockets.upgrade(request, socket, head);
-    else ignoreUpgrade(server, request, { socket, head });
-  });
-  const listening = cluster === undefined ? listen(server, config) : cluster.listen(server, config.host);
-  const port = await listening.catch(async (error: unknown) => {
+  const listening = platform.listen({ config, context, cluster, handle, upgrade: sockets.upgrade });
+  const listener: Listener = await listening.catch(async (error: unknown) => {
     sockets.close();
     stopWatching();
     await journal?.[Symbol.asyncDispose]();
     await isolated?.close();
     return giveUp(error);
   });
-  // Errors of connections that could not be accepted; there is no other listener.
-  server.on("error", (error) => context.descriptors.countRejection(error));
+  const { port } = listener;
   const reaper = startReaper(context.sessions, config);
   listeningPorts().add(port);
 
@@ -133,8 +123,7 @@ export async function serveHere(
     };
     // An HTTP session that was accepted at the last moment still needs new connections.
     if (context.draining) await sessionsEnd();
-    // Only the listener: close() of an HTTP server also ends idle connections, on which a request may be arriving.
-    if (!context.closing) NetServer.prototype.close.call(server);
+    if (!context.closing) listener.retire();
     await sleep(SETTLE_MS);
     await sessionsEnd();
     await close();
@@ -152,9 +141,7 @@ export async function serveHere(
     while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     if (sockets.open > 0) await sockets.terminate();
     sockets.close();
-    // If a socket was passed on, Node emits "close" only after the processes that received it have ended.
-    const closed = closeListener(server);
-    if (cluster === undefined) await closed;
+    await listener.close();
     clearInterval(reaper);
     await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));
     await journal?.[Symbol.asyncDispose]();
@@ -191,8 +178,8 @@ export async function serveHere(
     },
     list: () => context.sessions.list(),
     report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
-    upgrade: sockets.acceptForwarded,
-    handle: (request, response) => handle(request, response, true),
+    upgrade: (...handed) => sockets.acceptForwarded(listener.takeOver?.(...handed) as Upgrade),
+    handle: (request, response) => void handle(request, response, { forwarded: true }),
     hasAddress: (address) => context.addresses.has(address),
     loseAddress: (address) => context.sessions.resumptions.lose(address, "was lost with its worker"),
     inUse: () => context.sessions.inUse,
@@ -231,25 +218,11 @@ function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs
   };
 }
 
-function listen(server: Server, { host, port }: Config): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(new ConfigError(listenProblem(error, host, port))));
-    server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
-  });
-}
-
 /** Closes sessions without a socket that have timed out, at most a quarter of the timeout late. */
 function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout {
   const timer = setInterval(() => sessions.endOverdue(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
   timer.unref();
   return timer;
-}
-
-function closeListener(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }
 
 /** The ports that this process listens on. A blocking client checks them: it would block its own server. */

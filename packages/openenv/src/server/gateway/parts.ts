@@ -1,5 +1,6 @@
 import { readBody } from "../http/body.js";
 import type { RequestContext } from "../http/router.js";
+import { onNode } from "../runtimes/runtime.js";
 
 export { askTasks } from "../../session/calls/ask-tasks.js";
 export { callStepTool, listStepTools, renderContent } from "../../session/calls/step-tools.js";
@@ -13,10 +14,10 @@ export { forwardToRoom } from "../routes/control.js";
 
 /** True if another worker of the cluster has the session and answers. */
 export async function forwardToOwner(ctx: RequestContext, session: string): Promise<boolean> {
-  const { request, response, context, forwarded } = ctx;
+  const { context, forwarded } = ctx;
   const owner = forwarded ? undefined : context.cluster?.ownerOf(session);
   if (owner === undefined) return false;
   const body = await readBody(ctx);
-  context.cluster?.forward(owner, { request, response, body: body.toString(), named: true });
+  context.cluster?.forward(owner, { ...onNode(ctx), body: body.toString(), named: true });
   return true;
 }

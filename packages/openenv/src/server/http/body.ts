@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import type * as z from "zod";
 import type { ValidationIssue } from "../../errors.js";
 import { parseJson, TooManyItemsError } from "../../protocol/codec/json.js";
@@ -9,13 +8,14 @@ import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { missingField } from "../../validation/errors/issues.js";
 import { type Checked, parseInput } from "../../validation/parse-input.js";
+import type { HttpRequest } from "../runtimes/runtime.js";
 
 export class BodyTooLargeError extends Error {}
 /** The bodies of all requests together are too large. */
 export class BodiesTooLargeError extends Error {}
 
 export interface BodyReader {
-  request: IncomingMessage;
+  request: HttpRequest;
   /** `bodies` is shared by the bodies of all requests, until each request has been handled. */
   context: { maxMessageBytes: number; bodies: ByteBudget };
   /** Bytes that the body has taken from the budget. The caller returns them when the request has been handled. */
@@ -31,8 +31,8 @@ export async function readBody(reader: BodyReader): Promise<Buffer> {
   const limit = context.maxMessageBytes;
   const tooLarge = (): BodyTooLargeError => new BodyTooLargeError(`the body is larger than ${limit} bytes`);
   if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
-  const chunks: Buffer[] = [];
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     const { byteLength } = chunk;
     if (reader.bodyBytes + byteLength > limit) throw tooLarge();
     if (!context.bodies.take(byteLength))
@@ -58,7 +58,7 @@ export function locateInBody(issues: readonly ValidationIssue[]): ValidationIssu
 }
 
 /** Reads a JSON object; undefined for an empty body. The issues are those of the Python package, and `too_many_items`. */
-export function parseBody(request: IncomingMessage, text: string, maxItems: number): Checked<JsonObject | undefined> {
+export function parseBody(request: HttpRequest, text: string, maxItems: number): Checked<JsonObject | undefined> {
   if (text === "") return { ok: true, value: undefined };
   const type = request.headers["content-type"] ?? "";
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, request as httpRequest } from "node:http";
+import { request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
@@ -9,6 +9,7 @@ import { createTasks, defineContract, defineEnvironment } from "../../index.js";
 import { createRuntime } from "../../session/runtime.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 import { createRoutes } from "../routes/routes.js";
+import { createNodeServer } from "../runtimes/node.js";
 import { createRouter } from "./router.js";
 
 const BUDGET = 100_000;
@@ -34,10 +35,8 @@ const bodies = new ByteBudget(BUDGET);
 beforeEach(async () => {
   const runtime = createRuntime(environment, { maxAnswerBytes: 200 });
   const context = createContext(runtime, { maxMessageBytes: 80_000, bodies });
-  const server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface: false }))).listen(
-    0,
-    "127.0.0.1",
-  );
+  const handle = createRouter(context, createRoutes({ mode: "simulation", webInterface: false }));
+  const server = createNodeServer({ context, handle, upgrade() {} }).listen(0, "127.0.0.1");
   await once(server, "listening");
   port = (server.address() as AddressInfo).port;
   close = async () => {

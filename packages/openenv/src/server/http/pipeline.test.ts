@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
@@ -11,6 +11,7 @@ import { createRuntime } from "../../session/runtime.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 import { Backlog } from "../limits/backlog.js";
 import { createRoutes } from "../routes/routes.js";
+import { createNodeServer } from "../runtimes/node.js";
 import { createRouter } from "./router.js";
 
 const KB = 1024;
@@ -41,7 +42,8 @@ beforeEach(async () => {
   backlog = new Backlog(256 * MB);
   bodies = new ByteBudget(256 * MB);
   const context = createContext(createRuntime(environment), { backlog, bodies, maxMessageBytes: 16 * MB });
-  server = createServer(createRouter(context, createRoutes({ mode: "simulation", webInterface: false })));
+  const handle = createRouter(context, createRoutes({ mode: "simulation", webInterface: false }));
+  server = createNodeServer({ context, handle, upgrade() {} });
   server.on("connection", (socket: Socket) => sockets.push(socket));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

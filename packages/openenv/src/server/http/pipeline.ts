@@ -153,7 +153,7 @@ function ignore(): void {}
 
 /** The part of a request that {@link takeTurn} reads. */
 interface Waiting {
-  response: ServerResponse;
+  response: { readonly closed: boolean };
   context: { runQueue: RunQueue };
 }
 

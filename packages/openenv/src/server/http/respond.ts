@@ -1,16 +1,16 @@
-import type { ServerResponse } from "node:http";
 import type { ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { invalidMessage, serializeReply } from "../../session/messages/message-codec.js";
 import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
+import type { HttpResponse } from "../runtimes/runtime.js";
 
 /** Bytes. Node sends an answer of this size together with its headers. */
 const SMALL = 4 * 1024;
 
 /** @throws SerializationError when the body has no JSON form or is too large; nothing has been sent then. */
 export function sendJson(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   body: object,
   maxBytes = Number.POSITIVE_INFINITY,
@@ -18,11 +18,7 @@ export function sendJson(
   sendText(response, status, { type: "application/json", text: serializeReply(body, maxBytes) });
 }
 
-export function sendText(
-  response: ServerResponse,
-  status: number,
-  { type, text }: { type: string; text: string },
-): void {
+export function sendText(response: HttpResponse, status: number, { type, text }: { type: string; text: string }): void {
   // A large string that waits for the peer is held twice, because the system call has its own copy.
   const content = text.length < SMALL ? text : Buffer.from(text);
   response.writeHead(status, {
@@ -34,14 +30,14 @@ export function sendText(
 }
 
 /** The Python package's body of 404 and 405. */
-export function sendStatus(response: ServerResponse, status: 404 | 405, allow?: string): void {
+export function sendStatus(response: HttpResponse, status: 404 | 405, allow?: string): void {
   if (allow !== undefined) response.setHeader("allow", allow);
   sendJson(response, status, { detail: status === 404 ? "Not Found" : "Method Not Allowed" });
 }
 
 /** The response, and the statistics that count it. */
 export interface Answering {
-  response: ServerResponse;
+  response: HttpResponse;
   context: Pick<ServerContext, "runtime">;
 }
 

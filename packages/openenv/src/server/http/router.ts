@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { IncomingMessage } from "node:http";
 import type * as z from "zod";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import type { ErrorData } from "../../protocol/messages.js";
@@ -8,9 +8,10 @@ import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
+import type { HttpRequest, HttpResponse, RequestOrigin } from "../runtimes/runtime.js";
 import { type AddressedRequest, parseAddress } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
-import { findPipeline, inTurn, Pipeline, takeTurn } from "./pipeline.js";
+import { inTurn, takeTurn } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
 
 /** How long the rest of a rejected body is read. */
@@ -30,8 +31,8 @@ const ALLOWED_HEADERS =
 
 /** One request, its response and the server. */
 export interface RequestContext {
-  request: IncomingMessage;
-  response: ServerResponse;
+  request: HttpRequest;
+  response: HttpResponse;
   context: ServerContext;
   /** Decoded, without the query and without the address. */
   path: string;
@@ -57,7 +58,11 @@ export type Lookup = (path: string) => Route | undefined;
 
 /** Handles every request: checks origin and token, redirects a trailing slash, calls the handler that `lookup` finds. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
-  return (request: IncomingMessage, response: ServerResponse, forwarded = false): void => {
+  return async (
+    request: HttpRequest,
+    response: HttpResponse,
+    { forwarded = false, isPipelined = false }: RequestOrigin = {},
+  ): Promise<void> => {
     const { path } = splitTarget(request);
     const addressed = parseAddress(path);
     const isAddressed = addressed !== undefined && "address" in addressed;
@@ -70,15 +75,12 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       forwarded,
       arrivedAt: readArrival(),
       bodyBytes: 0,
-      isPipelined: false,
+      isPipelined,
     };
     const found = addressed === undefined || isAddressed ? lookup : () => refuseWith(addressed);
-    Pipeline.of(request.socket, context.backlog).enter(response, (isPipelined) => {
-      ctx.isPipelined = isPipelined;
-      // A request with a body waits for its turn after the body has been read.
-      if (isPipelined && !hasBody(request)) void takeTurn(ctx, () => handle(ctx, found));
-      else void handle(ctx, found);
-    });
+    // A request with a body waits for its turn after the body has been read.
+    if (isPipelined && !hasBody(request)) await takeTurn(ctx, () => handle(ctx, found));
+    else await handle(ctx, found);
   };
 }
 
@@ -88,12 +90,12 @@ function refuseWith(problem: ErrorData): Route {
   return { GET: refuse, POST: refuse, DELETE: refuse };
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
+function hasBody({ headers }: HttpRequest): boolean {
   return "content-length" in headers || "transfer-encoding" in headers;
 }
 
 async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
-  const { request, response, context } = ctx;
+  const { response, context } = ctx;
   context.requests++;
   response.once("close", () => context.requests--);
   try {
@@ -102,7 +104,6 @@ async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
     fail(ctx, error);
   } finally {
     context.bodies.give(ctx.bodyBytes);
-    findPipeline(request.socket)?.answered(response);
   }
 }
 
@@ -161,7 +162,7 @@ interface Target {
 }
 
 /** A client that uses the server as a proxy sends an absolute target: `GET http://host/path`. */
-function splitTarget({ url = "/" }: IncomingMessage): Target {
+function splitTarget({ url = "/" }: HttpRequest): Target {
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = target.indexOf("?");
   return mark < 0 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark) };
@@ -211,8 +212,12 @@ function fail(ctx: RequestContext, error: unknown): void {
   sendFailure(ctx, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
 }
 
-/** A connection that is closed while its client still writes loses the answer, so the rest is read for a while. */
-function dropRest(request: IncomingMessage): void {
+/**
+ * A connection that is closed while its client still writes loses the answer, so the rest is read for a while. Other
+ * runtimes than Node read or drop it themselves.
+ */
+function dropRest(request: HttpRequest): void {
+  if (!(request instanceof IncomingMessage)) return;
   const { socket } = request;
   const timer = setTimeout(() => socket.destroy(), DROP_REST_MS);
   timer.unref();

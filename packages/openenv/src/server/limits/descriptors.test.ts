@@ -39,15 +39,9 @@ test("counts a thousand rejections and logs them in two lines; the first has the
   expect(runtime.statistics.rejections).toEqual({ descriptors: 1_000 });
 });
 
-test("derives the remaining descriptors from the number of a socket; a socket without one is always accepted", () => {
+test("reserves the last descriptors for requests", () => {
   const descriptors = new Descriptors(keep().runtime, 64);
-  const socket = (fd?: number) => (fd === undefined ? {} : { _handle: { fd } });
-  expect([39, 40, 63, -1, undefined].map((fd) => descriptors.areShort(socket(fd)))).toEqual([
-    false,
-    true,
-    true,
-    false,
-    false,
-  ]);
+  expect([-1, 39, 40, 63].map((used) => descriptors.areShort(used))).toEqual([false, false, true, true]);
+  expect([-1, 55, 56].map((used) => descriptors.areAlmostUsedUp(used))).toEqual([false, false, true]);
   descriptors.close();
 });

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import type { Runtime } from "../../session/runtime.js";
 import { descriptorLimit } from "../../util/descriptor-limit.js";
 import type { Config } from "../config/config.js";
@@ -7,16 +6,13 @@ import type { Config } from "../config/config.js";
 const FOR_REQUESTS = 24;
 const FOR_PROCESS = 8;
 /** Descriptors that a server process has open before its first connection. */
-const AT_START = 28;
+export const AT_START = 28;
 /** The shortest time between two log lines. */
 const QUIET_MS = 10_000;
 
 const ADVICE = "raise the limit (ulimit -n) or lower MAX_CONCURRENT_ENVS";
 
-/**
- * Rejects connections while there are descriptors left for the answer: a failed accept reaches no client. The kernel
- * assigns the lowest free number, so the number of a new socket shows how many descriptors are in use.
- */
+/** Rejects connections while there are descriptors left for the answer: a failed accept reaches no client. */
 export class Descriptors {
   /** Infinity when the limit is unknown. */
   readonly limit: number;
@@ -37,14 +33,14 @@ export class Descriptors {
     this.#runtime.log.warn(fields, `the limit on file descriptors is too low for this many sessions: ${ADVICE}`);
   }
 
-  /** True when there are too few descriptors for another session. */
-  areShort(socket: object): boolean {
-    return this.#takes(socket, FOR_REQUESTS);
+  /** True when there are too few descriptors for another session. `used` is the number of those in use. */
+  areShort(used: number): boolean {
+    return this.#reach(used, FOR_REQUESTS);
   }
 
-  /** Closes a new connection when almost no descriptors are left. */
-  guard(socket: Socket): void {
-    if (this.#takes(socket, FOR_PROCESS)) socket.destroy();
+  /** True when there are too few descriptors for a request. */
+  areAlmostUsedUp(used: number): boolean {
+    return this.#reach(used, FOR_PROCESS);
   }
 
   /** Counts and logs a rejected connection. */
@@ -60,10 +56,8 @@ export class Descriptors {
     clearTimeout(this.#quiet);
   }
 
-  #takes(socket: object, reserved: number): boolean {
-    // There is no public property for it. It is -1 on platforms without descriptors.
-    const { fd = -1 } = (socket as { _handle?: { fd?: number } })._handle ?? {};
-    if (fd < this.limit - reserved) return false;
+  #reach(used: number, reserved: number): boolean {
+    if (used < this.limit - reserved) return false;
     this.countRejection();
     return true;
   }

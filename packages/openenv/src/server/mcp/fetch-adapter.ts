@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { toWebRequest } from "@modelcontextprotocol/node";
+import type { HttpRequest, HttpResponse } from "../runtimes/runtime.js";
 
 /** One request with its parsed body, if it has one. */
 export interface IncomingRequest {
-  request: IncomingMessage;
-  response: ServerResponse;
+  request: HttpRequest;
+  response: HttpResponse;
   value: unknown;
 }
 
@@ -17,7 +18,7 @@ export async function answerWith(fetch: Fetch, { request, response, value }: Inc
   response.once("close", () => {
     if (!response.writableFinished) gone.abort();
   });
-  const webRequest = await toWebRequest(request as NodeRequest, value, { signal: gone.signal });
+  const webRequest = await toWebRequest(request as IncomingMessage & Named, value, { signal: gone.signal });
   const { status, headers, body } = await fetch(webRequest, { parsedBody: value });
   if (response.destroyed) return void body?.cancel();
   response.writeHead(status, Object.fromEntries(headers));
@@ -26,9 +27,9 @@ export async function answerWith(fetch: Fetch, { request, response, value }: Inc
 }
 
 /** In a server, a request always has both. */
-type NodeRequest = IncomingMessage & { method: string; url: string };
+type Named = { method: string; url: string };
 
-async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse, gone: AbortSignal): Promise<void> {
+async function stream(body: ReadableStream<Uint8Array>, response: HttpResponse, gone: AbortSignal): Promise<void> {
   // A body that is available at once is written together with the head; otherwise the head does not wait for it.
   const waiting = setImmediate(() => response.flushHeaders());
   const reader = body.getReader();

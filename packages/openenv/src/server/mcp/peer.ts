@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";
+import type { HttpResponse } from "../runtimes/runtime.js";
 import { answerWith, type IncomingRequest } from "./fetch-adapter.js";
 
 export interface McpPeerParts {
@@ -19,7 +19,7 @@ export interface McpPeerParts {
 export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
-  readonly #calls = new Set<ServerResponse>();
+  readonly #calls = new Set<HttpResponse>();
   #streams = 0;
   #requests = 0;
 
@@ -81,12 +81,12 @@ export class McpPeer implements SessionPeer {
     void this.close();
   }
 
-  #expectAnswer(response: ServerResponse): void {
+  #expectAnswer(response: HttpResponse): void {
     this.#calls.add(response);
     response.once("close", () => this.#calls.delete(response));
   }
 
-  #watch(response: ServerResponse): void {
+  #watch(response: HttpResponse): void {
     const { session } = this.#parts;
     this.#streams++;
     response.once("close", () => {

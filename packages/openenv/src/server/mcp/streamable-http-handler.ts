@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   classifyInboundRequest,
   createMcpHandler,
@@ -19,6 +18,7 @@ import { claimAddress, findSession, markSession, namedSession } from "../http/ht
 import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
 import { forwardToRoom } from "../routes/control.js";
+import type { HttpRequest, HttpResponse } from "../runtimes/runtime.js";
 import { answerWith } from "./fetch-adapter.js";
 import { McpPeer } from "./peer.js";
 import { renderServer } from "./render-server.js";
@@ -41,7 +41,7 @@ export class StreamableHttpHandler implements McpEndpoint {
   readonly #requests = new WeakMap<Request, RequestContext>();
   readonly #peers = new Set<McpPeer>();
   /** Notification streams of clients without a session. */
-  readonly #listening = new Set<ServerResponse>();
+  readonly #listening = new Set<HttpResponse>();
 
   constructor(context: ServerContext) {
     this.#context = context;
@@ -206,7 +206,7 @@ function parse(body: string, maxItems: number): unknown {
 }
 
 /** Of which revision of MCP a request is: `modern` has no sessions. The SDK says why it rejects one. */
-function kindOf({ method = "GET", headers }: IncomingMessage, body: unknown): "legacy" | "modern" | "reject" {
+function kindOf({ method = "GET", headers }: HttpRequest, body: unknown): "legacy" | "modern" | "reject" {
   const given = {
     protocolVersionHeader: headers["mcp-protocol-version"],
     mcpMethodHeader: headers["mcp-method"],

@@ -14,6 +14,7 @@ import { checkBody, locateInBody, readBody } from "../http/body.js";
 import { claimAddress, findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
 import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
 import { type Handler, type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
+import { onNode } from "../runtimes/runtime.js";
 
 /** `/reset`, `/step` and `/state`: stateful if a session is named, else each request has its own environment. */
 export const CONTROL_ROUTES: Record<string, Route> = {
@@ -193,19 +194,20 @@ export async function ownerOf(ctx: RequestContext, id: string | undefined): Prom
 /** A session stays in the worker that opened it, so a request that names the session is forwarded there. */
 export function atOwner(handler: Handler): Handler {
   return async (ctx) => {
-    const { request, response, context } = ctx;
+    const { context } = ctx;
     const owner = context.cluster && (await ownerOf(ctx, namedSession(ctx)?.id));
     if (owner === undefined) return handler(ctx);
     const body = await readBody(ctx);
     // The session of an address may continue in another worker.
-    context.cluster?.forward(owner, { request, response, body: body.toString(), named: ctx.address === undefined });
+    context.cluster?.forward(owner, { ...onNode(ctx), body: body.toString(), named: ctx.address === undefined });
   };
 }
 
 /** True if another worker of the cluster has more room and answers instead. `body` is the text of the request. */
-export function forwardToRoom({ request, response, context, forwarded }: RequestContext, body: string): boolean {
+export function forwardToRoom(ctx: RequestContext, body: string): boolean {
+  const { context, forwarded } = ctx;
   const roomier = forwarded ? undefined : context.cluster?.withRoom();
   if (roomier === undefined) return false;
-  context.cluster?.forward(roomier, { request, response, body, named: false });
+  context.cluster?.forward(roomier, { ...onNode(ctx), body, named: false });
   return true;
 }

@@ -6,18 +6,19 @@ import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { readBody } from "../http/body.js";
 import { sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
+import { onNode } from "../runtimes/runtime.js";
 
 /** `/sessions/{id}/fork`. */
 export const FORK_ROUTE: Route = { POST: fork };
 
 /** Copies a session in the process that has it; the copies wait there for sockets that resume them. */
 async function fork(ctx: RequestContext): Promise<void> {
-  const { request, response, context, path } = ctx;
+  const { response, context, path } = ctx;
   const id = path.split("/")[2] as string;
   const owner = context.cluster?.ownerOf(id);
   if (owner !== undefined) {
     const body = (await readBody(ctx)).toString();
-    return context.cluster?.forward(owner, { request, response, body, named: true });
+    return context.cluster?.forward(owner, { ...onNode(ctx), body, named: true });
   }
   await withCheckedBody(ctx, forkRequest, async (wanted) => {
     const { sessions } = context;

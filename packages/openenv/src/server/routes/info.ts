@@ -1,10 +1,10 @@
-import type { IncomingMessage } from "node:http";
 import type { HealthBody } from "../../protocol/http.js";
 import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
 import type { ServerContext } from "../context.js";
 import { forOperators } from "../http/operator.js";
 import { sendJson, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
+import type { HttpRequest } from "../runtimes/runtime.js";
 import { renderMetadata } from "./metadata.js";
 
 /** Routes that describe the server. */
@@ -23,7 +23,7 @@ function health({ request, response, context }: RequestContext): void {
 }
 
 /** A balancer that names its deployment must not accept a server of another deployment. */
-function isMisdirected({ headers }: IncomingMessage, { deployment }: ServerContext): boolean {
+function isMisdirected({ headers }: HttpRequest, { deployment }: ServerContext): boolean {
   const named = headers["openenv-deployment"];
   return named !== undefined && named !== deployment;
 }

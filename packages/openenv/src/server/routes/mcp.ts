@@ -12,6 +12,7 @@ import { claimAddress, namedSession } from "../http/http-session.js";
 import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
+import { onNode } from "../runtimes/runtime.js";
 import { forwardToRoom, ownerOf } from "./control.js";
 
 /**
@@ -111,10 +112,10 @@ function pick({
 
 /** True if another worker of the cluster has the session and answers. */
 async function forwardToOwner(ctx: RequestContext, session: string, body: string | Buffer): Promise<boolean> {
-  const { request, response, context } = ctx;
+  const { context } = ctx;
   const owner = context.cluster && (await ownerOf(ctx, session || undefined));
   if (owner === undefined) return false;
-  context.cluster?.forward(owner, { request, response, body: body.toString(), named: ctx.address === undefined });
+  context.cluster?.forward(owner, { ...onNode(ctx), body: body.toString(), named: ctx.address === undefined });
   return true;
 }
 

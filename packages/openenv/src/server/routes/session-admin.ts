@@ -2,6 +2,7 @@ import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/
 import { forOperators } from "../http/operator.js";
 import { sendFailure, sendJson } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
+import { onNode } from "../runtimes/runtime.js";
 
 /** Routes by which operators list, end and pause sessions. */
 export const SESSION_ROUTES: Record<string, Route> = {
@@ -21,10 +22,10 @@ async function list({ response, context }: RequestContext): Promise<void> {
 
 /** Ends any session, regardless of its client and its state. */
 function end(ctx: RequestContext): void {
-  const { request, response, context, path } = ctx;
+  const { response, context, path } = ctx;
   const id = path.slice("/sessions/".length);
   const owner = context.cluster?.ownerOf(id);
-  if (owner !== undefined) return context.cluster?.forward(owner, { request, response, body: "", named: true });
+  if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
   const session = context.sessions.byId(id);
   if (session === undefined) {
     return sendFailure(ctx, { code: "SESSION_ERROR", message: `No session "${id.slice(0, 100)}" is open here.` });

@@ -3,6 +3,7 @@ import { refuse } from "../../session/restore/image.js";
 import type { Session } from "../../session/session.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
+import { onNode } from "../runtimes/runtime.js";
 import { allowedSession } from "./fork.js";
 
 /** `/sessions/{id}/events`. */
@@ -13,7 +14,7 @@ function read(ctx: RequestContext): void {
   const { request, response, context, path } = ctx;
   const id = path.split("/")[2] as string;
   const owner = context.cluster?.ownerOf(id);
-  if (owner !== undefined) return context.cluster?.forward(owner, { request, response, body: "", named: true });
+  if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
   const session = allowedSession(ctx, id, "reading");
   const events = keptEvents(session);
   if (context.authorization.isOperator(request.headers))

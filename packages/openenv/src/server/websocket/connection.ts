@@ -1,4 +1,3 @@
-import { WebSocket } from "ws";
 import type { ResumedMessage } from "../../protocol/messages.js";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage } from "../../session/messages/message-codec.js";
@@ -46,6 +45,9 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** True once the first answer has been sent. */
   answered = false;
   missedPings = 0;
+  /** Its place among the sockets that get pings at the same time. */
+  index = -1;
+  group: Registry<Connection> | undefined;
   /** Sends the peer its place in the queue; set only if the peer requested views. */
   queued: ((place: number) => void) | undefined;
   /** True when the upgrade request had the orchestrator's token. */
@@ -201,8 +203,21 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     return { type: "error", data };
   }
 
-  /** Called when the socket has closed. */
+  ping(): void {
+    this.ws.ping();
+  }
+
+  close(code: number, reason: string): void {
+    this.ws.close(code, reason);
+  }
+
+  terminate(): void {
+    this.ws.terminate();
+  }
+
   gone(reason: string): void {
+    this.group?.remove(this);
+    this.showLife(false);
     this.closed(reason);
     this.release();
   }
@@ -352,41 +367,4 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
     this.closed("closed by the client");
   }
-}
-
-/** Stores the connection on the socket: a session needs no closure and no map entry. */
-export class SessionSocket extends WebSocket {
-  connection!: Connection;
-  group!: Registry<SessionSocket>;
-  index = -1;
-
-  listen(): void {
-    this.on("message", onMessage);
-    this.on("ping", onPing);
-    this.on("pong", onPong);
-    this.on("error", onProtocolError);
-    this.on("close", onClose);
-  }
-}
-
-function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
-  (this as SessionSocket).connection.receive(data as Buffer, isBinary);
-}
-
-function onPing(this: WebSocket, payload: Buffer): void {
-  (this as SessionSocket).connection.pinged(payload);
-}
-
-function onPong(this: WebSocket, payload: Buffer): void {
-  (this as SessionSocket).connection.ponged(payload);
-}
-
-function onClose(this: WebSocket, code: number): void {
-  const ws = this as SessionSocket;
-  ws.group.remove(ws);
-  ws.connection.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
-}
-
-function onProtocolError(this: WebSocket): void {
-  (this as SessionSocket).connection.stopTracking();
 }

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
@@ -10,6 +9,7 @@ import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { defineContract } from "../../contract/contract.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { createRuntime } from "../../session/runtime.js";
+import { createNodeServer } from "../runtimes/node.js";
 import { createSocketServer } from "./socket-server.js";
 
 const { start, open } = useServers();
@@ -204,7 +204,8 @@ describe("foreign pages", () => {
 test("a server that is shutting down rejects a forwarded upgrade with 503", async () => {
   const context = createContext(createRuntime(defineCounter().environment), { closing: true });
   const sockets = createSocketServer(context);
-  const server = createServer().on("upgrade", sockets.acceptForwarded).listen(0, "127.0.0.1");
+  const parts = { context, handle: async () => {}, upgrade: sockets.acceptForwarded };
+  const server = createNodeServer(parts).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/ws`;
   await expect(openTestSocket(url)).rejects.toThrow(/503/);

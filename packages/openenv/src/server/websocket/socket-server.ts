@@ -1,21 +1,17 @@
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WebSocketServer } from "ws";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import type { ErrorData } from "../../protocol/messages.js";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
 import type { Cluster } from "../../session/registry/cluster.js";
-import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
+import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { parseAddress } from "../http/address.js";
-import { Connection, SessionSocket } from "./connection.js";
+import type { HttpRequest, PeerSocket, Upgrade } from "../runtimes/runtime.js";
+import { Connection } from "./connection.js";
 import { Heartbeat } from "./flow/heartbeat.js";
 import { UnfinishedFrames } from "./flow/unfinished-frames.js";
 import type { SocketProtocol } from "./protocol.js";
-import { rejectUpgrade } from "./reject-upgrade.js";
 import { createRpcProtocol } from "./rpc-protocol.js";
 import { createSessionProtocol } from "./session-protocol.js";
 
@@ -23,20 +19,14 @@ import { createSessionProtocol } from "./session-protocol.js";
 const CLOSE_TIMEOUT_MS = 100;
 /** A peer that reads none of its answers is closed after this many ping intervals. */
 const STALLED_PINGS = 3;
-/**
- * The smallest average size of the pieces of a message, apart from a few smaller ones: each buffered piece needs some
- * 400 bytes in addition to its content. Packets of ordinary networks are larger.
- */
-const LEAST_PIECE = 1024;
-const MIN_PIECES = 1024;
 
 const NO_DESCRIPTORS = "the server cannot accept more connections: try again later";
 
 export interface SocketServer {
   /** Accepts an upgrade request, or rejects it with an HTTP status. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  upgrade(upgrade: Upgrade): void;
   /** Accepts an upgrade that another server of the cluster has checked and forwarded. */
-  acceptForwarded(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  acceptForwarded(upgrade: Upgrade): void;
   /** Closes each socket once its answer in flight is sent. */
   drain(): void;
   /** The number of open sockets. */
@@ -50,8 +40,8 @@ export interface SocketServer {
 export interface SocketRoute {
   readonly path: string;
   /** The id of the session that a request names; another server of the cluster may hold it. */
-  sessionId(request: IncomingMessage): string | null;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  sessionId(request: HttpRequest): string | null;
+  upgrade(upgrade: Upgrade): void;
   readonly open: number;
   drain(): void;
   terminate(): void;
@@ -64,29 +54,12 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     "/ws": createSessionProtocol(runtime, sessions),
     "/mcp": createRpcProtocol(runtime, sessions),
   };
-  const heartbeat = new Heartbeat<SessionSocket>(context.pingIntervalMs);
+  const heartbeat = new Heartbeat<Connection>(context.pingIntervalMs);
   const { backlog, maxMessageBytes, runQueue } = context;
   const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue };
   const unfinished = new UnfinishedFrames(backlog, heartbeat);
-  const server = new WebSocketServer<typeof SessionSocket>({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: maxMessageBytes,
-    maxBufferedChunks: Math.max(MIN_PIECES, Math.ceil(maxMessageBytes / LEAST_PIECE)),
-    autoPong: false,
-    WebSocket: SessionSocket,
-    handleProtocols: selectSubprotocol,
-  });
 
-  /** The ids of new resumable sessions: a balancer learns from the handshake which server has the session. */
-  const names = new WeakMap<IncomingMessage, string>();
-  server.on("headers", (headers, request) => {
-    const name = names.get(request);
-    if (name !== undefined) headers.push(`${SESSION_HEADER}: ${name}`);
-  });
-
-  const find = (request: IncomingMessage): Target | ErrorData | undefined => {
+  const find = (request: HttpRequest): Target | ErrorData | undefined => {
     const { url = "/" } = request;
     const path = url.split("?", 1)[0] as string;
     const addressed = parseAddress(path);
@@ -102,97 +75,93 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     return route && { handler: route, sessionId: route.sessionId(request), extensions: [] };
   };
 
-  const open = (target: Target, { request, socket, head }: Upgrade): void => {
-    if (context.descriptors.areShort(socket)) {
-      return rejectUpgrade(socket, "503 Service Unavailable", NO_DESCRIPTORS);
+  const open = (target: Target, upgrade: Upgrade): void => {
+    if (context.descriptors.areShort(upgrade.descriptors)) {
+      return upgrade.reject("503 Service Unavailable", NO_DESCRIPTORS);
     }
     const { handler } = target;
-    if ("upgrade" in handler) return handler.upgrade(request, socket, head);
-    if (target.sessionId === null && target.extensions.includes("resume")) names.set(request, sessions.makeId());
-    server.handleUpgrade(request, socket, head, (ws) =>
-      accept(ws, socket as Socket, { request, target, protocol: handler }),
-    );
+    if ("upgrade" in handler) return handler.upgrade(upgrade);
+    // A balancer learns from the handshake which server has a new resumable session.
+    const isResumable = target.sessionId === null && target.extensions.includes("resume");
+    const name = isResumable ? sessions.makeId() : undefined;
+    const orchestrator = context.authorization.isOrchestrator(upgrade.request.headers);
+    upgrade.accept({
+      headers: name === undefined ? {} : { [SESSION_HEADER]: name },
+      maxBytes: maxMessageBytes,
+      open: (ws) => accept(ws, { target, protocol: handler, orchestrator, name }),
+    });
   };
 
   /** Opens the socket in the worker that this resolves with, here without one. */
   const openAtOwner = async (cluster: Cluster, finding: Promise<number | undefined>, placed: Placed): Promise<void> => {
-    const { target, request, socket, head } = placed;
-    const onError = (): void => void socket.destroy();
-    socket.on("error", onError);
     const owner = await finding;
-    socket.off("error", onError);
-    if (socket.destroyed) return;
-    if (owner === undefined) return open(target, { request, socket, head });
-    // What was read meanwhile.
-    const more = (socket.read() as Buffer | null) ?? Buffer.alloc(0);
-    cluster.handOff({ request, socket, head: Buffer.concat([head, more]) }, owner);
+    if (owner === undefined) return open(placed.target, placed.upgrade);
+    handOff(cluster, placed.upgrade, owner);
   };
 
-  const accept = (ws: SessionSocket, socket: Socket, { request, target, protocol }: Accepted): void => {
-    const orchestrator = context.authorization.isOrchestrator(request.headers);
+  const accept = (ws: PeerSocket, { target, protocol, orchestrator, name }: Accepted): void => {
     const address = target.address === undefined ? undefined : { hash: target.address, addresses: context.addresses };
-    const connection = new Connection({ ws, socket, protocol, sessions, orchestrator, limits, address });
+    const connection = new Connection({ ws, protocol, sessions, orchestrator, limits, address });
     connection.extensions = target.extensions;
-    ws.connection = connection;
-    ws.group = heartbeat.watch(ws);
-    ws.listen();
-    connection.start(target.sessionId, names.get(request));
+    connection.group = heartbeat.watch(connection);
+    ws.peer = connection;
+    connection.start(target.sessionId, name);
   };
 
   return {
-    upgrade(request, socket, head) {
+    upgrade(upgrade) {
+      const { request } = upgrade;
       const target = find(request);
-      if (!isTarget(target)) return rejectPath(socket, target);
+      if (!isTarget(target)) return rejectPath(upgrade, target);
       const objection = context.origins.rejectionReason(request.headers);
-      if (objection !== undefined) return rejectUpgrade(socket, "403 Forbidden", objection);
-      if (!context.authorization.isClient(request.headers))
-        return rejectUpgrade(socket, "401 Unauthorized", CLIENTS_ONLY);
+      if (objection !== undefined) return upgrade.reject("403 Forbidden", objection);
+      if (!context.authorization.isClient(request.headers)) return upgrade.reject("401 Unauthorized", CLIENTS_ONLY);
       const isNew = target.sessionId === null && target.address === undefined;
       if (context.closing || (sessions.rejectsNew && isNew)) {
         runtime.statistics.countRejection("draining");
-        return rejectLate(socket);
+        return rejectLate(upgrade);
       }
       const { cluster } = context;
       if (cluster !== undefined && target.address !== undefined) {
-        return void openAtOwner(cluster, cluster.ownerOfAddress(target.address), { target, request, socket, head });
+        return void openAtOwner(cluster, cluster.ownerOfAddress(target.address), { target, upgrade });
       }
       const { journal, resumptions } = sessions;
       const id = target.sessionId;
       if (cluster !== undefined && journal !== undefined && id !== null && target.extensions.includes("resume")) {
-        if (resumptions.has(id)) return open(target, { request, socket, head });
+        if (resumptions.has(id)) return open(target, upgrade);
         // The number in the id may be that of another worker, before a restart.
         const finding = journal
           .siblingOf(id)
           .then((sibling) => (sibling === undefined ? undefined : cluster.ownerOf(sibling)));
-        return void openAtOwner(cluster, finding, { target, request, socket, head });
+        return void openAtOwner(cluster, finding, { target, upgrade });
       }
       if (cluster !== undefined) {
         const owner = target.sessionId === null ? undefined : cluster.ownerOf(target.sessionId);
         const elsewhere = owner !== undefined || (isNew && cluster.shouldHandOff());
-        if (elsewhere) return cluster.handOff({ request, socket, head }, owner);
+        if (elsewhere) return handOff(cluster, upgrade, owner);
       }
-      open(target, { request, socket, head });
+      open(target, upgrade);
     },
-    acceptForwarded(request, socket, head) {
-      const target = find(request);
-      if (!isTarget(target)) return rejectPath(socket, target);
+    acceptForwarded(upgrade) {
+      const target = find(upgrade.request);
+      if (!isTarget(target)) return rejectPath(upgrade, target);
       if (context.closing) {
         runtime.statistics.countRejection("draining");
-        return rejectLate(socket);
+        return rejectLate(upgrade);
       }
-      open(target, { request, socket, head });
+      open(target, upgrade);
     },
     drain() {
-      for (const ws of heartbeat.peers()) ws.connection.drain();
+      for (const connection of heartbeat.peers()) connection.drain();
       for (const route of mounted) route.drain();
     },
     get open() {
       return mounted.reduce((sum, route) => sum + route.open, heartbeat.size);
     },
     async terminate() {
-      for (const ws of heartbeat.peers()) ws.close(CLOSE_CODES.restart, "the server is shutting down");
+      for (const connection of heartbeat.peers()) connection.close(CLOSE_CODES.restart, "the server is shutting down");
       await sleep(CLOSE_TIMEOUT_MS);
-      for (const ws of heartbeat.peers()) ws.terminate();
+      for (const connection of heartbeat.peers()) connection.terminate();
       for (const route of mounted) route.terminate();
     },
     close() {
@@ -202,20 +171,17 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   };
 }
 
-interface Upgrade {
-  request: IncomingMessage;
-  socket: Duplex;
-  head: Buffer;
-}
-
-interface Placed extends Upgrade {
+interface Placed {
+  upgrade: Upgrade;
   target: Target;
 }
 
 interface Accepted {
-  request: IncomingMessage;
   target: Target;
   protocol: SocketProtocol;
+  orchestrator: boolean;
+  /** The id of a new resumable session. */
+  name: string | undefined;
 }
 
 interface Target {
@@ -230,13 +196,18 @@ function isTarget(found: Target | ErrorData | undefined): found is Target {
   return found !== undefined && "handler" in found;
 }
 
-function rejectPath(socket: Duplex, problem: ErrorData | undefined): void {
-  if (problem === undefined) rejectUpgrade(socket, "403 Forbidden", "no WebSocket here: use /ws or /mcp");
-  else rejectUpgrade(socket, "404 Not Found", problem.message);
+/** Passes the socket on; a socket that has closed meanwhile has no handle. */
+function handOff(cluster: Cluster, { handle }: Upgrade, owner: number | undefined): void {
+  if (handle !== undefined) cluster.handOff(handle, owner);
 }
 
-function rejectLate(socket: Duplex): void {
-  rejectUpgrade(socket, "503 Service Unavailable", "the server is shutting down");
+function rejectPath(upgrade: Upgrade, problem: ErrorData | undefined): void {
+  if (problem === undefined) upgrade.reject("403 Forbidden", "no WebSocket here: use /ws or /mcp");
+  else upgrade.reject("404 Not Found", problem.message);
+}
+
+function rejectLate(upgrade: Upgrade): void {
+  upgrade.reject("503 Service Unavailable", "the server is shutting down");
 }
 
 function parseTarget(url: string, protocols: Record<string, SocketProtocol>): Target | undefined {

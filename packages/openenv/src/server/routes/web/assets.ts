@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join, relative, sep } from "node:path";
 import { sendStatus, sendText } from "../../http/respond.js";
+import type { HttpRequest, HttpResponse } from "../../runtimes/runtime.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -38,7 +38,7 @@ export class Assets {
   }
 
   /** Answers with the file of this name, or the index for an empty one; 404 when there is none. */
-  async send(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async send(name: string, request: HttpRequest, response: HttpResponse): Promise<void> {
     const file = name || INDEX;
     const type = TYPES[extname(file)];
     const names = await this.#list();

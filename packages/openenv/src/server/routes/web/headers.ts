@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { HttpResponse } from "../../runtimes/runtime.js";
 
 /** Only resources of this server, and images in data URLs. No eval, no inline script or style. */
 const POLICY = [
@@ -21,7 +21,7 @@ export function frameAncestors(spaceId: string | null): string {
 }
 
 /** Headers of all answers below `/web/`. */
-export function secureHeaders(response: ServerResponse, spaceId: string | null): void {
+export function secureHeaders(response: HttpResponse, spaceId: string | null): void {
   response.setHeader("content-security-policy", `${POLICY}; ${frameAncestors(spaceId)}`);
   response.setHeader("x-content-type-options", "nosniff");
   response.setHeader("referrer-policy", "no-referrer");

@@ -1,12 +1,12 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerContext } from "../../context.js";
 import { sendText } from "../../http/respond.js";
+import type { HttpRequest, HttpResponse } from "../../runtimes/runtime.js";
 import { frameAncestors } from "./headers.js";
 
 /** The part of a request that the page reads. The router calls this module, so importing its type would be a cycle. */
 interface PageRequest {
-  request: IncomingMessage;
-  response: ServerResponse;
+  request: HttpRequest;
+  response: HttpResponse;
   context: ServerContext;
   path: string;
 }

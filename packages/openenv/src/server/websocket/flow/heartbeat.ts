@@ -1,16 +1,16 @@
 import { CLOSE_CODES } from "../../../protocol/messages.js";
 import { Registry } from "../../../session/registry/registry.js";
-import type { Connection } from "../connection.js";
 
 /** Pings are sent in this many groups, so that thousands of sockets do not make one long turn of the event loop. */
 const GROUPS = 20;
 const MISSED_PINGS = 2;
 
-/** A socket and its connection. */
 export interface HeartbeatPeer {
-  readonly connection: Connection;
   index: number;
+  missedPings: number;
+  wasHeard(): boolean;
   ping(): void;
+  drop(code: number, reason: string): void;
 }
 
 /** Detects peers that have disappeared. A peer that answers pings is never dropped. */
@@ -47,10 +47,9 @@ export class Heartbeat<P extends HeartbeatPeer> {
   #beat(): void {
     this.#turn = (this.#turn + 1) % GROUPS;
     for (const peer of this.#groups[this.#turn] ?? []) {
-      const { connection } = peer;
-      if (connection.wasHeard()) connection.missedPings = 0;
-      else connection.missedPings++;
-      if (connection.missedPings >= MISSED_PINGS) connection.drop(CLOSE_CODES.noPong, "no answer to pings");
+      if (peer.wasHeard()) peer.missedPings = 0;
+      else peer.missedPings++;
+      if (peer.missedPings >= MISSED_PINGS) peer.drop(CLOSE_CODES.noPong, "no answer to pings");
       else peer.ping();
     }
   }

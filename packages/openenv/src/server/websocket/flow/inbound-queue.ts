@@ -11,6 +11,8 @@ const LOW_WATER = 1 / 4;
  * string, 147 for one with a Buffer, 240 resident.
  */
 export const FRAME_BYTES = 256;
+/** The multiple of both limits at which a connection is closed, where the runtime cannot stop reading. */
+const OVERFULL = 16;
 /** Shorter payloads are copied: they are views of a 64 kB read buffer and would keep all of it. */
 const COPY_BELOW = 16 * 1024;
 
@@ -55,9 +57,14 @@ export class InboundQueue {
     return isLow && !this.#backlog.isFull;
   }
 
-  push(data: Buffer, isBinary: boolean, arrivedAt: number): void {
-    const bytes = FRAME_BYTES + data.byteLength;
-    this.#frames.push({ data: data.byteLength < COPY_BELOW ? copy(data, isBinary) : data, isBinary, bytes, arrivedAt });
+  /** True when a peer has sent far more than was to be read; one message may have any size. */
+  get isOverfull(): boolean {
+    return this.#frames.size > MAX_FRAMES * OVERFULL || (this.#bytes > MAX_BYTES * OVERFULL && this.#frames.size > 1);
+  }
+
+  push(data: Buffer | string, isBinary: boolean, arrivedAt: number): void {
+    const bytes = FRAME_BYTES + data.length;
+    this.#frames.push({ data: data.length < COPY_BELOW ? copy(data, isBinary) : data, isBinary, bytes, arrivedAt });
     this.#bytes += bytes;
     this.#backlog.hold(bytes);
   }
@@ -77,6 +84,6 @@ export class InboundQueue {
   }
 }
 
-function copy(data: Buffer, isBinary: boolean): Buffer | string {
-  return isBinary ? Buffer.from(data) : data.toString();
+function copy(data: Buffer | string, isBinary: boolean): Buffer | string {
+  return isBinary ? Buffer.from(data as Buffer) : data.toString();
 }

@@ -1,11 +1,9 @@
-import type { Socket } from "node:net";
-import type { WebSocket } from "ws";
 import { CLOSE_CODES } from "../../../protocol/messages.js";
 import type { Holder } from "../../limits/backlog.js";
 import { readArrival } from "../../limits/loop-clock.js";
 import { LARGE_MESSAGE, type Runnable } from "../../limits/run-queue.js";
+import type { PeerSocket, SocketPeer } from "../../runtimes/runtime.js";
 import { InboundQueue } from "./inbound-queue.js";
-import { MessageTracker } from "./message-tracker.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 
 /** The clock is read once for this many pipelined frames, or for a large frame. */
@@ -16,13 +14,12 @@ const CHARGED_AT = 64 * 1024;
 const CLOSE_TIMEOUT_MS = 100;
 
 export interface InflowParts {
-  ws: WebSocket;
-  socket: Socket;
+  ws: PeerSocket;
   limits: ConnectionLimits;
 }
 
-/** The receiving side of a socket: when frames are read and handled, and how much `ws` and the socket hold. */
-export abstract class Inflow extends Outflow implements Runnable, Holder {
+/** The receiving side of a socket: when frames are read and handled, and how much the runtime holds. */
+export abstract class Inflow extends Outflow implements Runnable, Holder, SocketPeer {
   scheduled = false;
   readonly endsTurn = false;
   /** Frames of this size take long enough to check the clock after each. */
@@ -31,33 +28,34 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
   arrivedAt = 0;
   /** True while its unfinished message is read despite a full backlog. */
   mayGrow = false;
-  readonly #tracker: MessageTracker;
   /** The bytes that are charged for an unfinished message. */
   #unfinished = 0;
-  #heardBytes = -1;
+  #heardBytes: number | undefined = -1;
   #queue: InboundQueue | undefined;
   #work = 0;
   #paused = false;
   #suspended = false;
 
-  constructor({ ws, socket, limits }: InflowParts) {
-    super(ws, socket, limits);
-    this.#tracker = new MessageTracker((kept) => {
-      if (kept - this.#unfinished >= CHARGED_AT) this.#chargeLarge();
-    });
-    socket.on("data", this.#tracker.read);
+  constructor({ ws, limits }: InflowParts) {
+    super(ws, limits);
+  }
+
+  grew(bytes: number): void {
+    if (bytes - this.#unfinished >= CHARGED_AT) this.#chargeLarge();
   }
 
   /** Answers one frame with {@link send}; leaves {@link blocked} set if the answer comes later. */
   protected abstract handle(data: Buffer | string, isBinary: boolean): void;
   /** Called when all frames have been answered. */
   protected abstract idle(): void;
+  abstract gone(reason: string): void;
 
   /** The first small frame of a turn is always handled: a peer that waits for each answer needs no clock check. */
-  receive(data: Buffer, isBinary: boolean): void {
+  receive(data: Buffer | string, isBinary: boolean): void {
+    const { length } = data;
     if (this.blocked || this.scheduled) this.#enqueue(data, isBinary);
     else if (this.ended) return;
-    else if ((this.corked || data.byteLength >= this.heavyBytes) && this.#isTurnSpent(data.byteLength)) {
+    else if ((this.corked || length >= this.heavyBytes) && this.#isTurnSpent(length)) {
       this.#enqueue(data, isBinary);
       this.limits.runQueue.add(this);
     } else {
@@ -68,12 +66,16 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   pinged(payload: Buffer): void {
     this.pong(payload);
-    this.ponged(payload);
+    this.#controlled(payload);
+  }
+
+  ponged(payload: Buffer): void {
+    this.showLife(true);
+    this.#controlled(payload);
   }
 
   /** Control frames cannot be queued: when the turn is used up, reading pauses instead. */
-  ponged(payload: Buffer): void {
-    const { byteLength } = payload;
+  #controlled({ byteLength }: Buffer): void {
     if (this.ended || this.#paused || !(this.corked || byteLength >= this.heavyBytes)) return;
     if (!this.#isTurnSpent(byteLength)) return;
     this.pause();
@@ -100,29 +102,29 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
 
   /** True if a pong or a part of a frame arrived since the last call, or if the socket is not being read. */
   wasHeard(): boolean {
-    const { bytesRead } = this.socket;
-    const heard = bytesRead !== this.#heardBytes || this.#paused;
+    const { bytesRead } = this;
+    const heard = bytesRead === undefined || bytesRead !== this.#heardBytes || this.#paused;
     this.#heardBytes = bytesRead;
     return heard;
   }
 
-  get bytesRead(): number {
-    return this.socket.bytesRead;
+  get bytesRead(): number | undefined {
+    return this.ws.bytesRead;
   }
 
-  /** The bytes of an unfinished message in `ws`. */
+  /** The bytes of an unfinished message in the runtime. */
   get unfinishedBytes(): number {
-    return this.released ? 0 : this.#tracker.heldBytes;
+    return this.released ? 0 : this.ws.unfinishedBytes;
   }
 
   get heldBytes(): number {
     return (this.#queue?.bytes ?? 0) + this.#unfinished + this.untakenBytes;
   }
 
-  /** Charges the bytes that `ws` and the socket hold now. */
+  /** Charges the bytes that the runtime holds now. */
   chargeHeld(): void {
     this.chargeUntaken();
-    const unread = this.#paused && !this.released ? this.socket.readableLength : 0;
+    const unread = this.#paused && !this.released ? this.ws.unreadBytes : 0;
     const more = this.unfinishedBytes + unread - this.#unfinished;
     if (more === 0) return;
     this.#unfinished += more;
@@ -133,11 +135,6 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
   #chargeLarge(): void {
     this.chargeHeld();
     if (this.limits.backlog.isFull && !this.mayGrow) this.suspend(true);
-  }
-
-  /** Called when `ws` stops reading: it keeps its bytes until the socket closes, and drops later data. */
-  stopTracking(): void {
-    this.socket.off("data", this.#tracker.read);
   }
 
   /** True when an unfinished message waits only for the peer: the server reads, or would if it were not suspended. */
@@ -174,9 +171,10 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     if ((this.#waits && runQueue.isSpent()) || this.runSlice()) runQueue.add(this);
   }
 
-  protected pause(): void {
+  /** Returns false when the runtime reads on. */
+  protected pause(): boolean {
     this.#paused = true;
-    this.ws.pause();
+    return this.ws.pause();
   }
 
   /** Drops all waiting frames. */
@@ -208,12 +206,13 @@ export abstract class Inflow extends Outflow implements Runnable, Holder {
     return this.limits.runQueue.isSpent();
   }
 
-  #enqueue(data: Buffer, isBinary: boolean): void {
+  #enqueue(data: Buffer | string, isBinary: boolean): void {
     if (this.ended) return;
     this.#queue ??= new InboundQueue(this.limits.backlog);
     this.#queue.push(data, isBinary, readArrival());
-    if (this.#queue.isFull) this.pause();
+    const isRead = this.#queue.isFull && !this.pause();
     this.join();
+    if (isRead && this.#queue.isOverfull) this.drop(CLOSE_CODES.policy, "too many messages wait for their answers");
   }
 
   #resume(): void {

@@ -13,7 +13,7 @@ const ONE_READ = 64 * 1024;
 
 /** The receiving side of a connection. */
 export interface Receiver {
-  readonly bytesRead: number;
+  readonly bytesRead: number | undefined;
   readonly unfinishedBytes: number;
   readonly isRead: boolean;
   mayGrow: boolean;
@@ -24,13 +24,13 @@ export interface Receiver {
 
 interface Peers {
   readonly size: number;
-  peers(): { connection: Receiver }[];
+  peers(): Receiver[];
 }
 
 interface Unfinished {
   bytes: number;
   /** The bytes that were read at the last sweep. */
-  bytesRead: number;
+  bytesRead: number | undefined;
   /** When data last arrived. */
   progressAt: number;
 }
@@ -70,7 +70,7 @@ export class UnfinishedFrames {
     const before = this.#unfinished;
     const found = new Map<Receiver, Unfinished>();
     this.#total = 0;
-    for (const { connection } of this.#peers.peers()) {
+    for (const connection of this.#peers.peers()) {
       connection.chargeHeld();
       const bytes = connection.unfinishedBytes;
       if (bytes > 0) {
@@ -100,6 +100,6 @@ export class UnfinishedFrames {
 
 function look(receiver: Receiver, before: Unfinished | undefined, now: number): Unfinished {
   const { bytesRead, unfinishedBytes } = receiver;
-  const hasProgress = bytesRead !== before?.bytesRead || !receiver.isRead;
+  const hasProgress = before === undefined || bytesRead !== before.bytesRead || !receiver.isRead;
   return { bytes: unfinishedBytes, bytesRead, progressAt: hasProgress ? now : before.progressAt };
 }

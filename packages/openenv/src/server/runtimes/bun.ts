@@ -1,0 +1,240 @@
+import { ConfigError } from "../../errors.js";
+import { CLOSE_CODES } from "../../protocol/messages.js";
+import { listenProblem } from "../lifecycle/listen-problem.js";
+import { AT_START } from "../limits/descriptors.js";
+import {
+  atEndOfTurn,
+  FetchRequest,
+  FetchResponse,
+  pollDrain,
+  refuseWorkers,
+  rejection,
+  subprotocol,
+  wantsWebSocket,
+} from "./fetch.js";
+import type {
+  AcceptOptions,
+  Listener,
+  PeerSocket,
+  ServerParts,
+  ServerRuntime,
+  SocketPeer,
+  Upgrade,
+} from "./runtime.js";
+
+/** Seconds without a byte after which a connection that sends a request is closed. */
+const REQUEST_IDLE_S = 10;
+/** The bounds that Bun has for the idle time of a WebSocket, seconds. */
+const MIN_IDLE_S = 8;
+const MAX_IDLE_S = 960;
+/** Bun drops or closes with more unread data. Answers never reach it; pongs of a peer that reads nothing could. */
+const MAX_UNREAD = 512 * 1024 * 1024;
+/** Unread data at which a peer that keeps sending pings is closed. */
+const MAX_UNREAD_PONGS = 4 * 1024 * 1024;
+
+/** What Bun reports for a message above `maxPayloadLength`, after it has closed the socket with 1009. */
+const TOO_BIG = "Received too big message";
+
+/** Bun: `Bun.serve`. It reads as long as peers send, so more waiting frames than the limit close a WebSocket. */
+export const BUN: ServerRuntime = {
+  name: "Bun",
+  check(config) {
+    refuseWorkers(config, "Bun");
+    const seconds = config.pingIntervalMs / 1000;
+    if (seconds * 2 < MIN_IDLE_S || seconds * 2 > MAX_IDLE_S) {
+      throw new ConfigError(
+        `PING_INTERVAL is ${seconds}, but on Bun it must be from ${MIN_IDLE_S / 2} to ${MAX_IDLE_S / 2}: a peer that misses ` +
+          `two pings is idle for twice as long, and Bun closes idle sockets after ${MIN_IDLE_S} to ${MAX_IDLE_S} s.`,
+      );
+    }
+  },
+  async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
+    const { host: hostname, port, maxMessageBytes, pingIntervalMs } = config;
+    const server = listen({
+      hostname,
+      port,
+      development: false,
+      idleTimeout: REQUEST_IDLE_S,
+      // The body of a request is counted while it is read.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch(request, self) {
+        if (wantsWebSocket(request)) {
+          return new Promise((resolve) => upgrade(new BunUpgrade(request, self, resolve)));
+        }
+        const response = new FetchResponse();
+        request.signal.addEventListener("abort", () => response.destroy(), { once: true });
+        // Only until the request is read: a step may take long, and a stream may have nothing to send.
+        void handle(new FetchRequest(request, () => self.timeout(request, 0)), response, {});
+        return response.answer;
+      },
+      websocket: {
+        maxPayloadLength: maxMessageBytes,
+        // Every byte counts, also one of an unfinished frame; answers to the pings of the server keep a socket open.
+        idleTimeout: Math.ceil((pingIntervalMs / 1000) * 2),
+        sendPings: false,
+        backpressureLimit: MAX_UNREAD,
+        closeOnBackpressureLimit: true,
+        perMessageDeflate: false,
+        open(ws) {
+          ws.data.socket = new BunSocket(ws);
+          ws.data.open(ws.data.socket);
+        },
+        message({ data: { socket, maxBytes } }, message) {
+          if (message.length > maxBytes) socket.close(CLOSE_CODES.tooLarge);
+          else socket.peer.receive(message, typeof message !== "string");
+        },
+        ping(ws) {
+          if (ws.getBufferedAmount() > MAX_UNREAD_PONGS) ws.close(CLOSE_CODES.policy, "pongs are not read");
+        },
+        pong: ({ data }, payload) => data.socket.peer.ponged(payload),
+        close({ data }, _code, reason) {
+          // Later: Bun calls this within close() and terminate(), and callers expect the event of another turn.
+          queueMicrotask(() => data.socket.peer.gone(reason === TOO_BIG ? "a frame was too large" : "disconnected"));
+        },
+      },
+    });
+    return {
+      port: server.port,
+      retire: () => void server.stop(),
+      close: () => server.stop(true),
+    };
+  },
+};
+
+function listen(options: BunOptions): BunServer {
+  try {
+    return (globalThis as unknown as { Bun: { serve(options: BunOptions): BunServer } }).Bun.serve(options);
+  } catch (error) {
+    throw new ConfigError(listenProblem(error as NodeJS.ErrnoException, options.hostname, options.port));
+  }
+}
+
+class BunUpgrade implements Upgrade {
+  readonly request: FetchRequest;
+  readonly #request: Request;
+  readonly #server: BunServer;
+  readonly #answer: (response: Response | undefined) => void;
+
+  constructor(request: Request, server: BunServer, answer: (response: Response | undefined) => void) {
+    this.request = new FetchRequest(request);
+    this.#request = request;
+    this.#server = server;
+    this.#answer = answer;
+  }
+
+  get descriptors(): number {
+    return AT_START + this.#server.pendingRequests + this.#server.pendingWebSockets;
+  }
+
+  accept({ headers, maxBytes, open }: AcceptOptions): void {
+    const data: SocketData = { open, maxBytes, socket: undefined as never };
+    const isOpen = this.#server.upgrade(this.#request, {
+      headers: { ...headers, ...subprotocol(this.#request) },
+      data,
+    });
+    this.#answer(isOpen ? undefined : rejection("400", "not a WebSocket handshake"));
+  }
+
+  reject(status: string, reason: string): void {
+    this.#answer(rejection(status, reason));
+  }
+}
+
+class BunSocket implements PeerSocket {
+  peer!: SocketPeer;
+  readonly bytesRead = undefined;
+  readonly unfinishedBytes = 0;
+  readonly unreadBytes = 0;
+  readonly #ws: ServerWebSocket;
+
+  constructor(ws: ServerWebSocket) {
+    this.#ws = ws;
+  }
+
+  send(message: string | Uint8Array): void {
+    this.#ws.send(message);
+  }
+
+  get untaken(): number {
+    return this.#ws.getBufferedAmount();
+  }
+
+  awaitDrain(stallMs: number): void {
+    pollDrain(this, stallMs);
+  }
+
+  /** Bun itself collects what is sent while it handles the data of a read. */
+  cork<P>(end: (peer: P) => void, peer: P): void {
+    atEndOfTurn(end, peer);
+  }
+
+  uncork(): void {}
+
+  ping(): boolean {
+    this.#ws.ping();
+    return true;
+  }
+
+  pong(): void {}
+
+  pause(): boolean {
+    return false;
+  }
+
+  resume(): void {}
+
+  close(code: number, reason?: string): void {
+    this.#ws.close(code, reason);
+  }
+
+  terminate(): void {
+    this.#ws.terminate();
+  }
+}
+
+interface SocketData {
+  open: AcceptOptions["open"];
+  maxBytes: number;
+  socket: BunSocket;
+}
+
+/** What is used of Bun's types. */
+interface BunServer {
+  readonly port: number;
+  readonly pendingRequests: number;
+  readonly pendingWebSockets: number;
+  timeout(request: Request, seconds: number): void;
+  upgrade(request: Request, options: { headers: Record<string, string>; data: SocketData }): boolean;
+  stop(closeActiveConnections?: boolean): Promise<void>;
+}
+
+interface ServerWebSocket {
+  readonly data: SocketData;
+  send(message: string | Uint8Array): number;
+  getBufferedAmount(): number;
+  ping(): number;
+  close(code?: number, reason?: string): void;
+  terminate(): void;
+}
+
+interface BunOptions {
+  hostname: string;
+  port: number;
+  development: boolean;
+  idleTimeout: number;
+  maxRequestBodySize: number;
+  fetch(request: Request, server: BunServer): Promise<Response | undefined>;
+  websocket: {
+    maxPayloadLength: number;
+    idleTimeout: number;
+    sendPings: boolean;
+    backpressureLimit: number;
+    closeOnBackpressureLimit: boolean;
+    perMessageDeflate: boolean;
+    open(ws: ServerWebSocket): void;
+    message(ws: ServerWebSocket, message: string | Buffer): void;
+    ping(ws: ServerWebSocket): void;
+    pong(ws: ServerWebSocket, payload: Buffer): void;
+    close(ws: ServerWebSocket, code: number, reason: string): void;
+  };
+}

@@ -1,0 +1,205 @@
+import { Buffer } from "node:buffer";
+import { ConfigError } from "../../errors.js";
+import { CLOSE_CODES } from "../../protocol/messages.js";
+import { listenProblem } from "../lifecycle/listen-problem.js";
+import { AT_START } from "../limits/descriptors.js";
+import {
+  atEndOfTurn,
+  FetchRequest,
+  FetchResponse,
+  pollDrain,
+  refuseWorkers,
+  rejection,
+  subprotocol,
+  wantsWebSocket,
+} from "./fetch.js";
+import type {
+  AcceptOptions,
+  Listener,
+  PeerSocket,
+  ServerParts,
+  ServerRuntime,
+  SocketPeer,
+  Upgrade,
+} from "./runtime.js";
+
+/** The largest message that Deno reads, bytes. */
+const MAX_MESSAGE = 64 * 1024 * 1024;
+
+/** Deno: `Deno.serve` and `Deno.upgradeWebSocket`. Deno sends pings and answers them; it shows neither pings nor pongs. */
+export const DENO: ServerRuntime = {
+  name: "Deno",
+  check(config) {
+    refuseWorkers(config, "Deno");
+    if (config.maxMessageBytes <= MAX_MESSAGE) return;
+    throw new ConfigError(
+      `MAX_MESSAGE_BYTES is ${config.maxMessageBytes}, but Deno reads no message of more than ${MAX_MESSAGE} bytes.`,
+    );
+  },
+  async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
+    const { host: hostname, port } = config;
+    const stop = new AbortController();
+    const open = { requests: 0, sockets: 0 };
+    // A peer that misses two pings: Deno pings after half of the idle time.
+    const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
+    const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request) => {
+      if (wantsWebSocket(request)) {
+        return new Promise((resolve) => upgrade(new DenoUpgrade(request, { idleTimeout, open }, resolve)));
+      }
+      const response = new FetchResponse();
+      const leave = (): void => void response.destroy();
+      request.signal.addEventListener("abort", leave);
+      open.requests++;
+      response.once("close", () => open.requests--);
+      void handle(new FetchRequest(request), response, {});
+      return response.answer;
+    });
+    return {
+      port: server.addr.port,
+      retire: () => void server.shutdown(),
+      async close() {
+        stop.abort();
+        await server.finished;
+      },
+    };
+  },
+};
+
+function listen(options: DenoOptions, handler: (request: Request) => Promise<Response>): DenoServer {
+  try {
+    return deno().serve(options, handler);
+  } catch (error) {
+    const { name, message } = error as Error;
+    const code = { AddrInUse: "EADDRINUSE", PermissionDenied: "EACCES", AddrNotAvailable: "EADDRNOTAVAIL" }[name];
+    throw new ConfigError(listenProblem(Object.assign(new Error(message), { code }), options.hostname, options.port));
+  }
+}
+
+class DenoUpgrade implements Upgrade {
+  readonly request: FetchRequest;
+  readonly #request: Request;
+  readonly #how: { idleTimeout: number; open: Open };
+  readonly #answer: (response: Response) => void;
+
+  constructor(request: Request, how: { idleTimeout: number; open: Open }, answer: (response: Response) => void) {
+    this.request = new FetchRequest(request);
+    this.#request = request;
+    this.#how = how;
+    this.#answer = answer;
+  }
+
+  get descriptors(): number {
+    const { requests, sockets } = this.#how.open;
+    return AT_START + requests + sockets;
+  }
+
+  accept({ headers, maxBytes, open }: AcceptOptions): void {
+    const { idleTimeout, open: counts } = this.#how;
+    try {
+      const { socket: ws, response } = deno().upgradeWebSocket(this.#request, { idleTimeout });
+      for (const [name, value] of Object.entries({ ...headers, ...subprotocol(this.#request) })) {
+        response.headers.set(name, value);
+      }
+      counts.sockets++;
+      const socket = new DenoSocket(ws, maxBytes);
+      ws.addEventListener("open", () => open(socket));
+      ws.addEventListener("close", () => counts.sockets--);
+      this.#answer(response);
+    } catch {
+      this.#answer(rejection("400", "not a WebSocket handshake"));
+    }
+  }
+
+  reject(status: string, reason: string): void {
+    this.#answer(rejection(status, reason));
+  }
+}
+
+class DenoSocket implements PeerSocket {
+  peer!: SocketPeer;
+  readonly bytesRead = undefined;
+  readonly unfinishedBytes = 0;
+  readonly unreadBytes = 0;
+  readonly #ws: WebSocket;
+
+  constructor(ws: WebSocket, maxBytes: number) {
+    this.#ws = ws;
+    ws.binaryType = "arraybuffer";
+    let isTooLarge = false;
+    ws.addEventListener("message", ({ data }: MessageEvent<string | ArrayBuffer>) => {
+      const isText = typeof data === "string";
+      isTooLarge = (isText ? Buffer.byteLength(data) : data.byteLength) > maxBytes;
+      if (isTooLarge) this.close(CLOSE_CODES.tooLarge);
+      else this.peer.receive(isText ? data : Buffer.from(data), !isText);
+    });
+    ws.addEventListener("close", () => this.peer?.gone(isTooLarge ? "a frame was too large" : "disconnected"));
+    // The close event follows.
+    ws.addEventListener("error", (event) => event.preventDefault());
+  }
+
+  send(message: string | Uint8Array): void {
+    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(message as string);
+  }
+
+  get untaken(): number {
+    return this.#ws.bufferedAmount;
+  }
+
+  awaitDrain(stallMs: number): void {
+    pollDrain(this, stallMs);
+  }
+
+  cork<P>(end: (peer: P) => void, peer: P): void {
+    atEndOfTurn(end, peer);
+  }
+
+  uncork(): void {}
+
+  ping(): boolean {
+    return false;
+  }
+
+  pong(): void {}
+
+  pause(): boolean {
+    return false;
+  }
+
+  resume(): void {}
+
+  close(code: number, reason?: string): void {
+    this.#ws.close(code, reason);
+  }
+
+  terminate(): void {
+    this.#ws.close();
+  }
+}
+
+interface Open {
+  requests: number;
+  sockets: number;
+}
+
+/** What is used of Deno's types. */
+interface Deno {
+  serve(options: DenoOptions, handler: (request: Request) => Promise<Response>): DenoServer;
+  upgradeWebSocket(request: Request, options: { idleTimeout: number }): { socket: WebSocket; response: Response };
+}
+
+interface DenoServer {
+  readonly addr: { port: number };
+  readonly finished: Promise<void>;
+  shutdown(): Promise<void>;
+}
+
+interface DenoOptions {
+  hostname: string;
+  port: number;
+  signal: AbortSignal;
+  onListen(): void;
+}
+
+function deno(): Deno {
+  return (globalThis as unknown as { Deno: Deno }).Deno;
+}

@@ -1,0 +1,148 @@
+import type { EventEmitter } from "node:events";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Cluster } from "../../session/registry/cluster.js";
+import type { Config } from "../config/config.js";
+import type { ServerContext } from "../context.js";
+
+/** What a runtime does for the server: it listens, and passes on requests and WebSockets. One adapter each implements it. */
+export interface ServerRuntime {
+  readonly name: "Node" | "Bun" | "Deno";
+  /**
+   * Refuses a setting that the runtime cannot keep, before anything is started.
+   * @throws ConfigError that names the setting.
+   */
+  check(config: Config): void;
+  /** @throws ConfigError for a port that is in use. */
+  listen(server: ServerParts): Promise<Listener>;
+}
+
+export interface ServerParts {
+  config: Config;
+  context: ServerContext;
+  /** Only on Node: the other processes behind the address. */
+  cluster: Cluster | undefined;
+  /** Handles a request. Never rejects. */
+  handle(request: HttpRequest, response: HttpResponse, how: RequestOrigin): Promise<void>;
+  /** Handles a request for a WebSocket. */
+  upgrade(upgrade: Upgrade): void;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Stops accepting connections; existing ones are still served. */
+  retire(): void;
+  /** Closes all connections; resolves when that is done. */
+  close(): Promise<void>;
+  /** Only on Node: the upgrade of a socket that another process has passed on. */
+  takeOver?(request: IncomingMessage, socket: Duplex, head: Buffer): Upgrade;
+}
+
+export interface RequestOrigin {
+  /** Forwarded by another worker of the cluster. */
+  forwarded?: boolean;
+  /** Its client did not wait for the previous answer. */
+  isPipelined?: boolean;
+}
+
+/** A request, as `IncomingMessage` of Node has it. */
+export interface HttpRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Reads the body. */
+  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>;
+}
+
+/** The answer to a request, as `ServerResponse` of Node has it; emits `close` when it is sent or its client is gone. */
+export interface HttpResponse extends EventEmitter {
+  readonly headersSent: boolean;
+  readonly writableFinished: boolean;
+  readonly destroyed: boolean;
+  readonly closed: boolean;
+  setHeader(name: string, value: string): unknown;
+  writeHead(status: number, headers?: Record<string, string | number>): HttpResponse;
+  flushHeaders(): void;
+  write(chunk: string | Uint8Array): boolean;
+  end(chunk?: string | Uint8Array): unknown;
+  destroy(): unknown;
+}
+
+/** A request for a WebSocket, which must be accepted or rejected. */
+export interface Upgrade {
+  readonly request: HttpRequest;
+  /** File descriptors in use, at least. */
+  readonly descriptors: number;
+  /** Calls `open` with the socket once the handshake is done. */
+  accept(options: AcceptOptions): void;
+  /** Answers with an HTTP status, such as `403 Forbidden`, and a reason. */
+  reject(status: string, reason: string): void;
+  /** Only on Node: what can be passed on to another process; undefined when the client has gone. */
+  readonly handle?: { request: IncomingMessage; socket: Duplex; head: Buffer } | undefined;
+}
+
+export interface AcceptOptions {
+  /** Headers of the answer. */
+  headers: Record<string, string>;
+  /** The largest message, bytes. Larger ones close the socket with 1009. */
+  maxBytes: number;
+  /** Sets the peer of the socket. */
+  open(socket: PeerSocket): void;
+}
+
+/** One WebSocket. */
+export interface PeerSocket {
+  peer: SocketPeer;
+  /** Does nothing when the socket is closing. */
+  send(message: string | Uint8Array): void;
+  /** The bytes that were sent and that the system has not accepted, with the memory that holds them. */
+  readonly untaken: number;
+  /** Calls `drained` of the peer when the system has accepted all, or `stalled` when it takes nothing for `stallMs`. */
+  awaitDrain(stallMs: number): void;
+  /** Collects what is sent until `uncork`, where the runtime can. Calls `end(peer)` when this turn of the loop ends. */
+  cork<P>(end: (peer: P) => void, peer: P): void;
+  uncork(): void;
+  /** False when the runtime cannot ping, or does not report pongs. */
+  ping(): boolean;
+  /** Does nothing where the runtime answers pings itself. */
+  pong(payload: Uint8Array): void;
+  /** False when the runtime cannot stop reading. */
+  pause(): boolean;
+  resume(): void;
+  /** Starts the closing handshake. */
+  close(code: number, reason?: string): void;
+  /** Ends the connection at once. */
+  terminate(): void;
+  /** All bytes that were read; undefined where the runtime does not count them and drops silent peers itself. */
+  readonly bytesRead: number | undefined;
+  /** The bytes of an unfinished message, and those that are not read yet, where the runtime shows them. */
+  readonly unfinishedBytes: number;
+  readonly unreadBytes: number;
+}
+
+/** What a socket reports to the server. */
+export interface SocketPeer {
+  /** Text is a string where the runtime decodes it. */
+  receive(message: Buffer | string, isBinary: boolean): void;
+  /** Called for a ping that the runtime does not answer itself. */
+  pinged(payload: Buffer): void;
+  ponged(payload: Buffer): void;
+  drained(): void;
+  stalled(): void;
+  /** An unfinished message has grown. */
+  grew(bytes: number): void;
+  /** The socket has closed. */
+  gone(reason: string): void;
+}
+
+/** The runtime of this process. */
+export async function loadRuntime(): Promise<ServerRuntime> {
+  if ("Bun" in globalThis) return (await import("./bun.js")).BUN;
+  if ("Deno" in globalThis) return (await import("./deno.js")).DENO;
+  return (await import("./node.js")).NODE;
+}
+
+/** The same request and answer on Node, which alone has clusters. */
+export function onNode({ request, response }: { request: HttpRequest; response: HttpResponse }) {
+  return { request: request as IncomingMessage, response: response as ServerResponse };
+}
