@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -31,6 +32,13 @@ const MIN_PIECES = 1024;
 const SMALL = 4 * 1024;
 /** The memory of a waiting answer in addition to its content (measured with Node 20 on x64). */
 const ANSWER_BYTES = 512;
+/** From this size on, payloads are not copied into one buffer with their header, bytes. */
+const LARGE = 16 * 1024;
+/** The first byte of a message in one frame (RFC 6455, section 5.2). */
+const TEXT = 0x81;
+const BINARY = 0x82;
+/** They come before the payload. */
+const MASK_BYTES = 4;
 
 /** Node: `node:http`, and `ws` for WebSockets. */
 export const NODE: ServerRuntime = {
@@ -114,13 +122,13 @@ class NodeUpgrade implements Upgrade {
     return { request, socket, head: Buffer.concat([this.#head, ...more]) };
   }
 
-  accept({ headers, maxBytes, open }: AcceptOptions): void {
+  accept(options: AcceptOptions): void {
     const socket = this.#socket as Socket;
     if (socket.destroyed) return;
     socket.off("error", destroy);
-    const server = webSocketServer(maxBytes);
-    added = headers;
-    server.handleUpgrade(this.request, socket, this.#head, (ws) => ws.begin(socket, open));
+    const server = webSocketServer(options.maxBytes);
+    added = options.headers;
+    server.handleUpgrade(this.request, socket, this.#head, (ws) => ws.begin(socket, options));
     added = {};
   }
 
@@ -165,32 +173,75 @@ class NodeSocket extends WebSocket implements PeerSocket {
   peer!: SocketPeer;
   #stream!: Socket;
   #tracker!: MessageTracker;
+  #maxBytes = 0;
   /** The number of waiting answers, without the first few. */
   #answers = 0;
   readonly #onTaken = (): void => void this.#answers--;
+  /** True while a message is handled that was alone in its chunk. */
+  #isAlone = false;
+  /** What ends this turn, and its argument. */
+  #end: ((peer: unknown) => void) | undefined;
+  #ending: unknown;
   /** The payload of the last pong that waits for the peer to read. */
   #pong: Uint8Array | undefined;
 
-  begin(stream: Socket, open: AcceptOptions["open"]): void {
+  begin(stream: Socket, { maxBytes, open }: AcceptOptions): void {
     this.#stream = stream;
+    this.#maxBytes = maxBytes;
     this.#tracker = new MessageTracker((kept) => this.peer.grew(kept));
-    stream.on("data", this.#tracker.read);
+    const receiver = (this as unknown as { _receiver?: Receiver })._receiver;
+    if (receiver === undefined) stream.on("data", (chunk: Buffer) => this.track(chunk));
+    else Object.assign(receiver, { reader: this, write: readFirst });
     this.on("message", onMessage).on("ping", onPing).on("pong", onPong).on("error", onError).on("close", onClose);
     open(this);
   }
 
+  /** Reads a short text message that is alone in its chunk, as most are. False for anything else. */
+  readAlone(chunk: Buffer): boolean {
+    if (chunk[0] !== TEXT || chunk.length > SMALL) return false;
+    const start = this.#tracker.findAlone(chunk);
+    if (start === 0 || chunk.length - start > this.#maxBytes) return false;
+    const isAscii = unmask(chunk, start) < 0x80;
+    if (!isAscii && !isUtf8(chunk.subarray(start))) {
+      // Masked again: `ws` knows how to reject it.
+      unmask(chunk, start);
+      return false;
+    }
+    this.#isAlone = true;
+    try {
+      this.peer.receive(chunk.toString(isAscii ? "latin1" : "utf8", start), false);
+    } finally {
+      this.#isAlone = false;
+      const end = this.#end;
+      this.#end = undefined;
+      end?.(this.#ending);
+    }
+    return true;
+  }
+
+  /** Follows what `ws` has read. */
+  track(chunk: Buffer): void {
+    this.#tracker.read(chunk);
+  }
+
   override send(message: string | Uint8Array): void {
+    if (this.readyState !== this.OPEN) return;
     const { length } = message;
     const isText = typeof message === "string";
     const stream = this.#stream;
-    if (length >= SMALL || stream.writableLength >= SMALL) {
+    if (length >= LARGE) {
       this.#answers++;
       // A waiting string would be in memory twice: the system call has its own copy.
-      super.send(isText ? Buffer.from(message) : message, { binary: !isText }, this.#onTaken);
-    } else if (isText && Buffer.byteLength(message) === length) {
-      // Most answers are short ASCII text. `ws` would write the header and the text of a frame as two buffers.
-      if (this.readyState === this.OPEN) stream.write(textFrameHeader(length) + message, "latin1");
-    } else super.send(message);
+      return super.send(isText ? Buffer.from(message) : message, { binary: !isText }, this.#onTaken);
+    }
+    // `ws` would write the header and the payload of a frame as two buffers.
+    const bytes = isText ? Buffer.byteLength(message) : length;
+    const waits = length >= SMALL || stream.writableLength >= SMALL;
+    if (waits) {
+      this.#answers++;
+      stream.write(frameOf(message, bytes), this.#onTaken);
+    } else if (isText && bytes === length) stream.write(textFrameHeader(length) + message, "latin1");
+    else stream.write(frameOf(message, bytes));
   }
 
   get untaken(): number {
@@ -209,8 +260,14 @@ class NodeSocket extends WebSocket implements PeerSocket {
   }
 
   cork<P>(end: (peer: P) => void, peer: P): void {
-    this.#stream.cork();
-    process.nextTick(end, peer);
+    if (this.#isAlone) {
+      // There will be no other answer to write together with this one.
+      this.#end = end as (peer: unknown) => void;
+      this.#ending = peer;
+    } else {
+      this.#stream.cork();
+      process.nextTick(end, peer);
+    }
   }
 
   uncork(): void {
@@ -254,11 +311,33 @@ class NodeSocket extends WebSocket implements PeerSocket {
   get unreadBytes(): number {
     return this.#stream.readableLength;
   }
+}
 
-  /** After an error `ws` stops reading: it keeps its bytes until the socket closes, and drops later data. */
-  stopTracking(): void {
-    this.#stream.off("data", this.#tracker.read);
+/** What `ws` writes the data of a socket to; `reader` is ours. There is no public property for it. */
+interface Receiver {
+  write: typeof readFirst;
+  reader: NodeSocket;
+}
+
+/** Instead of `write` of a receiver, which it has from its prototype. */
+function readFirst(this: Receiver, chunk: Buffer): boolean {
+  const { reader } = this;
+  if (reader.readAlone(chunk)) return true;
+  const hasRoom = (Object.getPrototypeOf(this) as Receiver).write.call(this, chunk);
+  reader.track(chunk);
+  return hasRoom;
+}
+
+/** Unmasks a frame in place, or masks it again. Returns the bits that are set in any byte of its payload. */
+function unmask(frame: Buffer, start: number): number {
+  const mask = start - MASK_BYTES;
+  let bits = 0;
+  for (let at = start; at < frame.length; at++) {
+    const byte = (frame[at] as number) ^ (frame[mask + ((at - start) & 3)] as number);
+    frame[at] = byte;
+    bits |= byte;
   }
+  return bits;
 }
 
 function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
@@ -273,9 +352,8 @@ function onPong(this: WebSocket, payload: Buffer): void {
   (this as NodeSocket).peer.ponged(payload);
 }
 
-function onError(this: WebSocket): void {
-  (this as NodeSocket).stopTracking();
-}
+/** The event "close" follows. */
+function onError(): void {}
 
 function onClose(this: WebSocket, code: number): void {
   (this as NodeSocket).peer.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
@@ -283,5 +361,18 @@ function onClose(this: WebSocket, code: number): void {
 
 /** The header of an unmasked text frame of fewer than 64 KiB (RFC 6455, section 5.2), one character for each byte. */
 function textFrameHeader(length: number): string {
-  return length < 126 ? String.fromCharCode(0x81, length) : String.fromCharCode(0x81, 126, length >> 8, length & 0xff);
+  return length < 126 ? String.fromCharCode(TEXT, length) : String.fromCharCode(TEXT, 126, length >> 8, length & 0xff);
+}
+
+/** An unmasked frame of fewer than 64 KiB. */
+function frameOf(message: string | Uint8Array, bytes: number): Buffer {
+  const isText = typeof message === "string";
+  const start = bytes < 126 ? 2 : 4;
+  const frame = Buffer.allocUnsafe(start + bytes);
+  frame[0] = isText ? TEXT : BINARY;
+  frame[1] = Math.min(bytes, 126);
+  if (start === 4) frame.writeUInt16BE(bytes, 2);
+  if (isText) frame.write(message, start);
+  else frame.set(message, start);
+  return frame;
 }

@@ -1,7 +1,10 @@
+const MASKED = 0x80;
 const MASKED_HEADER = 6;
+const LONGER_HEADER = 8;
 const LONGEST_HEADER = 14;
 /** The size at which frames have a longer header. */
 const SHORT = MASKED_HEADER + 126;
+const FINAL = 0x80;
 
 /** The memory of a buffered read or fragment in addition to its content (measured with Node 20 on x64). */
 const READ_BYTES = 400;
@@ -32,15 +35,24 @@ export class MessageTracker {
     return this.#bytes + this.#overhead;
   }
 
-  /** The listener of the socket's `data` event; it must see every chunk. */
-  readonly read = (chunk: Buffer): void => {
-    // A short message alone in one chunk: nothing is kept before or after it.
-    if (this.#bytes === 0 && chunk[1] === 0x80 + chunk.length - MASKED_HEADER && chunk.length < SHORT) {
-      if ((chunk[0] as number) >= 0x80) return;
-    }
+  /**
+   * Where the payload begins in a whole frame of at most 64 KiB that is alone in its chunk, with no unfinished message
+   * before it; 0 for anything else.
+   */
+  findAlone(chunk: Buffer): number {
+    if (this.#bytes > 0 || (chunk[0] as number) < FINAL) return 0;
+    const { length } = chunk;
+    if (length < SHORT) return chunk[1] === MASKED + length - MASKED_HEADER ? MASKED_HEADER : 0;
+    return chunk[1] === MASKED + 126 && chunk.readUInt16BE(2) === length - LONGER_HEADER ? LONGER_HEADER : 0;
+  }
+
+  /** Must see every chunk. */
+  read(chunk: Buffer): void {
+    // Nothing of it is kept.
+    if (this.findAlone(chunk) > 0) return;
     this.#follow(chunk);
     this.#onKept(this.heldBytes);
-  };
+  }
 
   #follow(chunk: Buffer): void {
     this.#bytes += chunk.length;
