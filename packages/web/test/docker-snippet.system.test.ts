@@ -8,13 +8,14 @@ import { callCommand, createProject, type Project } from "../../../test-support/
 import { cleanEnv } from "../../../test-support/commands/npm.js";
 import { createNpmImage } from "../../../test-support/commands/npm-image.js";
 import { requireDocker } from "../../../test-support/requirement.js";
+import { orsClient } from "../../../test-support/servers/ors-client.js";
 import { connect } from "../../openenv/src/connect.js";
 import { renderSnippets } from "../src/views/about/snippets.js";
 
 const docker = await requireDocker();
 
 describe.skipIf(!docker.available)("the Docker snippet", () => {
-  test("builds and runs a folder from openenv init, next to the server of the page", async () => {
+  test("builds and runs a folder from openenv init, next to the server of the page, and answers clients of ORS", async () => {
     const name = `snippet_${process.pid}`;
     const port = 21_000 + (process.pid % 10_000);
     const code = renderSnippets({ ...OPTIONS, name, url: `http://localhost:${port}` })[3]?.code ?? "";
@@ -26,6 +27,9 @@ describe.skipIf(!docker.available)("the Docker snippet", () => {
       await using client = await connect(`http://127.0.0.1:${port + 1}`);
       expect((await client.reset({ seed: 7 })).observation).toMatchObject({ count: 0 });
       expect((await client.step({ amount: 2 })).observation).toMatchObject({ count: 2 });
+      const ors = orsClient(`http://127.0.0.1:${port + 1}`);
+      const call = await ors.call(await ors.open(), "step", { amount: 2 });
+      expect(call.result).toMatchObject({ ok: true, output: { finished: false } });
     } finally {
       await shell.end();
       await promisify(execFile)(docker.path, ["image", "rm", "--force", `openenv-snippet-${process.pid}`]);

@@ -7,6 +7,7 @@ import { createProject, runCommand } from "../../../../test-support/commands/com
 import { createNpmImage, docker } from "../../../../test-support/commands/npm-image.js";
 import { createSandboxImage } from "../../../../test-support/commands/sandbox-image.js";
 import { requireBubblewrap, requireDocker } from "../../../../test-support/requirement.js";
+import { orsClient } from "../../../../test-support/servers/ors-client.js";
 import { connect } from "../../../openenv/src/client/index.js";
 import { dockerProvider } from "../../../providers/src/index.js";
 import { readManifest } from "../../../providers/src/manifest/read-manifest.js";
@@ -105,7 +106,7 @@ describe.skipIf(!engine.available)("openenv build of an environment of this repo
   const wordle: Case = { name: "wordle", steps: [[{ message: "[crane]" }, { current_player_id: 0 }]] };
   const { name, env = {}, steps } = bubblewrap.available ? coding : wordle;
   const tag = `openenv-test-${name}:${process.pid}`;
-  test(`${name}: the image answers a reset and a step`, LIMIT, async () => {
+  test(`${name}: the image answers a reset and a step, and clients of ORS`, LIMIT, async () => {
     const bases = ["--build-arg", `BUILD_BASE=${npm}`, "--build-arg", `BASE=${name === "coding" ? sandbox : BASE}`];
     const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
     const built = await runCommand(["build", `envs/${name}`, "-t", tag, ...bases, ...variables], { cwd: ROOT });
@@ -116,5 +117,10 @@ describe.skipIf(!engine.available)("openenv build of an environment of this repo
     for (const [action, observation] of steps) {
       expect(await session.step({ ...action })).toMatchObject({ done: false, observation });
     }
+    const ors = orsClient(server.url);
+    expect((await ors.request("GET", "/list_environments", { id: "x" })).json).toEqual([`${name}_env`]);
+    const id = await ors.open();
+    const [[input]] = steps as [Case["steps"][number]];
+    expect((await ors.call(id, "step", input)).result).toMatchObject({ ok: true, output: { finished: false } });
   });
 });

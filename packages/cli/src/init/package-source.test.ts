@@ -8,6 +8,8 @@ import { CLI, CLI_ROOT } from "../project/package-root.js";
 import { addPackages } from "./package-source.js";
 
 const run = promisify(execFile);
+/** What an environment runs with. */
+const RUNTIME = /^openenv-ts$|\/(web|gateway)$/;
 /** Packing openenv-ts takes seconds. */
 const TIME_LIMIT = { timeout: 180_000 };
 
@@ -28,7 +30,7 @@ test(
     await lock(project, {});
     await run(process.execPath, [bin, "init", "chess"], { cwd: project.dir });
     expect(await dependencies(project, "chess")).toEqual({
-      dependencies: { "@openenv-ts/web": version, "openenv-ts": version, zod: "4.6.7" },
+      dependencies: { "@openenv-ts/gateway": version, "@openenv-ts/web": version, "openenv-ts": version, zod: "4.6.7" },
       ours: { [CLI]: version },
     });
     expect(await readFile(join(project.dir, "chess/package-lock.json"), "utf8")).not.toContain("vendor/");
@@ -37,8 +39,8 @@ test(
     await run(process.execPath, [bin, "init", "checkers"], { cwd: project.dir });
     expect(await dependencies(project, "checkers")).toEqual({
       dependencies: { zod: "4.6.7" },
-      optionalDependencies: { "@openenv-ts/web": specs["@openenv-ts/web"], "openenv-ts": specs["openenv-ts"] },
-      ours: Object.fromEntries(Object.entries(specs).filter(([name]) => !/^openenv-ts$|web$/.test(name))),
+      optionalDependencies: pick(specs, (name) => RUNTIME.test(name)),
+      ours: pick(specs, (name) => !RUNTIME.test(name)),
     });
     const text = await readFile(join(project.dir, "checkers/package-lock.json"), "utf8");
     for (const { spec } of sources) expect(text).toContain(`"resolved": "${spec}"`);
@@ -64,9 +66,13 @@ async function lock(project: Project, packages: object): Promise<void> {
   await writeFile(join(project.dir, "node_modules/.package-lock.json"), JSON.stringify({ packages }));
 }
 
+function pick(specs: object, isWanted: (name: string) => boolean): object {
+  return Object.fromEntries(Object.entries(specs).filter(([name]) => isWanted(name)));
+}
+
 async function dependencies(project: Project, name: string): Promise<object> {
   const text = await readFile(join(project.dir, name, "package.json"), "utf8");
   const { dependencies, optionalDependencies, devDependencies = {} } = JSON.parse(text) as Record<string, object>;
-  const ours = Object.fromEntries(Object.entries(devDependencies).filter(([name]) => name.startsWith("@openenv-ts/")));
+  const ours = pick(devDependencies, (name) => name.startsWith("@openenv-ts/"));
   return { dependencies, ...(optionalDependencies && { optionalDependencies }), ours };
 }
