@@ -2,6 +2,7 @@ import type { CallOptions } from "../client/options.js";
 import { ToolCallError, type ToolCallResult, type ToolInfo } from "../client/tools/mcp-result.js";
 import { RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { isAgentsDoing } from "../protocol/tools.js";
 import { isObject } from "../util/is-object.js";
 import { type AgentClient, readTools } from "./read-tools.js";
 
@@ -50,7 +51,9 @@ const OVER = "The episode is over. Do not call tools any more.";
 export async function createAgentEpisode(env: AgentClient): Promise<AgentEpisode> {
   const { tools, call: callTool } = await readTools(env);
   // Outside of the episode nothing is rewarded, and Python servers do not say whose fault an error is.
-  const forAgent = env.mode === "production" ? [...AGENTS_DOING, "execution_error"] : AGENTS_DOING;
+  const isForAgent = ({ errorType }: ToolCallError): boolean =>
+    isAgentsDoing({ error: { error_type: errorType } }) ||
+    (env.mode === "production" && errorType === "execution_error");
   const calls: AgentCall[] = [];
   let failure: Error | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -61,7 +64,7 @@ export async function createAgentEpisode(env: AgentClient): Promise<AgentEpisode
     const input = readArguments(given);
     if (typeof input === "string") return input;
     try {
-      const answer: Answer = await callTool(name, input, options).catch((error) => toAnswer(error, forAgent));
+      const answer: Answer = await callTool(name, input, options).catch((error) => toAnswer(error, isForAgent));
       const { text, reward, done, error = null } = answer;
       calls.push({ name, arguments: input, text, reward, done, error });
       return text;
@@ -109,11 +112,9 @@ function readArguments(given: unknown): JsonObject | string {
 
 type Answer = Pick<ToolCallResult, "text" | "reward" | "done"> & { error?: ToolCallError | RemoteError };
 
-const AGENTS_DOING: readonly string[] = ["invalid_args", "tool_not_found"];
-
 /** What the environment says about a call, as its answer. @throws any other error: it is not the world's answer. */
-function toAnswer(error: unknown, forAgent: readonly string[]): Answer {
-  if (error instanceof ToolCallError && forAgent.includes(error.errorType)) {
+function toAnswer(error: unknown, isForAgent: (error: ToolCallError) => boolean): Answer {
+  if (error instanceof ToolCallError && isForAgent(error)) {
     const { message: text, reward, done } = error;
     return { text, reward, done, error };
   }

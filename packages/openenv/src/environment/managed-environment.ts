@@ -1,5 +1,6 @@
-import { isAgentsDoing, type ToolCall, type ToolTransition } from "../contract/tools/tools.js";
+import type { ToolCall, ToolTransition } from "../contract/tools/tools.js";
 import type { JsonObject } from "../protocol/messages.js";
+import { isAgentsDoing } from "../protocol/tools.js";
 import { isThenable } from "../util/async/thenable.js";
 import { isObject } from "../util/is-object.js";
 import type { MaybePromise } from "../util/types.js";

@@ -17,6 +17,11 @@ export interface ToolErrorBody {
   message: string;
 }
 
+/** False for a call that failed through no fault of the agent: it must not give a reward, not even zero. */
+export function isAgentsDoing({ error }: { error: { error_type: string } | null | undefined }): boolean {
+  return error == null || error.error_type === "invalid_args" || error.error_type === "tool_not_found";
+}
+
 /**
  * The result of a successful call. `data` is the tool's value; a value that is not an object is wrapped for
  * `structured_content`.

@@ -102,11 +102,6 @@ export interface ToolCall {
   readonly error: ToolErrorBody | undefined;
 }
 
-/** False for a call that failed through no fault of the agent: it must not give a reward, not even zero. */
-export function isAgentsDoing({ error }: { error: ToolErrorBody | null | undefined }): boolean {
-  return error == null || error.error_type === "invalid_args" || error.error_type === "tool_not_found";
-}
-
 /** The outcome of a step that called a tool, in addition to the tool's result. */
 export interface ToolTransition {
   /** Default 0; null when the tool failed through no fault of the agent. */

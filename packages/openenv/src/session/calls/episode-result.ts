@@ -1,6 +1,5 @@
-import { isAgentsDoing } from "../../contract/tools/tools.js";
 import type { ErrorData, ObservationData, ServerMessage } from "../../protocol/messages.js";
-import type { ToolErrorBody } from "../../protocol/tools.js";
+import { isAgentsDoing, type ToolErrorBody } from "../../protocol/tools.js";
 import type { Progress } from "../restore/session-event.js";
 
 export const NO_PROGRESS: Progress = {

@@ -1,8 +1,8 @@
-import { isAgentsDoing } from "../../contract/tools/tools.js";
 import type { ErrorData, JsonObject, ObservationData } from "../../protocol/messages.js";
 import {
   ACTION_TOOL,
   type ContentBlock,
+  isAgentsDoing,
   isToolAction,
   type ToolErrorBody,
   type ToolResult,

@@ -1,9 +1,9 @@
-import { isAgentsDoing, type ToolCall, type ToolTransition } from "../../contract/tools/tools.js";
+import type { ToolCall, ToolTransition } from "../../contract/tools/tools.js";
 import type { Transition } from "../../environment/environment.js";
 import type { Tool, ToolSet } from "../../environment/tools/tool-set.js";
 import { TOOL_ERROR_TYPES, type ToolErrorType, type ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
-import { lacksToolType, MISSING_TOOL_TYPE, type ToolOutcome } from "../../protocol/tools.js";
+import { isAgentsDoing, lacksToolType, MISSING_TOOL_TYPE, type ToolOutcome } from "../../protocol/tools.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { clip } from "../../util/text/clip.js";
