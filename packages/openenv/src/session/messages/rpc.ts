@@ -160,7 +160,10 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
   if (own !== undefined) sessions?.named.add(own);
   const session = own ?? (await sessions?.openNamed({ client: "mcp", orchestrator }));
   if (session === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
-  if (chosen) session.progress.callsAreSteps = true;
+  if (chosen) {
+    session.progress.callsAreSteps = true;
+    await session.events.recorder?.chooseSteps?.();
+  }
   const { callsAreSteps } = session.progress;
   return { session_id: session.id, ...(callsAreSteps && { tool_calls_are_steps: true }) };
 }

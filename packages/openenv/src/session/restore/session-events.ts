@@ -23,6 +23,8 @@ export interface SessionRecorder {
   record(event: SessionEvent, requestId?: string): MaybePromise<void>;
   /** Called before a tool is called. True when it must not be: the call has ended two processes. */
   enterTool?(request: { name: string; given: JsonObject }): MaybePromise<boolean>;
+  /** Called when the tool calls of agents become steps, before the client learns it. */
+  chooseSteps?(): MaybePromise<void>;
 }
 
 /** The session of the events. */

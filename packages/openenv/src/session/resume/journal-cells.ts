@@ -25,6 +25,8 @@ export const IMAGE = "image";
 export const LOST = "lost";
 /** The request that runs first after a restore: its number, or its digest in a session by address. */
 export const RUNNING = "running";
+/** The tool calls of agents are steps: stored when this is chosen, because the image changes only with an event. */
+export const STEPS = "steps";
 /** The process before has left the session between two requests. */
 export const CLEAN = "clean";
 export const EVENT = "e";

@@ -21,7 +21,7 @@ import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
-import { readAnswers, readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
+import { readAnswers, readBatch, readImage, readLost, readOpener, STEPS } from "./journal-cells.js";
 import { keyOf, type Resumption, sessionsOf } from "./resumptions.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
@@ -211,11 +211,7 @@ export class JournalledSessions implements SessionsJournal {
     if (lost !== undefined) return lose(lost);
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
-      if (batch === undefined)
-        this.#continue(
-          await this.#open(readImage(record, codec), { ...opener, ...openerOf(record), isRestored: true }),
-          record,
-        );
+      if (batch === undefined) this.#continue(await this.#openOne(record, opener), record);
       else {
         for (const [number, own] of readBatch(record)) {
           const image = readImage(record, codec, `${number}.`);
@@ -235,6 +231,15 @@ export class JournalledSessions implements SessionsJournal {
       if (isLater) throw error;
       return error.message;
     }
+  }
+
+  async #openOne(record: JournalRecord, opener: SessionOpener): Promise<Session> {
+    const image = readImage(record, this.#options.codec);
+    const session = await this.#open(image, { ...opener, ...openerOf(record), isRestored: true });
+    session.progress.callsAreSteps ||= record.cells.has(STEPS);
+    // Agents name it.
+    if (session.progress.callsAreSteps) this.#sessions.named.add(session);
+    return session;
   }
 
   #open(image: SessionImage | undefined, opener: SessionOpener): MaybePromise<Session> {
@@ -262,6 +267,7 @@ export class JournalledSessions implements SessionsJournal {
       session.events.keepIfNeeded();
       session.events.recorder = {
         record: (event, requestId) => own.record(event, session, prefix, requestId),
+        chooseSteps: () => own.chooseSteps(),
         // Numbered requests are marked when they begin.
         ...(resumption.isAddress && { enterTool: (data) => own.enter({ type: "tool", data }) }),
       };

@@ -28,6 +28,7 @@ import {
   RUNNING,
   readAnswers,
   readRunning,
+  STEPS,
 } from "./journal-cells.js";
 import { digestRequest, requestIdOf } from "./request-digest.js";
 
@@ -145,6 +146,13 @@ export class SessionJournal {
     if (this.#parts.isAddress) this.#keepAnswer(event, requestId);
     const commit = (): MaybePromise<void> => (this.#inRequest ? undefined : this.#commit());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
+  }
+
+  /** Stores that the tool calls of agents are steps. */
+  chooseSteps(): MaybePromise<void> {
+    if (this.#closed) return undefined;
+    this.#put.set(STEPS, new Uint8Array(1));
+    return this.#inRequest ? undefined : this.#commit();
   }
 
   /**
