@@ -1,7 +1,7 @@
 /** The commands of the repository in an unusual environment. */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -38,6 +38,13 @@ test("npm start and a test run below a path with a space and é, without root, w
   expect((await fetch(`${url}/web/`)).status).toBe(200);
   server.kill("SIGTERM");
   if (server.exitCode === null) await once(server, "exit");
+
+  // npm start builds without declarations: what it made could not compile.
+  const init = spawnSync("npx", ["openenv", "init", "chess"], { ...options, encoding: "utf8" });
+  expect(init.stderr).toMatch(
+    /^error: packages\/\w+ is not built: \.\/dist\/\S+\.d\.ts is missing; run: npm run build$/m,
+  );
+  expect([init.status, existsSync(join(copy, "chess"))]).toEqual([2, false]);
 
   const one = spawn("npx", ["vitest", "run", "packages/cli/src/project/bundle.test.ts"], options);
   expect(await printed(one, /Tests +(.*)\n/)).toMatch(/^\d+ passed/);

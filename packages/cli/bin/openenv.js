@@ -9,5 +9,9 @@ const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
 const folder = (process.env.NODE_COMPILE_CACHE ??= join(caches, "openenv-ts"));
 module.enableCompileCache?.(folder);
 
-const { main } = await import("../dist/main.js");
+const { main } = await import("../dist/main.js").catch((error) => {
+  if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+  process.stderr.write(`error: ${error.message}; in a clone of openenv-ts, run: npm run build\n`);
+  process.exit(2);
+});
 await main(process.argv.slice(2));

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -44,6 +44,28 @@ test(
     });
     const text = await readFile(join(project.dir, "checkers/package-lock.json"), "utf8");
     for (const { spec } of sources) expect(text).toContain(`"resolved": "${spec}"`);
+  },
+);
+
+test(
+  "a package that is not built, or without its declarations, is refused, and nothing is made",
+  TIME_LIMIT,
+  async () => {
+    await using project = await createProject();
+    for (const { name, spec } of await addPackages(project.dir))
+      await unpack(project, name, spec.slice("file:".length));
+    const bin = join(project.dir, "node_modules", CLI, "bin/openenv.js");
+    await lock(project, { [`node_modules/${CLI}`]: { resolved: "file:vendor/cli.tgz" } });
+    for (const missing of ["dist/index.d.ts", "dist"]) {
+      await rm(join(project.dir, "node_modules/@openenv-ts/gateway", missing), { recursive: true });
+      const message = `error: node_modules/@openenv-ts/gateway is not built: ./${missing} is missing; run: npm run build\n`;
+      await expect(run(process.execPath, [bin, "init", "chess"], { cwd: project.dir })).rejects.toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: message,
+      });
+      expect((await readdir(project.dir)).sort()).toEqual(["node_modules", "package.json", "vendor"]);
+    }
   },
 );
 

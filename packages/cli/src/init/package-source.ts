@@ -5,6 +5,7 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { ConfigError } from "openenv-ts/internal";
+import { describePath } from "../project/bundle.js";
 import { CLI, CLI_ROOT, packageRoot } from "../project/package-root.js";
 
 /** Where a new package gets the running version of our packages from. */
@@ -89,9 +90,26 @@ async function isFromRegistry(): Promise<boolean> {
   return packages?.[`node_modules/${CLI}`]?.resolved?.startsWith("file:") !== true;
 }
 
+/**
+ * `npm start` of a checkout builds without declarations, and a later commit may have added an entry: what depends on such
+ * a package installs, but does not compile.
+ */
+async function rejectUnbuilt(folder: string): Promise<void> {
+  const { exports } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as { exports: unknown };
+  const missing = ["./dist", ...listFiles(exports)].find((file) => !existsSync(join(folder, file)));
+  if (missing === undefined) return;
+  throw new ConfigError(`${describePath(folder)} is not built: ${missing} is missing; run: npm run build`);
+}
+
+/** What an export map publishes; its other condition, for development, has the sources. */
+function listFiles(exports: unknown): string[] {
+  if (typeof exports === "string") return [exports];
+  const { "openenv-source": _source, ...published } = exports as Record<string, unknown>;
+  return Object.values(published).flatMap(listFiles);
+}
+
 async function pack(folders: readonly string[], target: string, signal: AbortSignal | undefined): Promise<void> {
-  const missing = folders.find((folder) => !existsSync(join(folder, "dist")));
-  if (missing !== undefined) throw new ConfigError(`${missing} is not built; run: npm run build`);
+  await Promise.all(folders.map(rejectUnbuilt));
   const args = ["pack", ...folders, "--silent", "--ignore-scripts", "--pack-destination", target];
   try {
     await promisify(execFile)("npm", args, {
