@@ -58,7 +58,7 @@ test("npx @openenv-ts/cli serves a file outside of any project, with the page", 
 });
 
 test(
-  "npm install openenv-ts brings at most 32 packages, and a server without the page says what to install",
+  "npm install openenv-ts brings at most 32 packages, and a server without the page or ORS says what to install",
   TIME_LIMIT,
   async () => {
     const dir = join(home, "server");
@@ -76,6 +76,10 @@ test(
     const page = await fetch(`${url}/web/`);
     expect(page.status).toBe(404);
     expect(await page.text()).toContain("npm install @openenv-ts/web");
+    const ors = await fetch(`${url}/version`);
+    expect([ors.status, await ors.text()]).toEqual([501, expect.stringContaining("npm install @openenv-ts/gateway")]);
+    const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: object };
+    expect(Object.keys(paths)).not.toContain("/version");
   },
 );
 

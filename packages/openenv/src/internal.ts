@@ -66,7 +66,7 @@ export {
 } from "./protocol/web.js";
 export { renderDefault, type Setting } from "./server/config/setting.js";
 export type { ServerContext } from "./server/context.js";
-export type { Gateway, GatewayParts } from "./server/gateway/gateway.js";
+export type { Gateway, GatewayParts, GatewayRoute } from "./server/gateway/gateway.js";
 export type { RequestContext } from "./server/http/router.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type * as z from "zod";
 import type { ServerContext } from "../context.js";
 import type { Handler } from "../http/router.js";
 
@@ -10,6 +11,21 @@ export type GatewayParts = typeof import("./parts.js");
 export interface Gateway {
   /** The routes of ORS, and those of the Task API for clients of ORS. */
   ors: Handler;
+  /** What `/openapi.json` lists of it. */
+  orsRoutes: readonly GatewayRoute[];
+}
+
+/** A route as `/openapi.json` describes it. */
+export interface GatewayRoute {
+  method: "get" | "post";
+  /** With `{env_name}` in place of the name of the environment. */
+  path: string;
+  summary: string;
+  /** Requests name their session in the header `X-Session-ID`. */
+  ofSession: boolean;
+  body?: z.ZodType;
+  /** Undefined for a stream of events. */
+  answer?: z.ZodType;
 }
 
 /** The package, which gets the server instead of importing it. */

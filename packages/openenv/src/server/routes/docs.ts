@@ -1,3 +1,4 @@
+import { findGateway } from "../gateway/gateway.js";
 import { sendJson, sendText } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
 import type { OpenApi } from "./docs/page.js";
@@ -20,11 +21,13 @@ async function openApi({ response, context }: RequestContext): Promise<void> {
 }
 
 /** Loaded with the first reader, because the server starts faster without it. */
-async function describeApi({ runtime, web }: RequestContext["context"]): Promise<object> {
+async function describeApi(context: RequestContext["context"]): Promise<object> {
   const { renderOpenApi } = await import("./docs/openapi.js");
-  const { mode, definition } = runtime;
+  const { mode, definition } = context.runtime;
   const { contract } = definition;
-  return renderOpenApi({ mode, name: contract.name, schemas: contract.schemas(), web: web !== undefined });
+  const gateway = mode === "simulation" ? await findGateway(context) : undefined;
+  const web = context.web !== undefined;
+  return renderOpenApi({ mode, name: contract.name, schemas: contract.schemas(), web, ors: gateway?.orsRoutes ?? [] });
 }
 
 /** Scripts, styles and data come from this server alone. */

@@ -3,6 +3,7 @@ import * as bodies from "../../../protocol/bodies.js";
 import type { SchemaBody } from "../../../protocol/http.js";
 import type { JsonObject } from "../../../protocol/messages.js";
 import type { Mode } from "../../../session/runtime.js";
+import type { GatewayRoute } from "../../gateway/gateway.js";
 
 /** The version of the HTTP API, which is not the package's. */
 const API_VERSION = "1.0.0";
@@ -13,10 +14,12 @@ interface ApiParts {
   schemas: SchemaBody;
   /** The web interface is served. */
   web: boolean;
+  /** The routes of ORS; none if it is not served. */
+  ors: readonly GatewayRoute[];
 }
 
 /** The OpenAPI 3.1 description of `GET /openapi.json`; in production without the simulation routes. */
-export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
+export function renderOpenApi({ mode, name, schemas, web, ors }: ApiParts): object {
   const simulation = mode === "simulation";
   const state = { $ref: pathOf(String(schemas.state["title"])) };
   return {
@@ -28,7 +31,7 @@ export function renderOpenApi({ mode, name, schemas, web }: ApiParts): object {
     },
     paths: {
       ...(simulation ? controlPaths(state) : {}),
-      ...PATHS,
+      ...(ors.length > 0 ? { ...sharedWithOrs(PATHS), ...orsPaths(ors) } : PATHS),
       ...(web && simulation ? webPaths(state) : {}),
     },
     components: {
@@ -104,8 +107,13 @@ type Reference = { $ref: string };
 /** A body, or a reference to a component that the contract defines. */
 type Body = z.ZodType | Reference;
 
+/** The body of a stream of server-sent events. */
+const EVENTS = z.string();
+
 function content(body: Body): JsonObject {
-  return { "application/json": { schema: "$ref" in body ? body : referTo(body) } };
+  return {
+    [body === EVENTS ? "text/event-stream" : "application/json"]: { schema: "$ref" in body ? body : referTo(body) },
+  };
 }
 
 /** A reference to the component, or the schema itself if it is not one. */
@@ -122,8 +130,13 @@ function render(schema: z.ZodType): JsonObject {
 interface Operation {
   tags: string[];
   summary: string;
+  parameters?: JsonObject[];
   requestBody?: JsonObject;
   responses: Record<number, JsonObject>;
+}
+
+interface PathItem extends Partial<Record<"get" | "post" | "delete", Operation>> {
+  parameters?: JsonObject[];
 }
 
 function operation(tag: string, summary: string, answer: Body): Operation {
@@ -169,6 +182,33 @@ function webPaths(state: Reference): JsonObject {
   };
 }
 
+const orsSession = "x-session-id";
+
+function orsPaths(routes: readonly GatewayRoute[]): JsonObject {
+  return Object.fromEntries(
+    routes.map(({ method, path, summary, ofSession, body, answer = EVENTS }) => {
+      const described = body ? posting("ORS", summary, { body, answer }) : operation("ORS", summary, answer);
+      const parameters = [
+        ...(path.startsWith("/{env_name}/") ? envName : []),
+        ...(ofSession ? [{ ...parameter("header", orsSession), required: true }] : []),
+      ];
+      return [path, { [method]: described, parameters }];
+    }),
+  );
+}
+
+/** The Task API answers clients of ORS, which send this header, in the way of ORS. */
+function sharedWithOrs(paths: typeof PATHS): JsonObject {
+  const header = parameter("header", orsSession, "Sent by clients of ORS, which get the answer of ORS");
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, item]) => {
+      const { parameters = [], get, post } = item;
+      const isShared = (get ?? post)?.tags.includes("Tasks") === true;
+      return [path, isShared ? { ...item, parameters: [...parameters, header] } : item];
+    }),
+  );
+}
+
 const anyObject = z.object({});
 const envName = [parameter("path", "env_name")];
 const excluded = {
@@ -176,7 +216,7 @@ const excluded = {
   schema: render(bodies.notReadyReasons),
 };
 
-function taskPath(summary: string, body: Body, answer: Body): JsonObject {
+function taskPath(summary: string, body: Body, answer: Body): PathItem {
   return { post: posting("Tasks", summary, { body, answer }), parameters: envName };
 }
 
@@ -186,7 +226,7 @@ function readiness(): Operation {
   return { ...ready, responses: { ...ready.responses, 503: notReady } };
 }
 
-const PATHS: JsonObject = {
+const PATHS: Record<string, PathItem> = {
   "/metadata": { get: operation("Info", "Who this environment is", bodies.metadataBody) },
   "/health": { get: operation("Info", "Whether the server takes requests", bodies.healthBody) },
   "/livez": { get: operation("Info", "Answers as long as a process serves", bodies.livenessBody) },

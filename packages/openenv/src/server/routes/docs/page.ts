@@ -92,7 +92,7 @@ function renderRoute(api: OpenApi, route: Route, sends: boolean): string {
   const { path, method, operation, parameters } = route;
   const body = operation.requestBody?.content["application/json"]?.schema;
   const answers = Object.entries(operation.responses).map(([status, { description, content }]) =>
-    renderSchema(`${status} ${description}`, content["application/json"]?.schema ?? {}, !sends),
+    renderSchema(`${status} ${description}`, Object.values(content)[0]?.schema ?? {}, !sends),
   );
   return `<details class="route" data-path="${escapeHtml(path)}" data-method="${method}"${sends ? "" : " open"}>
 <summary><span class="method">${method.toUpperCase()}</span> <code>${escapeHtml(path)}</code> <span class="quiet">${escapeHtml(operation.summary)}</span></summary>
