@@ -1,10 +1,10 @@
 import type { Policy } from "openenv-ts";
 import { connect, type EnvClient } from "openenv-ts/client";
-import { ConfigError, OpenEnvError } from "openenv-ts/internal";
+import { ConfigError, type OpenEnvError } from "openenv-ts/internal";
 import type { EpisodeRecord, EpisodeTool, JsonObject } from "openenv-ts/protocol";
 import { serverToken } from "../server-token.js";
 import { type EpisodeSummary, openEpisodeFile, summarise } from "./episode-file.js";
-import { playEpisode } from "./play-episode.js";
+import { type Played, playEpisode } from "./play-episode.js";
 
 export interface Collection {
   url: string;
@@ -34,31 +34,35 @@ export interface Collection {
 }
 
 export interface Collected {
+  /** Those that have a result. */
   played: EpisodeSummary[];
   /** Episodes that failed; the next run retries them. */
   failed: number;
+  /** How many of them were lost, and are recorded as such. */
+  lost: number;
 }
 
 /**
- * Runs the episodes that are missing in the file, several in parallel, and appends each one when it ends.
+ * Runs the episodes that are missing in the file, several in parallel, and appends each one when it ends, one that was lost too.
  * @throws ConfigError when the file has other content, or can no longer be written.
  */
 export async function collect(collection: Collection): Promise<Collected> {
   const { output, episodes, parallel, onEpisode, onFailure, signal } = collection;
   const file = openEpisodeFile(output);
   try {
-    const played = [...file.found];
-    for (const summary of played) checkSame(collection, summary);
+    for (const summary of file.found) checkSame(collection, summary);
+    const played = file.found.filter(({ end }) => end !== "lost");
     const have = new Set(played.map(({ episode }) => episode));
     const missing = Array.from({ length: episodes }, (_, episode) => episode).filter((episode) => !have.has(episode));
-    let failed = 0;
+    let [failed, lost] = [0, 0];
     let problem: unknown;
     const work = async (): Promise<void> => {
       let env: EnvClient | undefined;
       for (let episode = missing.shift(); episode !== undefined && !signal.aborted; episode = missing.shift()) {
         let record: EpisodeRecord;
+        let failure: OpenEnvError | undefined;
         try {
-          ({ record, env } = await playWithRetries(collection, episode, env));
+          ({ record, failure, env } = await playWithRetries(collection, episode, env));
         } catch (error) {
           env = undefined;
           if (signal.aborted) break;
@@ -73,13 +77,18 @@ export async function collect(collection: Collection): Promise<Collected> {
           missing.length = 0;
           break;
         }
-        onEpisode(played.push(summarise(record)));
+        if (failure === undefined) onEpisode(played.push(summarise(record)));
+        else {
+          failed++;
+          lost++;
+          onFailure(episode, failure);
+        }
       }
       await env?.close();
     };
     await Promise.all(Array.from({ length: Math.min(parallel, missing.length) }, work));
     if (problem !== undefined) throw problem;
-    return { played, failed };
+    return { played, failed, lost };
   } finally {
     file.close();
   }
@@ -90,18 +99,23 @@ async function playWithRetries(
   collection: Collection,
   episode: number,
   kept: EnvClient | undefined,
-): Promise<{ record: EpisodeRecord; env: EnvClient }> {
+): Promise<Played & { env: EnvClient | undefined }> {
   const { url, retries, signal, groupSize, resetOf } = collection;
   const plan = { ...collection, episode, reset: resetOf(episode), member: episode % groupSize };
-  for (let attempt = 0, env = kept; ; attempt++) {
+  const open = (): Promise<EnvClient> => connect(url, { signal, token: serverToken() });
+  let env = kept;
+  for (let attempt = 0; ; attempt++) {
     try {
-      env ??= await connect(url, { signal, token: serverToken() });
-      return { record: await playEpisode(env, plan), env };
-    } catch (error) {
+      const played = await playEpisode(async () => (env ??= await open()), plan);
+      if (played.failure === undefined) return { ...played, env };
+      signal.throwIfAborted();
       await env?.close();
       env = undefined;
+      if (attempt >= retries) return { ...played, env };
+    } catch (error) {
       // An error of the policy would happen again.
-      if (attempt >= retries || signal.aborted || !(error instanceof OpenEnvError)) throw error;
+      await env?.close();
+      throw error;
     }
   }
 }

@@ -13,7 +13,8 @@ export interface EpisodeFile {
 }
 
 /** The part of an episode on disk that is kept in memory. */
-export interface EpisodeSummary extends Pick<EpisodeRecord, "episode" | "environment" | "reset" | "total_reward"> {
+export interface EpisodeSummary
+  extends Pick<EpisodeRecord, "episode" | "environment" | "reset" | "total_reward" | "end"> {
   steps: number;
 }
 
@@ -94,8 +95,8 @@ export function readEpisodeAt(path: string, at: number, bytes: number): EpisodeR
   }
 }
 
-export function summarise({ episode, environment, reset, total_reward, steps }: EpisodeRecord): EpisodeSummary {
-  return { episode, environment, reset, total_reward, steps: steps.length };
+export function summarise({ episode, environment, reset, total_reward, end, steps }: EpisodeRecord): EpisodeSummary {
+  return { episode, environment, reset, total_reward, end, steps: steps.length };
 }
 
 interface Found {

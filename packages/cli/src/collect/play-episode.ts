@@ -1,11 +1,12 @@
 import type { Policy, PolicyInput } from "openenv-ts";
 import type { EnvClient, StepResult } from "openenv-ts/client";
-import { rng } from "openenv-ts/internal";
+import { OpenEnvError, rng } from "openenv-ts/internal";
 import {
   EPISODE_FORMAT,
   type EpisodeRecord,
   type EpisodeTool,
   type JsonObject,
+  type RecordedFailure,
   type RecordedStep,
 } from "openenv-ts/protocol";
 
@@ -17,6 +18,7 @@ export interface PlayEpisodeOptions {
   /** Its number among the episodes with the same start. */
   member: number;
   environment: string;
+  url: string;
   description: string;
   tools: EpisodeTool[];
   /** Fields of the reset. */
@@ -28,58 +30,71 @@ export interface PlayEpisodeOptions {
   onWarning(text: string): void;
 }
 
-/** Runs one episode. @throws the error of reset, step or the policy: a failed episode is not recorded. */
-export async function playEpisode(env: EnvClient, plan: PlayEpisodeOptions): Promise<EpisodeRecord> {
-  const { episode, member, environment, description, tools, reset, policy, actionSchema, maxSteps, onWarning } = plan;
-  const started_at = new Date().toISOString();
-  const begun = await timed(() => env.reset(reset));
-  const start = answerOf(begun);
-  for (const text of begun.result.warnings) onWarning(text);
+export interface Played {
+  record: EpisodeRecord;
+  /** Why the episode was lost. */
+  failure?: OpenEnvError;
+}
+
+/** Runs one episode. @throws the error of the policy: such an episode is not recorded. */
+export async function playEpisode(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions): Promise<Played> {
+  const { episode, environment, url, description, tools, reset } = plan;
+  const record: EpisodeRecord = {
+    format: EPISODE_FORMAT,
+    episode,
+    environment,
+    url,
+    started_at: new Date().toISOString(),
+    reset,
+    start: { observation: {}, reward: null, done: false, ms: 0 },
+    steps: [],
+    total_reward: null,
+    end: "lost",
+    ...(description !== "" && { description }),
+    tools,
+  };
+  try {
+    record.end = await play(open, plan, record);
+    record.total_reward = record.steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0);
+    return { record };
+  } catch (error) {
+    if (!(error instanceof FailedRequest)) throw error;
+    record.failures = [error.failure];
+    return { record, failure: error.cause };
+  }
+}
+
+/** Adds the answers to the record; returns why the episode ended. @throws FailedRequest, or the error of the policy. */
+async function play(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions, record: EpisodeRecord) {
+  const { episode, member, reset, policy, actionSchema, maxSteps, onWarning } = plan;
+  const { steps } = record;
+  const { result: first, ms } = await timed({ kind: "reset", after: 0, action: reset }, async () => {
+    const env = await open();
+    record.url = env.url;
+    return env.reset(reset);
+  });
+  const env = await open();
+  record.start = answerOf(first, ms);
+  for (const text of first.warnings) onWarning(text);
   const turn: Omit<PolicyInput, "step" | "observation" | "reward" | "metadata"> = {
     episode,
     actionSchema,
     random: rng(typeof reset["seed"] === "number" ? mix(reset["seed"], member) : undefined),
     memory: {},
   };
-  const steps: RecordedStep[] = [];
-  let { result } = begun;
-  let end: EpisodeRecord["end"] = "done";
-  while (!result.done) {
-    if (steps.length >= maxSteps) {
-      end = "max_steps";
-      break;
-    }
+  for (let result = first; !result.done; ) {
+    if (steps.length >= maxSteps) return "max_steps";
     const { observation, metadata } = result;
-    const action = await policy({
-      ...turn,
-      step: steps.length,
-      observation,
-      reward: numberOf(result.reward),
-      metadata,
-    });
-    if (action === null) {
-      end = "policy";
-      break;
-    }
-    const stepped = await timed(() => env.step(action));
+    const reward = numberOf(result.reward);
+    const action = await policy({ ...turn, step: steps.length, observation, reward, metadata });
+    if (action === null) return "policy";
+    const stepped = await timed({ kind: "step", after: steps.length, action }, () => env.step(action));
     result = stepped.result;
     const text = turn.memory[TEXT_KEY];
-    steps.push({ action, ...(typeof text === "string" && text !== "" && { text }), ...answerOf(stepped) });
+    const own = typeof text === "string" && text !== "" ? { text } : {};
+    steps.push({ action, ...own, ...answerOf(result, stepped.ms) });
   }
-  return {
-    format: EPISODE_FORMAT,
-    episode,
-    environment,
-    url: env.url,
-    started_at,
-    reset,
-    start,
-    steps,
-    total_reward: steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0),
-    end,
-    ...(description !== "" && { description }),
-    tools,
-  };
+  return "done";
 }
 
 /** The seed of a policy's random numbers: episodes that start equally must not be equal. */
@@ -87,21 +102,35 @@ function mix(seed: number, member: number): number {
   return member === 0 ? seed : rng(seed).int(0, 0xffff_ffff) ^ Math.imul(member, 0x9e37_79b1);
 }
 
-interface Timed {
-  result: StepResult;
-  ms: number;
+/** A request without a result. */
+class FailedRequest extends Error {
+  declare readonly cause: OpenEnvError;
+  readonly failure: RecordedFailure;
+
+  constructor(request: Pick<RecordedFailure, "kind" | "after" | "action">, cause: OpenEnvError, ms: number) {
+    super(cause.message, { cause });
+    this.failure = { ...request, code: cause.code, message: cause.message, ms };
+  }
 }
 
-async function timed(call: () => Promise<StepResult>): Promise<Timed> {
+async function timed(
+  request: Pick<RecordedFailure, "kind" | "after" | "action">,
+  call: () => Promise<StepResult>,
+): Promise<{ result: StepResult; ms: number }> {
   const asked = performance.now();
-  const result = await call();
-  return { result, ms: Math.round((performance.now() - asked) * 1000) / 1000 };
+  const elapsed = (): number => Math.round((performance.now() - asked) * 1000) / 1000;
+  try {
+    const result = await call();
+    return { result, ms: elapsed() };
+  } catch (error) {
+    throw error instanceof OpenEnvError ? new FailedRequest(request, error, elapsed()) : error;
+  }
 }
 
-function answerOf({
-  result: { observation, reward, done, metadata },
-  ms,
-}: Timed): Omit<RecordedStep, "action" | "text"> {
+function answerOf(
+  { observation, reward, done, metadata }: StepResult,
+  ms: number,
+): Omit<RecordedStep, "action" | "text"> {
   const own = Object.keys(metadata).length > 0 ? { metadata } : {};
   return { observation, reward: numberOf(reward), done, ...own, ms };
 }

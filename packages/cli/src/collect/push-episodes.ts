@@ -69,7 +69,8 @@ tags:
 # Episodes
 
 Played by \`openenv collect\`. Each line of a file is an episode, with its chat \`messages\` and \`total_reward\`. The columns
-\`tools\`, \`reset\`, \`start\`, \`steps\` and \`failures\` are JSON text.
+\`tools\`, \`reset\`, \`start\`, \`steps\` and \`failures\` are JSON text. Leave out the lines whose \`outcome\` is \`failed\`:
+they are not results.
 
 \`\`\`python
 from datasets import load_dataset

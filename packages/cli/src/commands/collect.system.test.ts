@@ -59,11 +59,13 @@ export default defineEnvironment(
 );
 `;
 
-const read = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n").map(parseEpisode);
+const readLines = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n");
+const read = (file: string) => readLines(file).map(parseEpisode);
+const readOutcomes = (file: string) => readLines(file).map((line) => (JSON.parse(line) as { outcome: string }).outcome);
 
-async function startServer(module: string) {
+async function startServer(module: string, port = "0") {
   const project = await createProject({ "environment.ts": module });
-  const running = startCommand(["serve", "--port", "0"], { cwd: project.dir });
+  const running = startCommand(["serve", "--port", port], { cwd: project.dir });
   const [, url = ""] = await running.printed(/at (http:\S+)/);
   return {
     url,
@@ -150,7 +152,7 @@ describe("openenv collect", () => {
     expect(readFileSync(folder.file, "utf8")).toBe("hello\n");
   });
 
-  test("writes no record of an episode that failed, says why, and plays it the next time", async () => {
+  test("writes no record of an episode whose policy failed, says why, and plays it the next time", async () => {
     const fails = `export default ({ episode, step }) => {
       if (episode === 1 && step === 1 && process.env.BROKEN) throw new Error("the policy broke");
       return { amount: 5 };
@@ -164,7 +166,7 @@ describe("openenv collect", () => {
     expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2, 1]);
   });
 
-  test("keeps what it has when the server goes away, and invents nothing for the rest", async () => {
+  test("records what was lost when the server goes away, without a reward, and plays it the next time", async () => {
     const slow = `import { existsSync } from "node:fs";
     export default async ({ episode, step }) => {
       if (episode >= 2 && step === 1) {
@@ -182,7 +184,52 @@ describe("openenv collect", () => {
     await doomed.running.exited;
     writeFileSync(join(folder.dir, "go"), "");
     expect(await running.exited).toBe(1);
-    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 1]);
+    expect(running.stdout).toMatch(/^2 episodes, 4 steps, mean total reward 2\.000: /m);
+    expect(running.stderr).toContain("2 failed, 2 of them recorded as lost");
+    const lost = { end: "lost", total_reward: null };
+    const [zero, one, ...rest] = read(folder.file);
+    expect([zero, one]).toMatchObject([{ end: "done" }, { end: "done" }]);
+    expect(rest).toMatchObject([
+      { episode: 2, steps: [{ reward: 1 }], failures: [{ kind: "step", after: 1, code: "SESSION_LOST" }], ...lost },
+      { episode: 3, steps: [], failures: [{ kind: "reset", after: 0, code: "CONNECTION_FAILED" }], ...lost },
+    ]);
+    expect(readOutcomes(folder.file)).toEqual(["terminated", "terminated", "failed", "failed"]);
+
+    // Trainers get no row of them, and the next run plays them.
+    for (const form of ["trl-sft", "trl-grpo", "verifiers"]) {
+      const made = await callCommand(["export", folder.file, "--to", form, "--json"], { cwd: folder.dir });
+      expect(JSON.parse(made.stdout), form).toMatchObject({ episodes: 4, rows: 2 });
+    }
+    const parquet = await callCommand(["export", folder.file, "--to", "parquet", "--json"], { cwd: folder.dir });
+    expect(JSON.parse(parquet.stdout)).toMatchObject({ episodes: 4, rows: 4 });
+    await using _again = await startServer(counterModule(), new URL(doomed.url).port);
+    const { code, stdout } = await callCommand([...args, "--json"], { cwd: folder.dir });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ episodes: 4, failed: 0, lost: 0, mean_total_reward: 2 });
+    expect(read(folder.file).map(({ episode, end }) => `${episode} ${end}`)).toEqual([
+      "0 done",
+      "1 done",
+      "2 lost",
+      "3 lost",
+      "2 done",
+      "3 done",
+    ]);
+  });
+
+  test("records the last attempt of an episode whose step fails, and no other", async () => {
+    const breaks = `export default ({ episode, step }) => ({ amount: episode === 1 && step === 1 ? "no" : 5 });`;
+    await using folder = await createFolder(counter, { "policy.mjs": breaks });
+    const { code, stdout } = await folder.collect("-n", "3", "--policy", "policy.mjs", "--retries", "2", "--json");
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ episodes: 2, failed: 1, lost: 1 });
+    const [lost, ...more] = read(folder.file).filter(({ episode }) => episode === 1);
+    expect(more).toEqual([]);
+    expect(lost).toMatchObject({
+      steps: [{ action: { amount: 5 } }],
+      failures: [{ kind: "step", after: 1, action: { amount: "no" }, code: "VALIDATION_ERROR" }],
+      end: "lost",
+      total_reward: null,
+    });
   });
 
   test("stops on Ctrl-C with whole episodes, and continues with the rest", async () => {

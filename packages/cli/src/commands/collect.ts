@@ -88,7 +88,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
   const warnings = new Set<string>();
   using interrupt = abortOnSignals();
   const push = await preparePush(flags, { signal: interrupt.signal, canAsk: !flags.json });
-  const { played, failed } = await collect({
+  const { played, failed, lost } = await collect({
     url,
     environment,
     actionSchema,
@@ -114,14 +114,22 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
     },
   });
   const steps = played.reduce((sum, episode) => sum + episode.steps, 0);
-  const earned = played.reduce((sum, { total_reward }) => sum + total_reward, 0);
+  const earned = played.reduce((sum, { total_reward }) => sum + (total_reward ?? 0), 0);
   const mean = played.length === 0 ? null : earned / played.length;
   const complete = !interrupt.signal.aborted && played.length > 0;
   const hub = complete ? await push?.upload(output, (line) => printProgress(`${output}: ${line}`)) : undefined;
-  const summary = { output, episodes: played.length, failed, steps, mean_total_reward: mean, ...(hub && { hub }) };
+  const summary = {
+    output,
+    episodes: played.length,
+    failed,
+    lost,
+    steps,
+    mean_total_reward: mean,
+    ...(hub && { hub }),
+  };
   const text = `${played.length} episodes, ${steps} steps, mean total reward ${mean?.toPrecision(4) ?? "-"}: ${output}`;
   print(flags.json ? JSON.stringify(summary) : hub === undefined ? text : `${text}\n${hub}`);
-  if (failed > 0) printNote(`${failed} failed; run the command again to retry them.`);
+  if (failed > 0) printNote(`${failed} failed, ${lost} of them recorded as lost; run the command again to retry them.`);
   exit(interrupt.signal.aborted ? INTERRUPTED : failed > 0 ? 1 : 0);
 }
 

@@ -74,7 +74,7 @@ export async function exportPairs({ files, output, minReward }: ExportOptions): 
         counted.add(dropped);
         continue;
       }
-      const place = { file: path, at, bytes, reward: record.total_reward };
+      const place = { file: path, at, bytes, reward: record.total_reward as number };
       const group = groups.get(key);
       if (group === undefined) groups.set(key, { best: place, worst: place, size: 1 });
       else {
@@ -110,7 +110,8 @@ function* readAll(files: readonly string[]) {
 
 function findReason(record: EpisodeRecord, minReward: number | undefined): string | undefined {
   if (isFailed(record)) return FAILED;
-  return minReward !== undefined && record.total_reward < minReward ? LOW_REWARD : undefined;
+  // Only a failed one has no reward.
+  return minReward !== undefined && (record.total_reward as number) < minReward ? LOW_REWARD : undefined;
 }
 
 /** Equal for episodes that can be compared: of one group, and with the same first message and tools. */

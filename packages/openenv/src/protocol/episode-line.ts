@@ -26,7 +26,7 @@ export type EpisodeOutcome = "terminated" | "truncated" | "failed";
  */
 export function renderEpisode(record: EpisodeRecord): string {
   const members = Object.entries(toColumns(record)).map(([name, value]) => {
-    const text = name === "total_reward" ? renderFloat(value as number) : JSON.stringify(value);
+    const text = name === "total_reward" ? renderFloat(value as number | null) : JSON.stringify(value);
     return `${JSON.stringify(name)}:${text}`;
   });
   return `{${members.join(",")}}`;
@@ -63,9 +63,9 @@ export function groupOf({ environment, reset }: Pick<EpisodeRecord, "environment
   return `${environment} ${JSON.stringify(sortKeys(options))}`;
 }
 
-/** Invalid actions are the policy's fault, and harmless; any other failure left a gap or ended the episode. */
+/** Invalid actions are harmless unless they end the episode; any other failure left a gap in it. */
 export function outcomeOf({ end, failures = [] }: Pick<EpisodeRecord, "end" | "failures">): EpisodeOutcome {
-  if (failures.some(({ code }) => code !== "VALIDATION_ERROR")) return "failed";
+  if (end === "lost" || failures.some(({ code }) => code !== "VALIDATION_ERROR")) return "failed";
   return end === "done" ? "terminated" : "truncated";
 }
 
@@ -115,7 +115,7 @@ function renderValue(value: unknown): string {
 }
 
 /** Without a decimal point, readers that infer types take a number for an integer. */
-function renderFloat(value: number): string {
+function renderFloat(value: number | null): string {
   const text = JSON.stringify(value);
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }

@@ -37,6 +37,13 @@ describe("a recorded episode", () => {
     expect(parseEpisode(renderEpisode(EPISODE))).toEqual(EPISODE);
   });
 
+  test("that was lost has no total reward, and its outcome is failed", () => {
+    const lost: EpisodeRecord = { ...EPISODE, total_reward: null, end: "lost" };
+    const line = renderEpisode(lost);
+    expect(JSON.parse(line)).toMatchObject({ total_reward: null, end: "lost", outcome: "failed" });
+    expect(parseEpisode(line)).toEqual(lost);
+  });
+
   test("of the first version of the format is read", () => {
     const { description: _, tools: __, ...first } = EPISODE;
     expect(parseEpisode(JSON.stringify({ ...first, format: "openenv.episode/1" }))).toEqual(first);
@@ -73,6 +80,8 @@ describe("a recorded episode", () => {
       /"failures\[0\]\.after" is not a non-negative integer/,
     ],
     [{ ...EPISODE, end: "crashed" }, /"end" is not one of/],
+    [{ ...EPISODE, end: "lost" }, /"total_reward" is not null, although the episode was lost/],
+    [{ ...EPISODE, total_reward: null }, /"total_reward" is not a number/],
     [{ ...EPISODE, description: 1 }, /"description" is not a string/],
     [{ ...EPISODE, tools: [{ type: "function" }] }, /"tools\[0\]\.function" is not an object/],
     [JSON.stringify({ format: EPISODE_FORMAT, reset: {} }), /"reset" is not JSON text/],

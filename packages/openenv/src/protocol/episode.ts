@@ -17,12 +17,15 @@ export interface EpisodeRecord {
   /** The result of the reset. */
   start: Omit<RecordedStep, "action" | "text">;
   steps: RecordedStep[];
-  /** Requests without an observation, in order; written by the page, absent when there are none. */
+  /** Requests without an observation, in order; absent when there are none. The last one ended an episode that was lost. */
   failures?: RecordedFailure[];
-  /** Sum of the rewards of all steps. */
-  total_reward: number;
-  /** Why the episode ended: the environment reported `done`, the step limit was reached, or the policy stopped. */
-  end: "done" | "max_steps" | "policy";
+  /** Sum of the rewards of all steps; null for an episode that was lost, which has no result. */
+  total_reward: number | null;
+  /**
+   * Why the episode ended: the environment reported `done`, the step limit was reached, the policy stopped, or a request
+   * had no result: the episode is `lost`.
+   */
+  end: "done" | "max_steps" | "policy" | "lost";
   /** What a model reads before the first observation: the description of the environment. */
   description?: string;
   /** The tools that a model may call, with their JSON Schemas. */
@@ -72,7 +75,7 @@ const FIRST_FORMAT = "openenv.episode/1";
 /** The members whose form depends on the environment. A line has them as JSON text, so that all lines have equal types. */
 export const TEXT_MEMBERS = ["tools", "reset", "start", "steps", "failures"] as const;
 
-const ENDS: readonly unknown[] = ["done", "max_steps", "policy"];
+const ENDS: readonly unknown[] = ["done", "max_steps", "policy", "lost"];
 
 /** Parses one line, also of the first version of the format. @throws TypeError naming the invalid field. */
 export function parseEpisode(line: string): EpisodeRecord {
@@ -100,8 +103,9 @@ export function parseEpisode(line: string): EpisodeRecord {
   }
   expect("failures", Array.isArray(failures), "an array");
   for (const [index, failure] of (failures as unknown[]).entries()) expectFailure(`failures[${index}]`, failure);
-  expect("total_reward", typeof total_reward === "number", "a number");
   expect("end", ENDS.includes(end), `one of ${ENDS.join(", ")}`);
+  if (end === "lost") expect("total_reward", total_reward === null, "null, although the episode was lost");
+  else expect("total_reward", typeof total_reward === "number", "a number");
   expect("description", typeof description === "string", "a string");
   expect("tools", Array.isArray(tools), "an array");
   for (const [index, tool] of (tools as unknown[]).entries()) expectTool(`tools[${index}]`, tool);

@@ -1,4 +1,11 @@
-export { EPISODE_FORMAT, type EpisodeRecord, type EpisodeTool, parseEpisode, type RecordedStep } from "./episode.js";
+export {
+  EPISODE_FORMAT,
+  type EpisodeRecord,
+  type EpisodeTool,
+  parseEpisode,
+  type RecordedFailure,
+  type RecordedStep,
+} from "./episode.js";
 export { renderEpisode } from "./episode-line.js";
 export type { JsonObject } from "./messages.js";
 export type { ContractFingerprint, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
