@@ -54,22 +54,41 @@ async function measureCurves({ quick }) {
 
 async function measureShare({ quick }) {
   const runs = await train("wordle", quick ? 2 : 4, 64, quick);
+  const part = "wordle: the environment, 64 rollouts";
   return [
     shareOf("wordle-64-share", "wordle: time spent on the environment, 64 rollouts a step", runs),
-    { ...secondsOf(runs), id: "wordle-64-seconds", measure: "wordle: the environment, 64 rollouts, for a step" },
+    millisecondsOf("wordle-64-first", `${part}, in the first step, which opens the sessions`, runs, (all) =>
+      all.slice(0, 1),
+    ),
+    millisecondsOf("wordle-64-later", `${part}, in a later step`, runs, (all) => all.slice(1)),
   ];
 }
 
 async function measureVector({ quick }) {
-  const lines = await run("vector_step.py", 64, quick ? 10 : 100, quick ? 1 : 5);
-  const samples = Object.fromEntries(
+  const lines = await run("vector_step.py", 64, quick ? 6 : 42, 0.5);
+  const rates = Object.fromEntries(
     SUBJECTS.map((subject) => [subject, lines.filter(({ way }) => way === subject).map(({ rate }) => rate)]),
   );
-  const targets = [
-    { limit: "at least", value: 3, of: "python, own class" },
-    { limit: "at least", value: 3, of: "ours, own class" },
+  const { "ours, own class": ours, "python, own class": python } = rates;
+  return [
+    {
+      id: "vector-step",
+      measure: "64 sessions as a vector environment",
+      unit: "steps/s",
+      samples: rates,
+      targets: [
+        { limit: "at least", value: 3, of: "python, own class" },
+        { limit: "at least", value: 3, of: "ours, own class" },
+      ],
+    },
+    {
+      id: "vector-step-released",
+      measure: "the same, with the released client on both servers",
+      unit: "steps/s",
+      samples: { ours, python },
+      targets: [{ limit: "at least", value: 1, of: "python" }],
+    },
   ];
-  return [{ id: "vector-step", measure: "64 sessions as a vector environment", unit: "steps/s", samples, targets }];
 }
 
 function samplesOf(runs, read) {
@@ -87,18 +106,24 @@ function samplesOf(runs, read) {
 }
 
 function shareOf(id, measure, runs) {
-  const samples = samplesOf(runs, ({ environment, seconds }) => (100 * environment) / seconds);
+  const samples = samplesOf(runs, ({ environment, seconds }) => (100 * sum(environment)) / seconds);
   return { id, measure, unit: "% of the training", samples, targets: [] };
 }
 
-function secondsOf(runs) {
-  const samples = samplesOf(runs, ({ environment, episodes }) => (1000 * environment) / (episodes.length / 64));
-  return { unit: "ms", samples, targets: [] };
+/** Each step that `choose` returns is a sample. */
+function millisecondsOf(id, measure, runs, choose) {
+  const samples = samplesOf(runs, ({ environment }) => choose(environment).map((seconds) => 1000 * seconds));
+  for (const way of SUBJECTS) samples[way] = samples[way].flat();
+  return { id, measure, unit: "ms", samples, targets: [] };
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 function meanReward(episodes, part) {
   const own = episodes.slice((part * episodes.length) / PARTS, ((part + 1) * episodes.length) / PARTS);
-  return own.flat().reduce((sum, reward) => sum + reward, 0) / own.length;
+  return sum(own.flat()) / own.length;
 }
 
 /** Rewards are compared as JSON has them, to the last digit. */
@@ -147,9 +172,17 @@ await runSuite({
       "on. With a real model a step takes longer, and the share of the environment is smaller.",
     "Mean rewards, over the seeds, are the reward curve: 8 rollouts a step, two prompts with four rollouts each. Rewards " +
       "are compared to the last digit.",
-    "The tasks and their settings were chosen so that the reward rises within 20 steps: the curves show that learning " +
-      "works on easy tasks, not how fast.",
-    "Time spent on the environment: in resets and tool calls, as the trainer waits for them.",
-    "Vector environment: `OpenEnvVectorGym` and Stable-Baselines3's `DummyVecEnv` around the released client, `step` alone.",
+    "How the tasks were chosen: echo, a wordle-like and a counting task were decided on before the first run. Their " +
+      "details were then chosen by hand so that the mean reward of a random model rises within 20 steps: four secrets among " +
+      "the eight words that the model can say, messages of at most three letters, amounts of at most 3, and a " +
+      "high learning rate, 0.03. So the curves show that the rewards reach the model and that it learns on " +
+      "easy tasks, not how fast or how well it would learn on a task that was not chosen for it. The seeds are the first " +
+      "ones, and none was left out. The comparison does not depend on this choice: all four play the same episodes.",
+    "Time spent on the environment: in resets and tool calls, one after the other, as the trainer waits for them.",
+    "Vector environment: `OpenEnvVectorGym` and Stable-Baselines3's `DummyVecEnv` around the released client, `step` " +
+      "alone. Each way has its own server and all take turns of half a second in one Python process, in every order.",
+    "Before each training and before the vector environments all garbage of Python is collected, and what is left is not " +
+      "searched again: a full collection with torch loaded takes up to a second.",
+    ...(quick ? ["A quick run: the rewards are exact, the times are from one seed and a few turns."] : []),
   ],
 });

@@ -1,11 +1,13 @@
 """Steps per second of many sessions through our vector wrapper and through one around the released client.
 
-Usage: python vector_step.py <sessions> <steps> <rounds>. Prints a line of JSON for each way and round.
+Usage: python vector_step.py <sessions> <rounds> <seconds>. The ways take turns; prints a line of JSON for each turn.
 """
 
+import gc
 import json
 import sys
 import time
+from itertools import cycle, islice, permutations
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python/tests"))
@@ -39,34 +41,54 @@ class Released(gymnasium.Env):
         self._client.close()
 
 
-def measure(way, envs, sessions, steps):
+def repeated(envs, sessions):
+    """Steps per second of all sessions, for some seconds."""
     envs.reset()
     # An amount of 0 never ends the episode.
     actions = np.zeros(sessions)
-    envs.step(actions)
-    started = time.perf_counter()
-    for _ in range(steps):
-        envs.step(actions)
-    print(json.dumps({"way": way, "rate": sessions * steps / (time.perf_counter() - started)}), flush=True)
-    envs.close()
+
+    def measure(seconds):
+        steps, started = 0, time.perf_counter()
+        while time.perf_counter() - started < seconds:
+            envs.step(actions)
+            steps += sessions
+        return steps / (time.perf_counter() - started)
+
+    return measure
 
 
-def main(sessions, steps, rounds):
-    ours, python = start_ours("counting"), PythonServer("counting", sessions)
-    like = OpenEnvGym(ours.url)
+def main(sessions, rounds, seconds):
+    # Each way has its own server: on a busy machine a process that has just used much of a processor waits longer.
+    servers = [start_ours("counting"), start_ours("counting"), PythonServer("counting", sessions)]
+    urls = [server.url for server in servers]
+    like = OpenEnvGym(urls[0])
 
     def released(url):
         return DummyVecEnv([lambda: Released(url, like)] * sessions)
 
     try:
-        for _ in range(rounds):
-            measure("ours", OpenEnvVectorGym(ours.url, sessions), sessions, steps)
-            measure("ours, own class", released(ours.url), sessions, steps)
-            measure("python, own class", released(python.url), sessions, steps)
+        opened = {
+            "ours": OpenEnvVectorGym(urls[0], sessions),
+            "ours, own class": released(urls[1]),
+            "python, own class": released(urls[2]),
+        }
+        measures = {way: repeated(envs, sessions) for way, envs in opened.items()}
+        # A full garbage collection of a process with torch takes up to a second, and would count for one way only.
+        gc.collect()
+        gc.freeze()
+        # All orders: the ways share the process of the client, for which the same is true.
+        for nth, order in enumerate(islice(cycle(permutations(measures)), rounds + 1)):
+            for way in order:
+                rate = measures[way](seconds)
+                # The first round warms up.
+                if nth > 0:
+                    print(json.dumps({"way": way, "rate": rate}), flush=True)
+        for envs in opened.values():
+            envs.close()
     finally:
-        ours.kill()
-        python.kill()
+        for server in servers:
+            server.kill()
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
