@@ -59,6 +59,30 @@ export function requireNode24(): Promise<Component> {
   });
 }
 
+/** A Bun: `OPENENV_BUN`, else the one on the PATH. */
+export function requireBun(): Promise<Component> {
+  return find({
+    name: "bun",
+    variable: "OPENENV_BUN",
+    candidates: ["bun"],
+    args: ["--version"],
+    expected: /^1\./,
+    what: "Bun 1",
+  });
+}
+
+/** A Deno: `OPENENV_DENO`, else the one on the PATH. */
+export function requireDeno(): Promise<Component> {
+  return find({
+    name: "deno",
+    variable: "OPENENV_DENO",
+    candidates: ["deno"],
+    args: ["--version"],
+    expected: /^deno 2\./,
+    what: "Deno 2",
+  });
+}
+
 /** A Python with textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
 export function requireTextarena(): Promise<Component> {
   return findPython("textarena", { textarena: "0.7.4", openenv: "0.10.0", uv: "" });

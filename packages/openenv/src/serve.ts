@@ -2,6 +2,7 @@ import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environme
 import { ConfigError } from "./errors.js";
 import { readConfig } from "./server/config/config.js";
 import { startInterruptibly } from "./server/lifecycle/signals.js";
+import { loadRuntime } from "./server/runtimes/runtime.js";
 import { serveHere } from "./server/serve.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
 import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
@@ -10,7 +11,8 @@ import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
  * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when the server listens. With more
  * than one worker, or with `supervise`, this process only supervises workers, and each worker runs the same program up
  * to this call.
- * @throws ConfigError for an invalid option or variable, a port in use, or a value that is not an environment.
+ * @throws ConfigError for an invalid option or variable, one that this runtime (Node, Bun or Deno) cannot keep, a port in
+ * use, or a value that is not an environment.
  */
 export async function serve(environment: EnvironmentDefinition, options: ServeOptions = {}): Promise<RunningServer> {
   if (options.handleSignals !== true) return start(environment, options);
@@ -33,6 +35,7 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
     return serveHere(environment, { config, options, cluster });
   }
   const config = readConfig(environment, options, process.env);
+  (await loadRuntime()).check(config);
   if (config.journal !== undefined) await (await import("./server/journal.js")).checkJournal(config);
   if (config.workers === 1 && !config.supervise) return serveHere(environment, { config, options });
   const { superviseWorkers } = await import("./cluster/supervise.js");

@@ -3,9 +3,10 @@ import { loadSettings, renderDefault, type Setting } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
-import { renderStart } from "../serve/banner.js";
+import { describeStart, renderStart } from "../serve/banner.js";
 import { fetchTarget } from "../serve/fetch-target.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
+import { RUNTIMES, type RuntimeName, runIn, runtimeHere, STARTED_BY } from "../serve/other-runtime.js";
 import { print } from "../terminal/output.js";
 
 const { SETTINGS } = await loadSettings();
@@ -25,12 +26,14 @@ Examples:
   openenv serve openenv/echo_env
   openenv serve https://github.com/owner/name.git#v1.2
   openenv serve server/environment.ts --watch
+  openenv serve --runtime bun
   openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn`;
 
 interface ServeFlags extends Omit<ServeOptions, "sessionTimeout"> {
   sessionTimeout?: number | "none";
   watch?: boolean;
   reload?: boolean;
+  runtime?: RuntimeName;
 }
 
 export function configureServe(command: Command): void {
@@ -41,12 +44,15 @@ export function configureServe(command: Command): void {
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
     .option("--reload", "alias of --watch")
+    .addOption(new Option("--runtime <name>", "what serves; default: what runs this command").choices(RUNTIMES))
     .addHelpText("after", EXAMPLES)
     .action(serveTarget);
 }
 
-async function serveTarget(target: string, { watch, reload, sessionTimeout, ...flags }: ServeFlags): Promise<void> {
+async function serveTarget(target: string, { watch, reload, runtime, ...given }: ServeFlags): Promise<void> {
+  if (runtime !== undefined && runtime !== runtimeHere()) return runIn(runtime);
   endWithParent();
+  const { sessionTimeout, ...flags } = given;
   const timeout = sessionTimeout === "none" ? null : sessionTimeout;
   const options: ServeOptions = timeout === undefined ? flags : { ...flags, sessionTimeout: timeout };
   const { file, manifest } = await locateEnvironment(await fetchTarget(target));
@@ -60,6 +66,12 @@ async function serveTarget(target: string, { watch, reload, sessionTimeout, ...f
     return;
   }
   const operatorToken = makeOperatorToken();
+  // A server on Bun or Deno is one process: what restarts it is outside.
+  if (runtimeHere() !== "node") {
+    const { serveModule } = await import("../serve/serve-module.js");
+    print(await describeStart(await serveModule(file, options, manifest?.version), operatorToken));
+    return;
+  }
   const { superviseModule } = await import("../serve/supervise-module.js");
   const { url, about } = await superviseModule(file, options, manifest?.version);
   if (about !== undefined) print(await renderStart(url, about, operatorToken));
@@ -84,11 +96,11 @@ function createOption(name: string, setting: Setting<unknown, unknown>): Option 
 const POLL_MS = 250;
 
 /**
- * npm and npx signal only their shell, which exits without forwarding the signal. A server that they started therefore
- * exits when its parent is gone. Started in any other way, a server outlives its parent.
+ * npm and npx signal only their shell, which exits without forwarding the signal. A server that they started, or a
+ * command in another runtime, therefore exits when its parent is gone. Started in any other way, it outlives its parent.
  */
 function endWithParent(): void {
-  if (process.env["npm_command"] === undefined) return;
+  if (process.env["npm_command"] === undefined && process.env[STARTED_BY] === undefined) return;
   const parent = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid === parent) return;

@@ -1,11 +1,21 @@
 import { compileActionCheck, renderPython, type ServerAbout, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
+import type { RunningServer } from "openenv-ts/server";
 import { offeredActions } from "../project/offered-actions.js";
 import { printsToTerminal } from "../terminal/output.js";
 
 /** The text for a listening server: help on a terminal; otherwise one line for programs that ends with the address. */
 export async function renderStart(url: string, about: ServerAbout, operatorToken?: string): Promise<string> {
   return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
+}
+
+/** As {@link renderStart}, for a server in this process. */
+export function describeStart(
+  { url, environment, webInterface }: RunningServer,
+  operatorToken: string | undefined,
+): Promise<string> {
+  const { name, version, schemas } = environment.contract;
+  return renderStart(url, { name, version, schemas: schemas(), webInterface }, operatorToken);
 }
 
 /** The addresses of the server and code that uses it. `operatorToken` is one that was generated for this terminal. */

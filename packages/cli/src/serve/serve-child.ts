@@ -4,7 +4,7 @@ import { locateEnvironment } from "../project/find-environment.js";
 import { recordReads } from "../project/record-reads.js";
 import { exit, print, reportError } from "../terminal/output.js";
 import { applyVariables } from "./apply-manifest.js";
-import { renderStart } from "./banner.js";
+import { describeStart } from "./banner.js";
 import { serveModule } from "./serve-module.js";
 
 /** The task that the watching process or the process provider passes to the serving process. */
@@ -53,9 +53,7 @@ try {
   server = await serveModule(file, options, version ?? manifest?.version);
   if (announce && server.role !== "worker") {
     const token = operatorToken ? process.env["OPENENV_OPERATOR_TOKEN"] : undefined;
-    const { url, environment, webInterface } = server;
-    const { name, version: shown, schemas } = environment.contract;
-    print(await renderStart(url, { name, version: shown, schemas: schemas(), webInterface }, token));
+    print(await describeStart(server, token));
   }
   if (server.role !== "worker") process.send?.({ port: server.port } satisfies ChildReady);
 } catch (error) {

@@ -47,7 +47,6 @@ export async function serveHere(
   { config, options, cluster }: { config: Config; options: ServeOptions; cluster?: Cluster | undefined },
 ): Promise<RunningServer> {
   const platform = await loadRuntime();
-  platform.check(config);
   const log = createLogger(config.logLevel);
   const giveUp = (error: unknown): never => {
     log.close();

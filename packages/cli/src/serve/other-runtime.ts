@@ -1,0 +1,40 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { ConfigError } from "openenv-ts/internal";
+import { exit } from "../terminal/output.js";
+
+/** The runtimes that serve environments, and how each starts a script. */
+const COMMANDS = { node: ["node"], bun: ["bun"], deno: ["deno", "run", "--allow-all"] } as const;
+
+export type RuntimeName = keyof typeof COMMANDS;
+export const RUNTIMES = Object.keys(COMMANDS) as RuntimeName[];
+
+/** Set for a command that another runtime has started: it ends when that process is gone. */
+export const STARTED_BY = "OPENENV_STARTED_BY";
+
+/** The runtime that runs this command. */
+export function runtimeHere(): RuntimeName {
+  if ("Bun" in globalThis) return "bun";
+  return "Deno" in globalThis ? "deno" : "node";
+}
+
+/**
+ * Runs this command again in another runtime, passes signals on to it, and exits as it does.
+ * @throws ConfigError when the runtime is not installed.
+ */
+export async function runIn(runtime: RuntimeName): Promise<void> {
+  const [file, ...args] = COMMANDS[runtime];
+  const main = fileURLToPath(new URL("../../bin/openenv.js", import.meta.url));
+  const env = { ...process.env, [STARTED_BY]: String(process.pid) };
+  // In a group of its own: a terminal signals the group, and a second signal would end the server without waiting.
+  const child = spawn(file, [...args, main, ...process.argv.slice(2)], { stdio: "inherit", env, detached: true });
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
+  const code = await new Promise<number>((resolve, reject) => {
+    child.once("error", ({ message }) => {
+      const advice = `install it, for example with: npm install ${runtime}`;
+      reject(new ConfigError(`Cannot start ${file} for --runtime ${runtime}: ${message}; ${advice}`));
+    });
+    child.once("exit", (status) => resolve(status ?? 1));
+  });
+  exit(code);
+}
