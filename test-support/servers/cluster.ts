@@ -1,6 +1,7 @@
 /** Servers of the built command line, with one or more workers, whose environment returns its process. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { delimiter, dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type EnvClient } from "openenv-ts/client";
@@ -77,15 +78,23 @@ interface Counts {
   is_at_capacity: boolean;
 }
 
+interface ClusterOptions extends Pick<CommandOptions, "openFiles" | "detached"> {
+  /** What serves, and its executable. */
+  runtime?: { name: string; path: string };
+  port?: number;
+}
+
 /** Serves {@link WHERE} with the built command line and these variables. */
 export async function startCluster(
   env: Record<string, string>,
-  options: Pick<CommandOptions, "openFiles" | "detached"> = {},
+  { runtime, port = 0, ...options }: ClusterOptions = {},
 ): Promise<TestCluster> {
   const project = await createProject({ "environment.mjs": WHERE });
-  const command = startCommand(["serve", "environment.mjs", "--port", "0"], {
+  const at = runtime === undefined ? [] : ["--runtime", runtime.name];
+  const PATH = `${dirname(runtime?.path ?? "")}${delimiter}${process.env["PATH"]}`;
+  const command = startCommand(["serve", "environment.mjs", "--port", String(port), ...at], {
     cwd: project.dir,
-    env: { ...OPERATOR_VARIABLES, ...env },
+    env: { ...OPERATOR_VARIABLES, ...env, ...(runtime && { PATH }) },
     ...options,
   });
   const [, url = ""] = await command.printed(/at (http:\S+)/);

@@ -4,7 +4,11 @@ import { ConfigError } from "openenv-ts/internal";
 import { exit } from "../terminal/output.js";
 
 /** The runtimes that serve environments, and how each starts a script. */
-const COMMANDS = { node: ["node"], bun: ["bun"], deno: ["deno", "run", "--allow-all"] } as const;
+const COMMANDS = {
+  node: ["node"],
+  bun: ["bun"],
+  deno: ["deno", "run", "--allow-all", "--unstable-no-legacy-abort"],
+} as const;
 
 export type RuntimeName = keyof typeof COMMANDS;
 export const RUNTIMES = Object.keys(COMMANDS) as RuntimeName[];

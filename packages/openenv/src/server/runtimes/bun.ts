@@ -1,5 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import { CLOSE_CODES } from "../../protocol/messages.js";
+import type { Config } from "../config/config.js";
 import { listenProblem } from "../lifecycle/listen-problem.js";
 import { AT_START } from "../limits/descriptors.js";
 import {
@@ -24,9 +25,9 @@ import type {
 
 /** Seconds without a byte after which a connection that sends a request is closed. */
 const REQUEST_IDLE_S = 10;
-/** The bounds that Bun has for the idle time of a WebSocket, seconds. */
-const MIN_IDLE_S = 8;
+/** The longest idle time of a WebSocket in Bun, and how much too early Bun may end it, seconds. */
 const MAX_IDLE_S = 960;
+const IDLE_STEP_S = 4;
 /** Bun drops or closes with more unread data. Answers never reach it; pongs of a peer that reads nothing could. */
 const MAX_UNREAD = 512 * 1024 * 1024;
 /** Unread data at which a peer that keeps sending pings is closed. */
@@ -41,15 +42,14 @@ export const BUN: ServerRuntime = {
   check(config) {
     refuseWorkers(config, "Bun");
     const seconds = config.pingIntervalMs / 1000;
-    if (seconds * 2 < MIN_IDLE_S || seconds * 2 > MAX_IDLE_S) {
-      throw new ConfigError(
-        `PING_INTERVAL is ${seconds}, but on Bun it must be from ${MIN_IDLE_S / 2} to ${MAX_IDLE_S / 2}: a peer that misses ` +
-          `two pings is idle for twice as long, and Bun closes idle sockets after ${MIN_IDLE_S} to ${MAX_IDLE_S} s.`,
-      );
-    }
+    if (seconds >= IDLE_STEP_S && idleTime(config) <= MAX_IDLE_S) return;
+    throw new ConfigError(
+      `PING_INTERVAL is ${seconds}, but on Bun it must be from ${IDLE_STEP_S} to ${(MAX_IDLE_S - IDLE_STEP_S) / 2} s: Bun ` +
+        `closes the sockets of peers that miss two pings, checks them every ${IDLE_STEP_S} s and waits ${MAX_IDLE_S} s at most.`,
+    );
   },
   async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
-    const { host: hostname, port, maxMessageBytes, pingIntervalMs } = config;
+    const { host: hostname, port, maxMessageBytes } = config;
     const server = listen({
       hostname,
       port,
@@ -70,7 +70,7 @@ export const BUN: ServerRuntime = {
       websocket: {
         maxPayloadLength: maxMessageBytes,
         // Every byte counts, also one of an unfinished frame; answers to the pings of the server keep a socket open.
-        idleTimeout: Math.ceil((pingIntervalMs / 1000) * 2),
+        idleTimeout: idleTime(config),
         sendPings: false,
         backpressureLimit: MAX_UNREAD,
         closeOnBackpressureLimit: true,
@@ -101,6 +101,11 @@ export const BUN: ServerRuntime = {
   },
 };
 
+/** The time without a byte that shows that two pings were missed, seconds. */
+function idleTime({ pingIntervalMs }: Pick<Config, "pingIntervalMs">): number {
+  return Math.ceil((pingIntervalMs / 1000) * 2) + IDLE_STEP_S;
+}
+
 function listen(options: BunOptions): BunServer {
   try {
     return (globalThis as unknown as { Bun: { serve(options: BunOptions): BunServer } }).Bun.serve(options);
@@ -128,10 +133,9 @@ class BunUpgrade implements Upgrade {
 
   accept({ headers, maxBytes, open }: AcceptOptions): void {
     const data: SocketData = { open, maxBytes, socket: undefined as never };
-    const isOpen = this.#server.upgrade(this.#request, {
-      headers: { ...headers, ...subprotocol(this.#request) },
-      data,
-    });
+    // Bun selects the first one that is offered, which may be a token, unless there is a header.
+    const protocol = { "sec-websocket-protocol": subprotocol(this.#request) ?? "" };
+    const isOpen = this.#server.upgrade(this.#request, { headers: { ...headers, ...protocol }, data });
     this.#answer(isOpen ? undefined : rejection("400", "not a WebSocket handshake"));
   }
 

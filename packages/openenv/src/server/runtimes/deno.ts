@@ -47,8 +47,8 @@ export const DENO: ServerRuntime = {
         return new Promise((resolve) => upgrade(new DenoUpgrade(request, { idleTimeout, open }, resolve)));
       }
       const response = new FetchResponse();
-      const leave = (): void => void response.destroy();
-      request.signal.addEventListener("abort", leave);
+      // Without --unstable-no-legacy-abort Deno also aborts after the answer, when that does nothing, and says so once.
+      request.signal.addEventListener("abort", () => response.destroy());
       open.requests++;
       response.once("close", () => open.requests--);
       void handle(new FetchRequest(request), response, {});
@@ -97,9 +97,10 @@ class DenoUpgrade implements Upgrade {
     const { idleTimeout, open: counts } = this.#how;
     try {
       const { socket: ws, response } = deno().upgradeWebSocket(this.#request, { idleTimeout });
-      for (const [name, value] of Object.entries({ ...headers, ...subprotocol(this.#request) })) {
-        response.headers.set(name, value);
-      }
+      // Deno's own option for it knows only lists with a space after each comma.
+      const protocol = subprotocol(this.#request);
+      if (protocol !== undefined) response.headers.set("sec-websocket-protocol", protocol);
+      for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
       counts.sockets++;
       const socket = new DenoSocket(ws, maxBytes);
       ws.addEventListener("open", () => open(socket));

@@ -24,10 +24,9 @@ export function wantsWebSocket({ headers }: Request): boolean {
 }
 
 /** The subprotocol of an answer; none is selected for a client without a token. */
-export function subprotocol({ headers }: Request): Record<string, string> {
+export function subprotocol({ headers }: Request): string | undefined {
   const offered = headers.get("sec-websocket-protocol")?.split(",") ?? [];
-  const selected = selectSubprotocol(new Set(offered.map((name) => name.trim())));
-  return selected === false ? {} : { "sec-websocket-protocol": selected };
+  return selectSubprotocol(new Set(offered.map((name) => name.trim()))) || undefined;
 }
 
 export function rejection(status: string, reason: string): Response {
