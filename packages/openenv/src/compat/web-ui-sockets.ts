@@ -166,8 +166,9 @@ class Page implements Subscriber, Holder, SocketPeer {
   }
 
   #ping(): void {
+    this.#charge();
+    if (this.#ws.bytesRead === undefined) return;
     if (!this.#isAnswered) return this.#ws.terminate();
     this.#isAnswered = !this.#ws.ping();
-    this.#charge();
   }
 }

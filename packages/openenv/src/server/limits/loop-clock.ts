@@ -27,7 +27,8 @@ export function readArrival(): number {
 
 /** From then on {@link readArrival} includes the time in the kernel. */
 export function startLoopClock(): void {
-  if (state !== "off") return;
+  // Bun and Deno do not count the idle time of the loop.
+  if (state !== "off" || nodeTiming?.idleTime === undefined) return;
   seenAt = performance.now();
   idleMs = nodeTiming.idleTime;
   measure(seenAt, 0);

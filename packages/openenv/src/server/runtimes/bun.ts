@@ -25,9 +25,9 @@ import type {
 
 /** Seconds without a byte after which a connection that sends a request is closed. */
 const REQUEST_IDLE_S = 10;
-/** The longest idle time of a WebSocket in Bun, and how much too early Bun may end it, seconds. */
+/** The bounds that Bun has for the idle time of a WebSocket, seconds. */
+const MIN_IDLE_S = 8;
 const MAX_IDLE_S = 960;
-const IDLE_STEP_S = 4;
 /** Bun drops or closes with more unread data. Answers never reach it; pongs of a peer that reads nothing could. */
 const MAX_UNREAD = 512 * 1024 * 1024;
 /** Unread data at which a peer that keeps sending pings is closed. */
@@ -41,11 +41,11 @@ export const BUN: ServerRuntime = {
   name: "Bun",
   check(config) {
     refuseWorkers(config, "Bun");
-    const seconds = config.pingIntervalMs / 1000;
-    if (seconds >= IDLE_STEP_S && idleTime(config) <= MAX_IDLE_S) return;
+    const idleTime = idleTimeOf(config);
+    if (idleTime >= MIN_IDLE_S && idleTime <= MAX_IDLE_S) return;
     throw new ConfigError(
-      `PING_INTERVAL is ${seconds}, but on Bun it must be from ${IDLE_STEP_S} to ${(MAX_IDLE_S - IDLE_STEP_S) / 2} s: Bun ` +
-        `closes the sockets of peers that miss two pings, checks them every ${IDLE_STEP_S} s and waits ${MAX_IDLE_S} s at most.`,
+      `PING_INTERVAL is ${config.pingIntervalMs / 1000}, but on Bun it must be from ${MIN_IDLE_S / 2} to ${MAX_IDLE_S / 2}: ` +
+        `a peer that misses two pings is idle for twice as long, and Bun closes idle sockets after ${MIN_IDLE_S} to ${MAX_IDLE_S} s.`,
     );
   },
   async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
@@ -69,9 +69,9 @@ export const BUN: ServerRuntime = {
       },
       websocket: {
         maxPayloadLength: maxMessageBytes,
-        // Every byte counts, also one of an unfinished frame; answers to the pings of the server keep a socket open.
-        idleTimeout: idleTime(config),
-        sendPings: false,
+        // Bun pings before the time is over, and closes without an answer. Each byte of an unfinished frame counts.
+        idleTimeout: idleTimeOf(config),
+        sendPings: true,
         backpressureLimit: MAX_UNREAD,
         closeOnBackpressureLimit: true,
         perMessageDeflate: false,
@@ -102,8 +102,8 @@ export const BUN: ServerRuntime = {
 };
 
 /** The time without a byte that shows that two pings were missed, seconds. */
-function idleTime({ pingIntervalMs }: Pick<Config, "pingIntervalMs">): number {
-  return Math.ceil((pingIntervalMs / 1000) * 2) + IDLE_STEP_S;
+function idleTimeOf({ pingIntervalMs }: Pick<Config, "pingIntervalMs">): number {
+  return Math.ceil((pingIntervalMs / 1000) * 2);
 }
 
 function listen(options: BunOptions): BunServer {

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { ConfigError } from "../../errors.js";
 import { CLOSE_CODES } from "../../protocol/messages.js";
 import { listenProblem } from "../lifecycle/listen-problem.js";
+import type { Backlog } from "../limits/backlog.js";
 import { AT_START } from "../limits/descriptors.js";
 import {
   atEndOfTurn,
@@ -36,7 +37,7 @@ export const DENO: ServerRuntime = {
       `MAX_MESSAGE_BYTES is ${config.maxMessageBytes}, but Deno reads no message of more than ${MAX_MESSAGE} bytes.`,
     );
   },
-  async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
+  async listen({ config, context, handle, upgrade }: ServerParts): Promise<Listener> {
     const { host: hostname, port } = config;
     const stop = new AbortController();
     const open = { requests: 0, sockets: 0 };
@@ -44,7 +45,7 @@ export const DENO: ServerRuntime = {
     const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
     const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request) => {
       if (wantsWebSocket(request)) {
-        return new Promise((resolve) => upgrade(new DenoUpgrade(request, { idleTimeout, open }, resolve)));
+        return new Promise((resolve) => upgrade(new DenoUpgrade(request, { idleTimeout, open, backlog: context.backlog }, resolve)));
       }
       const response = new FetchResponse();
       // Without --unstable-no-legacy-abort Deno also aborts after the answer, when that does nothing, and says so once.
@@ -78,10 +79,10 @@ function listen(options: DenoOptions, handler: (request: Request) => Promise<Res
 class DenoUpgrade implements Upgrade {
   readonly request: FetchRequest;
   readonly #request: Request;
-  readonly #how: { idleTimeout: number; open: Open };
+  readonly #how: UpgradeParts;
   readonly #answer: (response: Response) => void;
 
-  constructor(request: Request, how: { idleTimeout: number; open: Open }, answer: (response: Response) => void) {
+  constructor(request: Request, how: UpgradeParts, answer: (response: Response) => void) {
     this.request = new FetchRequest(request);
     this.#request = request;
     this.#how = how;
@@ -94,7 +95,9 @@ class DenoUpgrade implements Upgrade {
   }
 
   accept({ headers, maxBytes, open }: AcceptOptions): void {
-    const { idleTimeout, open: counts } = this.#how;
+    const { idleTimeout, open: counts, backlog } = this.#how;
+    // Deno cannot end the connection of a peer that reads nothing, so the memory that it holds may never be freed.
+    if (backlog.isFull) return this.reject("503 Service Unavailable", "too much data waits for peers that do not read it");
     try {
       const { socket: ws, response } = deno().upgradeWebSocket(this.#request, { idleTimeout });
       // Deno's own option for it knows only lists with a space after each comma.
@@ -172,9 +175,16 @@ class DenoSocket implements PeerSocket {
     this.#ws.close(code, reason);
   }
 
+  /** The connection ends when all that was sent before is read. */
   terminate(): void {
     this.#ws.close();
   }
+}
+
+interface UpgradeParts {
+  idleTimeout: number;
+  open: Open;
+  backlog: Backlog;
 }
 
 interface Open {

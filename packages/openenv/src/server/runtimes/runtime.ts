@@ -113,7 +113,7 @@ export interface PeerSocket {
   close(code: number, reason?: string): void;
   /** Ends the connection at once. */
   terminate(): void;
-  /** All bytes that were read; undefined where the runtime does not count them and drops silent peers itself. */
+  /** All bytes that were read; undefined where the runtime does not count them, and pings and drops silent peers itself. */
   readonly bytesRead: number | undefined;
   /** The bytes of an unfinished message, and those that are not read yet, where the runtime shows them. */
   readonly unfinishedBytes: number;

@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { afterAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { runCommand } from "../../../../../test-support/commands/command-line.js";
+import { openDescriptors } from "../../../../../test-support/commands/processes.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { startRedis } from "../../../../../test-support/journals/redis.js";
 import { AS_OPERATOR } from "../../../../../test-support/operator.js";
@@ -154,7 +155,8 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         socket.send(RESET, step(ENDLESS));
         for (let i = 0; i < 20_000; i++) socket.send(step(1));
         if (pauses) await sleep(1_000);
-        else expect((await socket.closed).code).toBe(1008);
+        // Deno may end the connection before the frame is read.
+        else expect((await socket.closed).code).toBeOneOf(name === "deno" ? [1006, 1008] : [1008]);
         expect(socket.ws.readyState).toBe(pauses ? WebSocket.OPEN : WebSocket.CLOSED);
         await socket[Symbol.asyncDispose]();
       });
@@ -204,6 +206,7 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         await using server = await start({ PING_INTERVAL: "4", SESSION_TIMEOUT: "60" });
         const others = await openAll(server.url, BYSTANDERS);
         const pid = others[0]?.pid as number;
+        const before = openDescriptors(pid);
         const payload = Buffer.from(JSON.stringify(step(LARGE)));
         const attacks = await Promise.all(
           Array.from({ length: 40 }, () => flood(server.url, { count: 30, payload, before: [RESET] })),
@@ -211,6 +214,8 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         await until(async () => (await server.capacity()).active_sessions === BYSTANDERS);
         expect(await stepAll(others, 5)).toBe(BYSTANDERS * 5);
         expect(peakMemory(pid)).toBeLessThan(1024 * MB);
+        // Connections for other requests may stay open. Deno keeps those of such peers, see SECURITY.md.
+        if (name !== "deno") await until(() => openDescriptors(pid) < before + 5);
         for (const attack of attacks) await attack[Symbol.asyncDispose]();
       });
 

@@ -204,7 +204,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   ping(): void {
-    this.ws.ping();
+    if (this.ws.bytesRead !== undefined) this.ws.ping();
   }
 
   close(code: number, reason: string): void {
