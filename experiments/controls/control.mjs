@@ -1,6 +1,7 @@
 /**
- * `node control.mjs echo|text|numbers`: a minimal server with the same frames and responses. node:http and ws, JSON in
- * and out, `/health`; no sessions, no validation. The difference to it is the cost of the package's features.
+ * `node control.mjs echo|tools|text|numbers`: a minimal server with the same frames and responses. node:http and ws, JSON
+ * in and out, `/step`, `/mcp`, `/health`; no sessions, no validation. The difference to it is the cost of the package's
+ * features.
  */
 import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
@@ -13,6 +14,7 @@ export const action = z.object({ message: z.string() });
 
 const environments = {
   echo: () => echo,
+  tools: () => echo,
   text: () => always({ text: makeText() }),
   numbers: () => always({ values: makeNumbers() }),
 };
@@ -20,6 +22,7 @@ const observe = environments[process.argv[2]]();
 
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false });
 const server = createServer((request, response) => {
+  if (request.method === "POST") return answerPost(request, response);
   response.writeHead(request.url === "/health" ? 200 : 404, { "content-type": "application/json" });
   response.end('{"status":"healthy"}');
 });
@@ -35,6 +38,32 @@ function accept(ws) {
     const observation = { metadata: {}, ...fields };
     ws.send(JSON.stringify({ type: "observation", data: { observation, reward, done: false } }));
   });
+}
+
+function answerPost(request, response) {
+  let body = "";
+  request.setEncoding("utf8");
+  request.on("data", (part) => (body += part));
+  request.on("end", () => {
+    const value = body === "" ? {} : JSON.parse(body);
+    const text = JSON.stringify(request.url === "/mcp" ? answerCall(value) : answerStep(value));
+    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+    response.end(text);
+  });
+}
+
+function answerStep({ action = {} }) {
+  const [fields, reward] = observe(action);
+  return { observation: { ...fields, metadata: {} }, reward, done: false, metadata: null };
+}
+
+function answerCall({ id, params: { arguments: given } }) {
+  if (given === undefined) return { jsonrpc: "2.0", id, result: { session_id: "control" } };
+  const { message } = given;
+  const content = [{ type: "text", text: message, annotations: null, meta: null }];
+  const meta = { fastmcp: { wrap_result: true } };
+  const structured_content = { result: message };
+  return { jsonrpc: "2.0", id, result: { content, structured_content, meta, data: message, is_error: false } };
 }
 
 function echo({ message = "" }) {

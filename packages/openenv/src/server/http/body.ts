@@ -1,3 +1,4 @@
+import { IncomingMessage } from "node:http";
 import type * as z from "zod";
 import type { ValidationIssue } from "../../errors.js";
 import { parseJson, TooManyItemsError } from "../../protocol/codec/json.js";
@@ -26,21 +27,61 @@ export interface BodyReader {
  * @throws BodyTooLargeError as soon as the body exceeds `maxMessageBytes`, BodiesTooLargeError when the budget is used up.
  * The rest of the body has not been read then.
  */
-export async function readBody(reader: BodyReader): Promise<Buffer> {
-  const { request, context } = reader;
-  const limit = context.maxMessageBytes;
-  const tooLarge = (): BodyTooLargeError => new BodyTooLargeError(`the body is larger than ${limit} bytes`);
-  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
+export function readBody(reader: BodyReader): Promise<Buffer> {
+  const { request } = reader;
+  return request instanceof IncomingMessage ? readOnNode(reader, request) : readAll(reader);
+}
+
+async function readAll(reader: BodyReader): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const { byteLength } = chunk;
-    if (reader.bodyBytes + byteLength > limit) throw tooLarge();
-    if (!context.bodies.take(byteLength))
-      throw new BodiesTooLargeError("the requests in progress send too much at once; try again");
-    reader.bodyBytes += byteLength;
+  checkLength(reader);
+  for await (const chunk of reader.request.iterator({ destroyOnReturn: false })) {
+    take(reader, chunk.byteLength);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** With listeners, because an async iterator takes a tenth of the time of a small request. */
+function readOnNode(reader: BodyReader, request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    // Nearly all bodies are one chunk.
+    let first: Buffer | undefined;
+    let rest: Buffer[] | undefined;
+    const read = (chunk: Buffer): void => {
+      try {
+        take(reader, chunk.byteLength);
+      } catch (error) {
+        request.removeListener("data", read).pause();
+        return reject(error as Error);
+      }
+      if (first === undefined) first = chunk;
+      else (rest ??= [first]).push(chunk);
+    };
+    checkLength(reader);
+    request.on("data", read);
+    request.on("end", () => resolve(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest)));
+    request.on("close", () => {
+      if (!request.readableEnded) reject(new Error("the client disconnected before the end of the body"));
+    });
+  });
+}
+
+const EMPTY = Buffer.alloc(0);
+
+function checkLength({ request, context }: BodyReader): void {
+  if (Number(request.headers["content-length"] ?? 0) > context.maxMessageBytes) throw tooLarge(context.maxMessageBytes);
+}
+
+function take(reader: BodyReader, bytes: number): void {
+  const { bodies, maxMessageBytes } = reader.context;
+  if (reader.bodyBytes + bytes > maxMessageBytes) throw tooLarge(maxMessageBytes);
+  if (!bodies.take(bytes)) throw new BodiesTooLargeError("the requests in progress send too much at once; try again");
+  reader.bodyBytes += bytes;
+}
+
+function tooLarge(limit: number): BodyTooLargeError {
+  return new BodyTooLargeError(`the body is larger than ${limit} bytes`);
 }
 
 /**

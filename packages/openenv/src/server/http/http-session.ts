@@ -59,11 +59,20 @@ export function findSession({ context }: RequestContext, { id }: NamedSession): 
   throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
 }
 
-/** Names the session in the headers of the answer: its id, or `none` if the environment was for this request only. */
-export function markSession({ request, response, address }: RequestContext, session: Session | null): void {
-  response.setHeader(SESSION_HEADER, session === null ? NO_SESSION : session.id);
-  if (session === null || address !== undefined) return;
-  response.setHeader("set-cookie", sessionCookieHeader(request, session));
+/** Names the session in the headers of the answer. */
+export function markSession(ctx: RequestContext, session: Session | null): void {
+  for (const [name, value] of Object.entries(sessionHeaders(ctx, session))) ctx.response.setHeader(name, value);
+}
+
+/**
+ * The headers that name the session of an answer: its id, or `none` if the environment was for this request only. A client
+ * that names the session in a header needs no cookie.
+ */
+export function sessionHeaders(ctx: RequestContext, session: Session | null): Record<string, string> {
+  const { request, address } = ctx;
+  if (session === null) return { [SESSION_HEADER]: NO_SESSION };
+  if (address !== undefined || headerSession(ctx) === session.id) return { [SESSION_HEADER]: session.id };
+  return { [SESSION_HEADER]: session.id, "set-cookie": sessionCookieHeader(request, session) };
 }
 
 /** The value of `set-cookie` by which a browser names the session in its next requests. */

@@ -18,15 +18,17 @@ export function sendJson(
   sendText(response, status, { type: "application/json", text: serializeReply(body, maxBytes) });
 }
 
-export function sendText(response: HttpResponse, status: number, { type, text }: { type: string; text: string }): void {
+export function sendText(
+  response: HttpResponse,
+  status: number,
+  { type, text, headers = {} }: { type: string; text: string; headers?: Record<string, string> },
+): void {
+  const bytes = Buffer.byteLength(text);
+  const own = { "content-type": type, "content-length": String(bytes), "x-content-type-options": "nosniff" };
+  response.writeHead(status, { ...own, ...headers });
   // A large string that waits for the peer is held twice, because the system call has its own copy.
-  const content = text.length < SMALL ? text : Buffer.from(text);
-  response.writeHead(status, {
-    "content-type": type,
-    "content-length": Buffer.byteLength(content),
-    "x-content-type-options": "nosniff",
-  });
-  response.end(content);
+  const encoding = bytes === text.length ? "latin1" : "utf8";
+  response.end(text.length < SMALL ? text : Buffer.from(text, encoding), encoding);
 }
 
 /** The Python package's body of 404 and 405. */

@@ -58,7 +58,7 @@ export type Lookup = (path: string) => Route | undefined;
 
 /** Handles every request: checks origin and token, redirects a trailing slash, calls the handler that `lookup` finds. */
 export function createRouter(context: ServerContext, lookup: Lookup) {
-  return async (
+  return (
     request: HttpRequest,
     response: HttpResponse,
     { forwarded = false, isPipelined = false }: RequestOrigin = {},
@@ -79,8 +79,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
     };
     const found = addressed === undefined || isAddressed ? lookup : () => refuseWith(addressed);
     // A request with a body waits for its turn after the body has been read.
-    if (isPipelined && !hasBody(request)) await takeTurn(ctx, () => handle(ctx, found));
-    else await handle(ctx, found);
+    return isPipelined && !hasBody(request) ? takeTurn(ctx, () => handle(ctx, found)) : handle(ctx, found);
   };
 }
 
@@ -97,7 +96,7 @@ function hasBody({ headers }: HttpRequest): boolean {
 async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
   const { response, context } = ctx;
   context.requests++;
-  response.once("close", () => context.requests--);
+  response.on("close", () => context.requests--);
   try {
     await answer(ctx, lookup);
   } catch (error) {
@@ -107,7 +106,7 @@ async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
   }
 }
 
-async function answer(ctx: RequestContext, lookup: Lookup): Promise<void> {
+function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
   const { request, response, context, path } = ctx;
   const method = request.method ?? "GET";
   const { origins } = context;
@@ -121,19 +120,22 @@ async function answer(ctx: RequestContext, lookup: Lookup): Promise<void> {
     response.writeHead(307, { location, "content-length": 0 }).end();
     return;
   }
-  const allowed = Object.keys(route).join(", ");
-  if (allowCrossOrigin(ctx, allowed)) return;
+  if (allowCrossOrigin(ctx, route)) return;
   if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx);
   const cookie = COOKIE_PATHS.test(path) ? context.authorization.cookieFor(request.headers) : undefined;
   if (cookie !== undefined) response.setHeader("set-cookie", cookie);
   const handler = route[method as keyof Route];
-  if (handler === undefined) return sendStatus(response, 405, allowed);
+  if (handler === undefined) return sendStatus(response, 405, methodsOf(route));
   // A balancer must not keep a connection to a server that is about to exit.
   if (context.draining) response.setHeader("connection", "close");
   if (context.closing && !PROBES.test(path)) {
     return sendJson(response, 503, { detail: "the server is shutting down" });
   }
-  await handler(ctx);
+  return handler(ctx);
+}
+
+function methodsOf(route: Route): string {
+  return Object.keys(route).join(", ");
 }
 
 function rejectUnauthorized(ctx: RequestContext): void {
@@ -143,14 +145,14 @@ function rejectUnauthorized(ctx: RequestContext): void {
 }
 
 /** Sets the headers for a page of an allowed origin; true if the request was a preflight, which is answered here. */
-function allowCrossOrigin({ request, response, context }: RequestContext, allowed: string): boolean {
+function allowCrossOrigin({ request, response, context }: RequestContext, route: Route): boolean {
   const origin = context.origins.corsOrigin(request.headers);
   if (origin === undefined) return false;
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", "openenv-session, mcp-session-id");
   response.setHeader("vary", "origin");
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
-  response.setHeader("access-control-allow-methods", allowed);
+  response.setHeader("access-control-allow-methods", methodsOf(route));
   response.setHeader("access-control-allow-headers", ALLOWED_HEADERS);
   response.writeHead(204).end();
   return true;
@@ -232,14 +234,14 @@ function dropRest(request: HttpRequest): void {
  */
 export async function withBody(
   ctx: RequestContext,
-  handle: (body: Record<string, unknown> | undefined, text: string) => Promise<void>,
+  handle: (body: Record<string, unknown> | undefined, text: string) => void | Promise<void>,
 ): Promise<void> {
   const bytes = await readBody(ctx);
   await inTurn(ctx, async () => {
     const text = bytes.toString();
     const body = parseBody(ctx.request, text, ctx.context.runtime.maxMessageItems);
-    if (body.ok) await handle(body.value, text);
-    else sendInvalid(ctx, body.issues);
+    if (body.ok) return handle(body.value, text);
+    sendInvalid(ctx, body.issues);
   });
 }
 
@@ -247,11 +249,11 @@ export async function withBody(
 export function withCheckedBody<S extends z.ZodObject>(
   ctx: RequestContext,
   schema: S,
-  handle: (body: z.output<S>) => Promise<void>,
+  handle: (body: z.output<S>) => void | Promise<void>,
 ): Promise<void> {
-  return withBody(ctx, async (body) => {
+  return withBody(ctx, (body) => {
     const checked = checkBody(schema, body);
-    if (checked.ok) await handle(checked.value);
-    else sendInvalid(ctx, checked.issues);
+    if (checked.ok) return handle(checked.value);
+    sendInvalid(ctx, checked.issues);
   });
 }

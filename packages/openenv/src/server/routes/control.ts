@@ -5,14 +5,22 @@ import type { StepBody } from "../../protocol/http.js";
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import { stepCrashed } from "../../session/failure.js";
-import { errorMessage, renderReply } from "../../session/messages/message-codec.js";
+import { errorMessage, renderReply, serializeReply } from "../../session/messages/message-codec.js";
+import type { Cluster } from "../../session/registry/cluster.js";
 import { digestRequest } from "../../session/resume/request-digest.js";
 import type { EnvironmentMessage, Session } from "../../session/session.js";
-import { isThenable } from "../../util/async/thenable.js";
+import { after } from "../../util/async/after.js";
 import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody, readBody } from "../http/body.js";
-import { claimAddress, findSession, knownSession, markSession, namedSession } from "../http/http-session.js";
-import { sendFailure, sendInvalid, sendJson } from "../http/respond.js";
+import {
+  claimAddress,
+  findSession,
+  knownSession,
+  markSession,
+  namedSession,
+  sessionHeaders,
+} from "../http/http-session.js";
+import { sendFailure, sendInvalid, sendText } from "../http/respond.js";
 import { type Handler, type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
 import { onNode } from "../runtimes/runtime.js";
 
@@ -66,20 +74,26 @@ const compiledStepRequest = z.compile(stepRequest);
 const repeatable = stepRequest.pick({ request_id: true });
 
 function step(ctx: RequestContext): Promise<void> {
-  return withCheckedBody(ctx, compiledStepRequest, async ({ action, timeout_s, request_id }) => {
-    const message = { type: "step", data: action } as const;
-    const timeoutMs = timeout_s == null ? undefined : timeout_s * 1000;
-    const options = { timeoutMs, requestId: request_id ?? undefined };
-    if (ctx.address !== undefined) await claimAddress(ctx, "call");
-    const named = namedSession(ctx);
-    if (named !== undefined) {
-      const session = findSession(ctx, named);
-      return send(ctx, session, await callOnce(ctx, session, { message, data: action, request_id, timeoutMs }));
-    }
-    await withEphemeralSession(ctx, async (own) => {
-      const begun = await own.call({ type: "reset", data: {} }, options);
-      return begun.type === "error" ? begun : own.call(message, options);
-    });
+  return withCheckedBody(ctx, compiledStepRequest, (body) => {
+    if (ctx.address === undefined) return stepIn(ctx, body);
+    return claimAddress(ctx, "call").then(() => stepIn(ctx, body));
+  });
+}
+
+/** Synchronous if the environment is. */
+function stepIn(ctx: RequestContext, { action, timeout_s, request_id }: z.output<typeof stepRequest>) {
+  const message = { type: "step", data: action } as const;
+  const timeoutMs = timeout_s == null ? undefined : timeout_s * 1000;
+  const named = namedSession(ctx);
+  if (named !== undefined) {
+    const session = findSession(ctx, named);
+    const reply = callOnce(ctx, session, { message, data: action, request_id, timeoutMs });
+    return after(reply, (given) => send(ctx, session, given));
+  }
+  const options = { timeoutMs, requestId: request_id ?? undefined };
+  return withEphemeralSession(ctx, async (own) => {
+    const begun = await own.call({ type: "reset", data: {} }, options);
+    return begun.type === "error" ? begun : own.call(message, options);
   });
 }
 
@@ -95,26 +109,24 @@ interface NamedCall {
  * Calls a session that the request names. With a `request_id` the call is executed once, continues when its client
  * disconnects, and a repeated request gets its answer.
  */
-async function callOnce(
+function callOnce(
   ctx: RequestContext,
   session: Session,
   { message, data, request_id, timeoutMs }: NamedCall,
-): Promise<ServerMessage> {
+): MaybePromise<ServerMessage> {
   const { sessions, runtime } = ctx.context;
   const request = { type: message.type, data };
   const journal = ctx.address && sessions.resumptions.get(session.id)?.journal;
-  const call = (options: SessionCallOptions): MaybePromise<ServerMessage> => {
-    const run = (isCrashed: boolean) =>
-      isCrashed ? stepCrashed() : session.call(message, { timeoutMs, arrivedAt: ctx.arrivedAt, ...options });
-    const entered = journal?.enter(request) ?? false;
-    return isThenable(entered) ? Promise.resolve(entered).then(run) : run(entered);
-  };
+  const call = (options: SessionCallOptions): MaybePromise<ServerMessage> =>
+    after(journal?.enter(request) ?? false, (isCrashed) =>
+      isCrashed ? stepCrashed() : session.call(message, { timeoutMs, arrivedAt: ctx.arrivedAt, ...options }),
+    );
   if (request_id == null) return call(cancelledWith(ctx));
   const answers = sessions.resumptions.answersOf(session);
   const stored = answers.admitById(request_id, digestRequest(request));
   if (stored !== undefined) {
     if (typeof stored === "object" && "code" in stored) return errorMessage(stored.code, stored.message);
-    return JSON.parse(String(await stored)) as ServerMessage;
+    return after(stored, (text) => JSON.parse(String(text)) as ServerMessage);
   }
   const reply = Promise.resolve(call({ requestId: request_id }));
   answers.store(
@@ -158,15 +170,23 @@ export function send(
   toBody: (data: ObservationData) => object = httpObservation,
 ): void {
   const { response, context } = ctx;
-  markSession(ctx, session);
   if (reply.type === "error") {
+    markSession(ctx, session);
     const { errors } = reply.data;
     if (errors === undefined) return sendFailure(ctx, reply.data, session ?? undefined);
     const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(ctx, issue.loc) }));
     return sendInvalid(ctx, detail, session ?? undefined);
   }
   const body = reply.type === "observation" ? toBody(reply.data) : reply.data;
-  sendJson(response, 200, body, context.runtime.maxAnswerBytes);
+  let text: string;
+  try {
+    text = serializeReply(body, context.runtime.maxAnswerBytes);
+  } catch (error) {
+    // The answer that reports the failure names the session, too.
+    markSession(ctx, session);
+    throw error;
+  }
+  sendText(response, 200, { type: "application/json", text, headers: sessionHeaders(ctx, session) });
 }
 
 /** Paths start at the body: `["body", "action", "amount"]`. A session calls the data of a reset `data`. */
@@ -193,14 +213,15 @@ export async function ownerOf(ctx: RequestContext, id: string | undefined): Prom
 
 /** A session stays in the worker that opened it, so a request that names the session is forwarded there. */
 export function atOwner(handler: Handler): Handler {
-  return async (ctx) => {
-    const { context } = ctx;
-    const owner = context.cluster && (await ownerOf(ctx, namedSession(ctx)?.id));
+  return (ctx) => (ctx.context.cluster === undefined ? handler(ctx) : forwarded(ctx, ctx.context.cluster));
+
+  async function forwarded(ctx: RequestContext, cluster: Cluster): Promise<void> {
+    const owner = await ownerOf(ctx, namedSession(ctx)?.id);
     if (owner === undefined) return handler(ctx);
     const body = await readBody(ctx);
     // The session of an address may continue in another worker.
-    context.cluster?.forward(owner, { ...onNode(ctx), body: body.toString(), named: ctx.address === undefined });
-  };
+    cluster.forward(owner, { ...onNode(ctx), body: body.toString(), named: ctx.address === undefined });
+  }
 }
 
 /** True if another worker of the cluster has more room and answers instead. `body` is the text of the request. */

@@ -5,6 +5,7 @@ import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protoc
 import { answerRpc, renderRpc } from "../../session/messages/rpc.js";
 import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
+import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpEndpoint, ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
@@ -43,7 +44,7 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
     return sendRpc(ctx, rpcFailure(null, problem));
   }
-  if (await forwardToOwner(ctx, sessionOf(value), body)) return;
+  if (context.cluster !== undefined && (await forwardToOwner(ctx, sessionOf(value), body))) return;
   if (ctx.address === undefined && createsSession(value) && forwardToRoom(ctx, body)) return;
   const orchestrator = context.authorization.isOrchestrator(request.headers);
   const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
@@ -52,7 +53,8 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     return ctx.address?.session;
   };
   const ofAddress = ctx.address === undefined ? { onDisconnect } : { claim };
-  const answer = await answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
+  const answering = answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
+  const answer = isThenable(answering) ? await answering : answering;
   // For balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
   if (created !== "") response.setHeader(SESSION_HEADER, created);

@@ -65,6 +65,8 @@ export interface HttpResponse extends EventEmitter {
   flushHeaders(): void;
   write(chunk: string | Uint8Array): boolean;
   end(chunk?: string | Uint8Array): unknown;
+  /** `latin1` for ASCII, which needs no conversion. */
+  end(chunk: string | Uint8Array, encoding: "latin1" | "utf8"): unknown;
   destroy(): unknown;
 }
 

@@ -3,6 +3,7 @@ import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protoc
 import { answerRpc, claimOf, rejectionToRpc, renderRpc } from "../../session/messages/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
+import { after } from "../../util/async/after.js";
 import type { SocketProtocol } from "./protocol.js";
 
 /** JSON-RPC on WebSocket `/mcp`: one answer for each frame. */
@@ -26,7 +27,7 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
         return parseError(`Parse error: ${(error as Error).message}`);
       }
       const { session: own, orchestrator } = conversation;
-      return answerRpc(value, { runtime, sessions, own, orchestrator }).then(render);
+      return after(answerRpc(value, { runtime, sessions, own, orchestrator }), render);
     },
     binary: () => parseError("Parse error: frames are JSON text, not binary"),
     reject(refusal) {

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../protocol/messages.js";
 import type { AgentOutcome, ToolEntry, ToolErrorBody, ToolResult } from "../../protocol/tools.js";
+import type { MaybePromise } from "../../util/types.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import type { SessionCallOptions } from "./call.js";
@@ -7,14 +8,12 @@ import { callStepTool, listStepTools, type StepToolFailure, type StepToolResult 
 import type { ToolRequest } from "./tool-call.js";
 
 /** The tools of an agent, in a session or in general; undefined if there are none. */
-export function listAgentTools(
-  { tools, ...rest }: Runtime,
-  session: Session | undefined,
-): readonly ToolEntry[] | undefined {
+export function listAgentTools(runtime: Runtime, session: Session | undefined): readonly ToolEntry[] | undefined {
+  const { tools } = runtime;
   if (tools !== undefined && tools.entries.length > 0) return tools.entries;
   if (session?.progress.callsAreSteps !== true) return tools?.entries;
   const entry = { title: null, outputSchema: null, icons: null, annotations: null, meta: null, execution: null };
-  return listStepTools({ tools, ...rest }).map(({ input_schema: inputSchema, ...tool }) => ({
+  return listStepTools(runtime).map(({ input_schema: inputSchema, ...tool }) => ({
     ...entry,
     ...tool,
     inputSchema,
@@ -22,15 +21,16 @@ export function listAgentTools(
 }
 
 /** A tool call of an agent: outside of steps, or a step if the creator of the session has chosen that. */
-export async function callAgentTool(
+export function callAgentTool(
   session: Session,
   request: ToolRequest,
   options: SessionCallOptions,
-): Promise<AgentOutcome> {
+): MaybePromise<AgentOutcome> {
   if (!session.progress.callsAreSteps) return session.callTool(request, options);
   // The creator had the right to step, and has given the agent this part of it.
-  const step = await callStepTool(session, request, { ...options, orchestrator: true });
-  return step.ok ? toOutcome(step) : { result: null, error: toError(step) };
+  return callStepTool(session, request, { ...options, orchestrator: true }).then((step) =>
+    step.ok ? toOutcome(step) : { result: null, error: toError(step) },
+  );
 }
 
 function toOutcome({ content, isError, observation }: StepToolResult): AgentOutcome {

@@ -71,6 +71,8 @@ export class Call implements StepContext {
   #begun: Recorded | undefined;
   /** The call that this is a part of. */
   #whole: Call | undefined;
+  /** Not a closure in `onAbort`: with one, V8 keeps the requests of tool calls until a major collection. */
+  #part: Call | undefined;
   #controller: AbortController | undefined;
 
   constructor(options: SessionCallOptions, kind: CallKind) {
@@ -128,7 +130,7 @@ export class Call implements StepContext {
     const part = new Call(this.options, this.kind);
     part.metadata = this.metadata;
     part.#whole = this;
-    this.onAbort = (reason) => part.abort(reason);
+    this.#part = part;
     if (this.aborted !== undefined) part.abort(this.aborted);
     return part;
   }
@@ -157,6 +159,7 @@ export class Call implements StepContext {
     if (this.aborted !== undefined) return;
     this.aborted = reason;
     this.onAbort?.(reason);
+    this.#part?.abort(reason);
     this.#controller?.abort(reason);
   }
 }

@@ -9,8 +9,11 @@ import {
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { EpisodeBody } from "../../protocol/published.js";
 import type { AgentOutcome, AgentResult, ToolEntry } from "../../protocol/tools.js";
+import { after } from "../../util/async/after.js";
+import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
+import type { MaybePromise } from "../../util/types.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
@@ -40,8 +43,12 @@ export interface RpcContext {
   onDisconnect?: SessionCallOptions["onDisconnect"];
 }
 
-/** Answers one JSON-RPC request of `/mcp` or of an `mcp` frame. Never rejects. */
-export async function answerRpc(value: unknown, context: RpcContext): Promise<RpcResponse> {
+/**
+ * Answers one JSON-RPC request of `/mcp` or of an `mcp` frame; synchronously if nothing has to be waited for. Never throws
+ * or rejects.
+ */
+export function answerRpc(value: unknown, context: RpcContext): MaybePromise<RpcResponse> {
+  const failed = (error: unknown): RpcResponse => rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
   try {
     if (!isObject(value)) throw new RpcError(RPC_ERRORS.parse, "Parse error: a request must be one JSON object");
     const request = parseRpcRequest(value);
@@ -50,11 +57,17 @@ export async function answerRpc(value: unknown, context: RpcContext): Promise<Rp
       throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(request.method, MAX_ECHO)}`);
     }
     const { claim } = context;
-    const place = claim === undefined ? context : { ...context, own: await claim(claimOf(value) ?? "find") };
-    place.own?.claim();
-    return { jsonrpc: "2.0", id: request.id, result: await call(request.params, place) };
+    const perform = (place: RpcContext): MaybePromise<RpcResponse> => {
+      place.own?.claim();
+      return after(call(request.params, place), (result) => ({ jsonrpc: "2.0", id: request.id, result }) as const);
+    };
+    const answer =
+      claim === undefined
+        ? perform(context)
+        : claim(claimOf(value) ?? "find").then((own) => perform({ ...context, own }));
+    return isThenable(answer) ? Promise.resolve(answer).catch(failed) : answer;
   } catch (error) {
-    return rpcFailure(rpcIdOf(value), asRpcError(error, context.runtime));
+    return failed(error);
   }
 }
 
@@ -112,7 +125,7 @@ function requireTools({ runtime }: RpcContext, session: Session | undefined): re
 }
 
 /** Calls a tool in the session of the socket or the named session; otherwise in an environment for this call only. */
-async function callNamedTool(params: JsonObject, context: RpcContext): Promise<AgentResult> {
+function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<AgentResult> {
   const named = namedSession(params, context);
   requireTools(context, named);
   const { name, arguments: given } = params;
@@ -122,16 +135,21 @@ async function callNamedTool(params: JsonObject, context: RpcContext): Promise<A
   }
   // Only a client in process has no `sessions`, and it always has its own session.
   const request = { name, given: given ?? {} };
-  if (await named?.events.recorder?.enterTool?.(request)) {
-    const { message, code } = stepCrashed().data;
-    throw new RpcError(RPC_ERRORS.server, message, { code });
-  }
   const options = { onDisconnect: context.onDisconnect };
-  const { result, error } = await (named === undefined
-    ? (context.sessions as Sessions).callTool(request, options)
-    : callAgentTool(named, request, options));
-  if (result !== null) return result;
-  throw toolFailure(error);
+  return after(named?.events.recorder?.enterTool?.(request) ?? false, (isCrashed) => {
+    if (isCrashed) {
+      const { message, code } = stepCrashed().data;
+      throw new RpcError(RPC_ERRORS.server, message, { code });
+    }
+    const outcome =
+      named === undefined
+        ? (context.sessions as Sessions).callTool(request, options)
+        : callAgentTool(named, request, options);
+    return after<AgentOutcome, AgentResult>(outcome, ({ result, error }) => {
+      if (result !== null) return result;
+      throw toolFailure(error);
+    });
+  });
 }
 
 /** The Python package has one code for all failures of tools; `data` has the type. */

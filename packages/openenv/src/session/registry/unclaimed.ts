@@ -48,9 +48,14 @@ export class Unclaimed {
 
   /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
   claim(session: Session): void {
+    // In one list at a time: most calls are of sessions that were used before.
+    if (this.#used.delete(session)) {
+      this.#used.add(session);
+      return;
+    }
     // A call that was queued before the connection was lost does not bring the client back.
     if (this.#detached.has(session) && !session.attached) return;
-    const isOfHttp = this.#used.has(session) || (this.#sessions.has(session) && !session.attached);
+    const isOfHttp = this.#sessions.has(session) && !session.attached;
     this.delete(session);
     if (!isOfHttp) return;
     this.#used.add(session);
