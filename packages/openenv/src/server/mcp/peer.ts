@@ -1,8 +1,12 @@
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";
+import { after } from "../../util/async/after.js";
+import { isObject } from "../../util/is-object.js";
+import { sendText } from "../http/respond.js";
 import type { HttpResponse } from "../runtimes/runtime.js";
 import { answerWith, type IncomingRequest } from "./fetch-adapter.js";
+import { callInSession, type DirectCall, readDirectCall, renderCall } from "./tool-call.js";
 
 export interface McpPeerParts {
   session: Session;
@@ -20,6 +24,8 @@ export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
   readonly #calls = new Set<HttpResponse>();
+  /** How to cancel calls that run without the SDK, by the id of their request. */
+  readonly #running = new Map<unknown, () => void>();
   #streams = 0;
   #requests = 0;
 
@@ -65,6 +71,9 @@ export class McpPeer implements SessionPeer {
     this.#requests++;
     if (request.method === "GET") this.#watch(response);
     if (request.method === "POST") this.#expectAnswer(response);
+    const call = this.initialised ? readDirectCall(incoming) : undefined;
+    if (call !== undefined) return this.#answerCall(response, call);
+    this.#cancel(incoming.value);
     await answerWith((webRequest, options) => this.#transport.handleRequest(webRequest, options), incoming);
   }
 
@@ -79,6 +88,30 @@ export class McpPeer implements SessionPeer {
 
   end(): void {
     void this.close();
+  }
+
+  #answerCall(response: HttpResponse, { id, request }: DirectCall): void | Promise<void> {
+    const { session } = this.#parts;
+    const onDisconnect = (cancel: () => void): void => {
+      response.once("close", cancel);
+      this.#running.set(id, () => {
+        this.#running.delete(id);
+        cancel();
+        // MCP has no answer to a cancelled request; without one its connection could not be used again.
+        response.writeHead(202, { "content-length": 0 }).end();
+      });
+    };
+    return after(callInSession(session, request, { onDisconnect }), (outcome) => {
+      this.#running.delete(id);
+      if (response.headersSent || response.destroyed) return;
+      const text = renderCall(id, outcome, session.runtime.maxAnswerBytes);
+      sendText(response, 200, { type: "application/json", text, headers: { "mcp-session-id": session.id } });
+    });
+  }
+
+  #cancel(message: unknown): void {
+    if (!isObject(message) || message["method"] !== "notifications/cancelled" || !isObject(message["params"])) return;
+    this.#running.get(message["params"]["requestId"])?.();
   }
 
   #expectAnswer(response: HttpResponse): void {

@@ -1,6 +1,5 @@
 import type { JsonObject } from "../../protocol/messages.js";
 import type { AgentOutcome, ToolEntry, ToolErrorBody, ToolResult } from "../../protocol/tools.js";
-import type { MaybePromise } from "../../util/types.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import type { SessionCallOptions } from "./call.js";
@@ -25,7 +24,7 @@ export function callAgentTool(
   session: Session,
   request: ToolRequest,
   options: SessionCallOptions,
-): MaybePromise<AgentOutcome> {
+): AgentOutcome | Promise<AgentOutcome> {
   if (!session.progress.callsAreSteps) return session.callTool(request, options);
   // The creator had the right to step, and has given the agent this part of it.
   return callStepTool(session, request, { ...options, orchestrator: true }).then((step) =>

@@ -1,0 +1,93 @@
+import { isJsonContentType, ProtocolError, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/server";
+import type { JsonObject } from "../../protocol/messages.js";
+import { toCallToolResult } from "../../protocol/tool-server.js";
+import type { AgentOutcome } from "../../protocol/tools.js";
+import { callAgentTool } from "../../session/calls/agent-call.js";
+import type { SessionCallOptions } from "../../session/calls/call.js";
+import type { ToolRequest } from "../../session/calls/tool-call.js";
+import { failedCall, stepCrashed } from "../../session/failure.js";
+import { serializationFailure, serializeReply } from "../../session/messages/message-codec.js";
+import type { Session } from "../../session/session.js";
+import { after } from "../../util/async/after.js";
+import { isObject } from "../../util/is-object.js";
+import type { MaybePromise } from "../../util/types.js";
+import type { IncomingRequest } from "./fetch-adapter.js";
+
+/** A `tools/call` request that needs nothing of the SDK. */
+export interface DirectCall {
+  id: string | number;
+  request: ToolRequest;
+}
+
+/**
+ * Reads a valid `tools/call` of a client that has initialized. The SDK would create a web request, two streams, an abort
+ * controller and a context for it, and check the message against a dozen schemas: seven times the work of the call itself.
+ * Undefined for everything else, which the SDK answers.
+ */
+export function readDirectCall({ request, value }: IncomingRequest): DirectCall | undefined {
+  if (request.method !== "POST" || !isObject(value) || value["method"] !== "tools/call") return undefined;
+  const { jsonrpc, id, params } = value;
+  if (jsonrpc !== "2.0" || !isId(id) || !isObject(params) || hasOthers(value, REQUEST_KEYS)) return undefined;
+  const { name, arguments: given = {} } = params;
+  // Requests with `_meta` may ask for progress.
+  if (typeof name !== "string" || !isObject(given) || hasOthers(params, PARAM_KEYS)) return undefined;
+  const { accept = "", "content-type": type, "mcp-protocol-version": version } = request.headers;
+  if (!accept.includes("application/json") || !accept.includes("text/event-stream")) return undefined;
+  if (!isJsonContentType(type ?? null)) return undefined;
+  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) return undefined;
+  return { id, request: { name, given } };
+}
+
+const REQUEST_KEYS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
+const PARAM_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
+
+function isId(id: unknown): id is string | number {
+  return typeof id === "string" || Number.isSafeInteger(id);
+}
+
+function hasOthers(value: JsonObject, known: ReadonlySet<string>): boolean {
+  for (const key in value) if (!known.has(key)) return true;
+  return false;
+}
+
+/** Calls a tool in the session of an MCP client. */
+export function callInSession(
+  session: Session,
+  request: ToolRequest,
+  options: SessionCallOptions,
+): MaybePromise<AgentOutcome> {
+  return after(session.events.recorder?.enterTool?.(request) ?? false, (isCrashed) =>
+    isCrashed
+      ? failedCall("transport_error", `STEP_CRASHED: ${stepCrashed().data.message}`)
+      : callAgentTool(session, request, options),
+  );
+}
+
+/** Renders the response to a call. A result that cannot be encoded or is too large is a failure of the tool. */
+export function renderCall(id: string | number, outcome: AgentOutcome, maxBytes: number): string {
+  try {
+    const result = toCallToolResult(outcome);
+    try {
+      return serializeReply({ jsonrpc: "2.0", id, result }, maxBytes);
+    } catch (error) {
+      return JSON.stringify({ jsonrpc: "2.0", id, result: toCallToolResult(notSendable(error)) });
+    }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    return JSON.stringify({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } });
+  }
+}
+
+/** A result that cannot be encoded or is too large is a failure of the tool, as in the other transports. */
+export function sendable(outcome: AgentOutcome, maxBytes: number): AgentOutcome {
+  try {
+    serializeReply(outcome, maxBytes);
+    return outcome;
+  } catch (error) {
+    return notSendable(error);
+  }
+}
+
+function notSendable(error: unknown): AgentOutcome {
+  return { result: null, error: { error_type: "execution_error", message: serializationFailure(error) } };
+}
