@@ -33,6 +33,8 @@ const MAX_UNREAD = 512 * 1024 * 1024;
 /** Unread data at which a peer that keeps sending pings is closed. */
 const MAX_UNREAD_PONGS = 4 * 1024 * 1024;
 
+/** What Bun returns for a message that it keeps until the peer reads. */
+const BACKPRESSURE = -1;
 /** What Bun reports for a message above `maxPayloadLength`, after it has closed the socket with 1009. */
 const TOO_BIG = "Received too big message";
 
@@ -150,17 +152,21 @@ class BunSocket implements PeerSocket {
   readonly unfinishedBytes = 0;
   readonly unreadBytes = 0;
   readonly #ws: ServerWebSocket;
+  /** Data may wait for the peer to read it. */
+  #waits = false;
 
   constructor(ws: ServerWebSocket) {
     this.#ws = ws;
   }
 
   send(message: string | Uint8Array): void {
-    this.#ws.send(message);
+    if (this.#ws.send(message) === BACKPRESSURE) this.#waits = true;
   }
 
   get untaken(): number {
-    return this.#ws.getBufferedAmount();
+    const untaken = this.#waits ? this.#ws.getBufferedAmount() : 0;
+    this.#waits = untaken > 0;
+    return untaken;
   }
 
   awaitDrain(stallMs: number): void {
