@@ -27,6 +27,9 @@ import type {
 /** The largest message that Deno reads, bytes. */
 const MAX_MESSAGE = 64 * 1024 * 1024;
 
+/** As much may be sent without asking Deno, which takes a while, how much waits. */
+const UNASKED = 16 * 1024;
+
 /** Deno: `Deno.serve` and `Deno.upgradeWebSocket`. Deno sends pings and answers them; it shows neither pings nor pongs. */
 export const DENO: ServerRuntime = {
   name: "Deno",
@@ -125,6 +128,8 @@ class DenoSocket implements PeerSocket {
   readonly unfinishedBytes = 0;
   readonly unreadBytes = 0;
   readonly #ws: WebSocket;
+  /** Sent since the system had accepted all, bytes or characters. */
+  #sent = 0;
 
   constructor(ws: WebSocket, maxBytes: number) {
     this.#ws = ws;
@@ -132,7 +137,7 @@ class DenoSocket implements PeerSocket {
     let isTooLarge = false;
     ws.addEventListener("message", ({ data }: MessageEvent<string | ArrayBuffer>) => {
       const isText = typeof data === "string";
-      isTooLarge = (isText ? Buffer.byteLength(data) : data.byteLength) > maxBytes;
+      isTooLarge = isText ? isLonger(data, maxBytes) : data.byteLength > maxBytes;
       if (isTooLarge) this.close(CLOSE_CODES.tooLarge);
       else this.peer.receive(isText ? data : Buffer.from(data), !isText);
     });
@@ -142,11 +147,16 @@ class DenoSocket implements PeerSocket {
   }
 
   send(message: string | Uint8Array): void {
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(message as string);
+    if (this.#ws.readyState !== WebSocket.OPEN) return;
+    this.#sent += message.length;
+    this.#ws.send(message as string);
   }
 
   get untaken(): number {
-    return this.#ws.bufferedAmount;
+    if (this.#sent < UNASKED) return 0;
+    const untaken = this.#ws.bufferedAmount;
+    if (untaken === 0) this.#sent = 0;
+    return untaken;
   }
 
   awaitDrain(stallMs: number): void {
@@ -179,6 +189,10 @@ class DenoSocket implements PeerSocket {
   terminate(): void {
     this.#ws.close();
   }
+}
+
+function isLonger(text: string, maxBytes: number): boolean {
+  return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }
 
 interface UpgradeParts {
