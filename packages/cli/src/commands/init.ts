@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { ConfigError } from "openenv-ts/internal";
 import { createEnvironment } from "../init/create-environment.js";
 import { describePath } from "../project/bundle.js";
@@ -16,10 +16,12 @@ Python client that pip can install.
 Examples:
   openenv init counter-game
   openenv init my_env -o environments
+  openenv init my-env --runtime bun
   openenv init my-env --json`;
 
 interface InitFlags {
   outputDir: string;
+  runtime: "node" | "bun";
   json?: boolean;
 }
 
@@ -27,12 +29,13 @@ export function configureInit(command: Command): void {
   command
     .argument("[name]", "lowercase letters and digits, words joined by - or _ (prompted for on a terminal)")
     .option("-o, --output-dir <dir>", "parent folder of the new folder", ".")
+    .addOption(new Option("--runtime <name>", "what serves it").choices(["node", "bun"]).default("node"))
     .option("--json", "print the result as JSON")
     .addHelpText("after", EXAMPLES)
     .action(run);
 }
 
-async function run(given: string | undefined, { outputDir, json }: InitFlags): Promise<void> {
+async function run(given: string | undefined, { outputDir, runtime, json }: InitFlags): Promise<void> {
   const name = given ?? (await promptName());
   if (name === undefined) {
     exit(INTERRUPTED);
@@ -41,7 +44,7 @@ async function run(given: string | undefined, { outputDir, json }: InitFlags): P
   const names = parseName(name);
   // The folder has the name as the user typed it.
   using interrupt = abortOnSignals();
-  const { dir, files } = await createEnvironment(names, join(outputDir, name), interrupt.signal);
+  const { dir, files } = await createEnvironment(names, { dir: join(outputDir, name), runtime }, interrupt.signal);
   const { kebab, module, prefix } = names;
   print(
     json

@@ -5,6 +5,7 @@ import { ConfigError } from "openenv-ts/internal";
 import { describePath } from "../project/bundle.js";
 import type { Names } from "../project/names.js";
 import { CLI_ROOT } from "../project/package-root.js";
+import { adaptToBun } from "./for-bun.js";
 import { addPackages, dependOn, type PackageManifest, type PackageSource } from "./package-source.js";
 
 /** The environment to copy. It works as it is; its names are replaced in the copy. */
@@ -29,14 +30,18 @@ export interface CreatedEnvironment {
  * Creates an environment in `dir`, which must be missing or empty. On failure nothing is created.
  * @throws ConfigError when the folder is not empty or cannot be written; the reason of the signal when aborted.
  */
-export async function createEnvironment(names: Names, dir: string, signal: AbortSignal): Promise<CreatedEnvironment> {
+export async function createEnvironment(
+  names: Names,
+  { dir, runtime }: { dir: string; runtime: "node" | "bun" },
+  signal: AbortSignal,
+): Promise<CreatedEnvironment> {
   const target = resolve(dir);
   await rejectUsed(target);
   const parent = dirname(target);
   const draft = join(parent, `.${basename(target)}-${randomUUID()}`);
   try {
     await mkdir(draft, { recursive: true });
-    const files = await copyTemplate(names, draft);
+    const files = await copyTemplate(names, draft, runtime === "bun" ? adaptToBun : (_path, text) => text);
     await describeDependencies(draft, await addPackages(draft, signal));
     signal.throwIfAborted();
     await rmdir(target).catch(() => {});
@@ -65,12 +70,16 @@ async function rejectUsed(target: string): Promise<void> {
   throw new ConfigError(`${describePath(target)} is not empty; choose another name, or another parent folder with -o.`);
 }
 
-async function copyTemplate(names: Names, target: string): Promise<string[]> {
+async function copyTemplate(
+  names: Names,
+  target: string,
+  adapt: (path: string, text: string) => string,
+): Promise<string[]> {
   const files: string[] = [];
   for (const path of await list(TEMPLATE)) {
     // npm excludes .gitignore files from packages.
     const renamed = rewrite(path, names).replace(/(^|\/)gitignore$/, "$1.gitignore");
-    const text = rewrite(await readFile(join(TEMPLATE, path), "utf8"), names);
+    const text = rewrite(adapt(path, await readFile(join(TEMPLATE, path), "utf8")), names);
     await mkdir(dirname(join(target, renamed)), { recursive: true });
     await writeFile(join(target, renamed), text);
     files.push(renamed);

@@ -1,0 +1,57 @@
+/** An environment from packed tarballs, installed with npm outside of this repository, served by Bun and by Deno. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { connect } from "openenv-ts/client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { callCommand } from "../../../../test-support/commands/command-line.js";
+import { INSTALL_FLAGS, npm, startProgram } from "../../../../test-support/commands/npm.js";
+import { requireBun, requireDeno } from "../../../../test-support/requirement.js";
+
+const [bun, deno] = [await requireBun(), await requireDeno()];
+const PATH = [bun, deno].map(({ path }) => dirname(path)).join(delimiter) + delimiter + process.env["PATH"];
+const BIN = "node_modules/@openenv-ts/cli/bin/openenv.js";
+
+describe.skipIf(!bun.available || !deno.available)("openenv init --runtime bun", { timeout: 300_000 }, () => {
+  let home: string;
+  let dir: string;
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), "openenv-bun-"));
+    const { code, stderr } = await callCommand(["init", "star-map", "--runtime", "bun"], { cwd: home });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    dir = join(home, "star-map");
+    await npm(dir, "ci", ...INSTALL_FLAGS);
+  }, 300_000);
+  afterAll(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+
+  test.each([
+    ["npm start", ["npm", "start", "--", "--port", "0"]],
+    ["bunx", ["bunx", "--bun", "openenv", "serve", "--port", "0"]],
+    ["bun run", ["bun", "--bun", "run", "start", "--port", "0"]],
+    ["deno run -A", ["deno", "run", "-A", BIN, "serve", "--port", "0"]],
+    ["openenv serve --runtime deno", ["npx", "openenv", "serve", "--runtime", "deno", "--port", "0"]],
+  ])("serves with %s, and ends on SIGTERM", async (name, command) => {
+    await using served = startProgram(dir, command, { PATH });
+    const [, url = ""] = await served.printed(/star_map \S+ at (http:\S+)/);
+    await using env = await connect(url);
+    await env.reset();
+    const { observation } = await env.step({ amount: 2 });
+    expect(observation).toMatchObject({ count: 2 });
+    // Node names its keep-alive; the others do not.
+    const { headers } = await fetch(`${url}/web/`);
+    expect({ name, keepAlive: headers.get("keep-alive") }).toEqual({ name, keepAlive: null });
+  });
+
+  test("passes its tests, and its compiled server runs on Bun as in its image", async () => {
+    const { stdout } = await npm(dir, "test");
+    expect(stdout).toMatch(/Tests\s+3 passed/);
+    await npm(dir, "run", "build");
+    const dockerfile = await readFile(join(dir, "server/Dockerfile"), "utf8");
+    expect(dockerfile).toContain("ARG BASE=oven/bun:1-slim");
+    const command = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? "") as string[];
+    const here = command.map((part) => part.replace(/^\/app/, dir));
+    await using served = startProgram(home, here, { PATH, PORT: "0", WORKERS: "1" });
+    const [, url = ""] = await served.printed(/star_map at (http:\S+)/);
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+  });
+});
