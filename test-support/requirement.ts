@@ -61,26 +61,12 @@ export function requireNode24(): Promise<Component> {
 
 /** A Bun: `OPENENV_BUN`, else the one on the PATH. */
 export function requireBun(): Promise<Component> {
-  return find({
-    name: "bun",
-    variable: "OPENENV_BUN",
-    candidates: ["bun"],
-    args: ["--version"],
-    expected: /^1\./,
-    what: "Bun 1",
-  });
+  return findCommand("bun", "Bun 1", /^1\./);
 }
 
 /** A Deno: `OPENENV_DENO`, else the one on the PATH. */
 export function requireDeno(): Promise<Component> {
-  return find({
-    name: "deno",
-    variable: "OPENENV_DENO",
-    candidates: ["deno"],
-    args: ["--version"],
-    expected: /^deno 2\./,
-    what: "Deno 2",
-  });
+  return findCommand("deno", "Deno 2", /^deno 2\./);
 }
 
 /** A Python with textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
@@ -174,14 +160,7 @@ export function requireBubblewrap(): Promise<Component> {
 
 /** A uv: `OPENENV_UV`, else the one on the PATH. */
 export function requireUv(): Promise<Component> {
-  return find({
-    name: "uv",
-    variable: "OPENENV_UV",
-    candidates: ["uv"],
-    args: ["--version"],
-    expected: /^uv \d/,
-    what: "uv",
-  });
+  return findCommand("uv", "uv", /^uv \d/);
 }
 
 /** A Docker engine that is a swarm manager; `path` is its docker command: `OPENENV_SWARM`, else `docker`. */
@@ -210,14 +189,7 @@ export function requireRegistry(): Promise<Component> {
 
 /** A curl: `OPENENV_CURL`, else the one on the PATH. */
 export function requireCurl(): Promise<Component> {
-  return find({
-    name: "curl",
-    variable: "OPENENV_CURL",
-    candidates: ["curl"],
-    args: ["--version"],
-    expected: /^curl \d/,
-    what: "curl",
-  });
+  return findCommand("curl", "curl", /^curl \d/);
 }
 
 /** A docker command with a running engine: `OPENENV_DOCKER`, else `docker`. */
@@ -271,26 +243,12 @@ export function requireNginx(): Promise<Component> {
 
 /** A promtool, which checks the metrics format: `OPENENV_PROMTOOL`, else the one on the PATH. */
 export function requirePromtool(): Promise<Component> {
-  return find({
-    name: "promtool",
-    variable: "OPENENV_PROMTOOL",
-    candidates: ["promtool"],
-    args: ["--version"],
-    expected: /^promtool, version/,
-    what: "promtool",
-  });
+  return findCommand("promtool", "promtool", /^promtool, version/);
 }
 
 /** A Prometheus: `OPENENV_PROMETHEUS`, else the one on the PATH. */
 export function requirePrometheus(): Promise<Component> {
-  return find({
-    name: "prometheus",
-    variable: "OPENENV_PROMETHEUS",
-    candidates: ["prometheus"],
-    args: ["--version"],
-    expected: /^prometheus, version/,
-    what: "Prometheus",
-  });
+  return findCommand("prometheus", "Prometheus", /^prometheus, version/);
 }
 
 /** A redis-server: `OPENENV_REDIS`, else the one on the PATH. */
@@ -342,6 +300,12 @@ export function requireKubernetesValidate(): Promise<Component> {
     expected: /--strict/,
     what: "kubernetes-validate",
   });
+}
+
+/** A command that prints its version: `OPENENV_<NAME>`, else the one on the PATH. */
+function findCommand(name: string, what: string, expected: RegExp): Promise<Component> {
+  const variable = `OPENENV_${name.toUpperCase()}`;
+  return find({ name, variable, candidates: [name], args: ["--version"], expected, what });
 }
 
 interface Search {

@@ -48,7 +48,9 @@ export const DENO: ServerRuntime = {
     const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
     const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request) => {
       if (wantsWebSocket(request)) {
-        return new Promise((resolve) => upgrade(new DenoUpgrade(request, { idleTimeout, open, backlog: context.backlog }, resolve)));
+        return new Promise((resolve) =>
+          upgrade(new DenoUpgrade(request, { idleTimeout, open, backlog: context.backlog }, resolve)),
+        );
       }
       const response = new FetchResponse();
       // Without --unstable-no-legacy-abort Deno also aborts after the answer, when that does nothing, and says so once.
@@ -100,7 +102,8 @@ class DenoUpgrade implements Upgrade {
   accept({ headers, maxBytes, open }: AcceptOptions): void {
     const { idleTimeout, open: counts, backlog } = this.#how;
     // Deno cannot end the connection of a peer that reads nothing, so the memory that it holds may never be freed.
-    if (backlog.isFull) return this.reject("503 Service Unavailable", "too much data waits for peers that do not read it");
+    if (backlog.isFull)
+      return this.reject("503 Service Unavailable", "too much data waits for peers that do not read it");
     try {
       const { socket: ws, response } = deno().upgradeWebSocket(this.#request, { idleTimeout });
       // Deno's own option for it knows only lists with a space after each comma.

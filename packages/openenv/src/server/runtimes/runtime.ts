@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { Duplex } from "node:stream";
 import type { Cluster } from "../../session/registry/cluster.js";
 import type { Config } from "../config/config.js";
-import type { ServerContext } from "../context.js";
+import type { Backlog } from "../limits/backlog.js";
+import type { Descriptors } from "../limits/descriptors.js";
 
 /** What a runtime does for the server: it listens, and passes on requests and WebSockets. One adapter each implements it. */
 export interface ServerRuntime {
@@ -19,7 +20,7 @@ export interface ServerRuntime {
 
 export interface ServerParts {
   config: Config;
-  context: ServerContext;
+  context: { readonly descriptors: Descriptors; readonly backlog: Backlog };
   /** Only on Node: the other processes behind the address. */
   cluster: Cluster | undefined;
   /** Handles a request. Never rejects. */
