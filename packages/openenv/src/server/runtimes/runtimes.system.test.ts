@@ -281,7 +281,9 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         const env = await connect(first.url, { resume: true });
         const { pid } = (await env.reset()).observation as { pid: number };
         expect((await env.step({ amount: 3 })).observation["count"]).toBe(3);
-        process.kill(pid, "SIGKILL");
+        // On Node also the supervisor, which would replace the worker; elsewhere the process is in a group of its own.
+        process.kill(pauses ? -(first.command.process.pid ?? 0) : pid, "SIGKILL");
+        await first.command.exited;
         await using second = await start({ JOURNAL }, { port });
         const after = (await env.step({ amount: 4 })).observation as { pid: number; count: number };
         expect(after).toMatchObject({ count: 7 });
