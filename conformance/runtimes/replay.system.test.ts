@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireBun, requireDeno } from "../../test-support/requirement.js";
 import { divergencesOf, loadDivergences } from "../replay/divergences.js";
 import { loadRecordings } from "../replay/load.js";
@@ -26,11 +26,14 @@ describe.skipIf(!deno.available)("on Deno", () =>
 function testRecordings(command: readonly string[], others: Record<string, string[]>): void {
   const own = Object.values(others).flat();
   const recordings = loadRecordings().filter((recording) => !own.includes(recording.case));
-  const host = startHost(command);
-  afterAll(async () => (await host)[Symbol.asyncDispose]());
+  let host: Awaited<ReturnType<typeof startHost>>;
+  beforeAll(async () => {
+    host = await startHost(command);
+  });
+  afterAll(() => host[Symbol.asyncDispose]());
 
   test.each(recordings)("the server answers as recorded: $case", { timeout: 60_000 }, async (recording) => {
-    const { differences } = await replay(recording, divergencesOf(divergences, recording.case), await host);
+    const { differences } = await replay(recording, divergencesOf(divergences, recording.case), host);
     expect(differences).toEqual([]);
   });
 }

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { runCommand } from "../../../../../test-support/commands/command-line.js";
 import { openDescriptors } from "../../../../../test-support/commands/processes.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
-import { startRedis } from "../../../../../test-support/journals/redis.js";
+import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { AS_OPERATOR } from "../../../../../test-support/operator.js";
 import { requireBun, requireDeno, requireRedis } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
@@ -264,19 +264,22 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         }
       });
 
-      const folder = mkdtemp(join(tmpdir(), "openenv-runtimes-"));
-      const store = redis.available && available ? startRedis(redis.path) : undefined;
+      let folder = "";
+      let store: TestRedis | undefined;
+      beforeAll(async () => {
+        folder = await mkdtemp(join(tmpdir(), "openenv-runtimes-"));
+        if (redis.available) store = await startRedis(redis.path);
+      });
       afterAll(async () => {
-        await rm(await folder, { recursive: true, force: true });
-        await (await store)?.[Symbol.asyncDispose]();
+        await rm(folder, { recursive: true, force: true });
+        await store?.[Symbol.asyncDispose]();
       });
 
       test.each([
-        ["lmdb", true, async () => join(await folder, "sessions.lmdb")],
-        ["redis", redis.available, async () => (await store)?.url ?? ""],
-      ] as const)("continues after kill -9 with a journal in %s", async (_, isHere, address) => {
-        if (!isHere) return;
-        const [JOURNAL, port] = [await address(), await findFreePort()];
+        { kind: "lmdb", address: () => join(folder, "sessions.lmdb") },
+        ...(redis.available ? [{ kind: "redis", address: () => store?.url ?? "" }] : []),
+      ])("continues after kill -9 with a journal in $kind", async ({ address }) => {
+        const [JOURNAL, port] = [address(), await findFreePort()];
         const first = await start({ JOURNAL }, { port });
         const env = await connect(first.url, { resume: true });
         const { pid } = (await env.reset()).observation as { pid: number };
