@@ -15,7 +15,7 @@ const counter = defineContract({
   ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 
-/** Counts up to 10, without tools if the variable NO_TOOLS is set, with tasks if TASKS is; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process. */
+/** Counts up to 10, without tools if the variable NO_TOOLS is set, with tasks if TASKS is; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process, 52 ends the episode by a limit. */
 export default defineEnvironment(
   counter,
   () => {
@@ -34,7 +34,7 @@ export default defineEnvironment(
       },
       step: async ({ amount }) => {
         await add(amount);
-        return { ...show(), reward: amount };
+        return { ...show(), reward: amount, ...(amount === 52 && { done: true, truncated: true }) };
       },
       snapshot: () => state,
       restore: (saved) => {

@@ -176,3 +176,28 @@ def test_a_group_that_has_no_start_has_failures() -> None:
         assert all(result.error is not None for result in results if result.outcome != "ok")
         assert [result.group_id for result in results] == [0, 0, 0, 1, 1, 1]
     server.kill()
+
+
+def test_marks_of_results_are_in_their_metadata() -> None:
+    started = Server()
+    with VectorEnv(started.url, 4, own_sockets=True, timeout=10) as envs:
+        assert [result and result.metadata for result in envs.reset()] == [{}] * 4
+        groups = envs.reset_groups([{"seed": 1}, {"seed": 2}])
+        assert [result.metadata for result in groups] == [{"group_id": group} for group in (0, 0, 1, 1)]
+        results = envs.step([{"amount": 1}, {"amount": 52}, {"amount": "x"}, None])
+        assert [result and result.metadata for result in results] == [
+            {"group_id": 0},
+            {"group_id": 0, "truncated": True},
+            {"group_id": 1, "error_code": "VALIDATION_ERROR"},
+            None,
+        ]
+        started.kill()
+        lost = envs.step([{"amount": 1}, None, {"amount": 1}, {"amount": 1}], timeout=2)
+        marks = {"error_code": "CLIENT_TIMEOUT", "lost": True}
+        assert [result and result.metadata for result in lost] == [
+            {"group_id": 0, **marks},
+            None,
+            {"group_id": 1, **marks},
+            {"group_id": 1, **marks},
+        ]
+        assert [result.reward for result in lost if result is not None] == [None] * 3

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from .results import VectorResult
+from .results import VectorResult, in_group
 
 if TYPE_CHECKING:
     from .vector import AsyncVectorEnv
@@ -34,5 +34,5 @@ async def start_groups(
             results[index] = results[index] or copies[index] or (first and replace(first, index=index))
     for result, (group, _) in zip(results, places, strict=True):
         if result is not None:
-            result.group_id = group
+            in_group(result, group)
     return [result for result in results if result is not None]

@@ -42,6 +42,8 @@ class VectorResult:
     """The result of one session of a vector environment.
 
     With ``outcome`` ``env_error`` or ``lost`` there is no result, only ``error``: mask it, it is not a reward of 0.
+    ``metadata`` then has the code of the error as ``error_code``, and ``lost`` for a lost episode, for programs that
+    keep only metadata.
     """
 
     index: int
@@ -61,7 +63,8 @@ class VectorResult:
     reopened: bool = False
     """True when this or ``next`` is the first result of a session that replaces a lost one."""
     group_id: int | None = None
-    """The number of the group that the episode belongs to, after ``reset_groups``."""
+    """The number of the group that the episode belongs to, after ``reset_groups``. Also ``group_id`` of the metadata,
+    unless the environment has one."""
     next: VectorResult | None = None
     """The first result of the next episode, with ``same-step``."""
 
@@ -131,7 +134,16 @@ def to_vector_result(index: int, result: StepResult[JsonObject]) -> VectorResult
 
 def to_failed_result(index: int, error: OpenEnvError) -> VectorResult:
     ended = not isinstance(error, RemoteError) or error.wire_code in ENDED
-    return VectorResult(index, error.outcome, done=True if ended else None, error=error)
+    metadata: JsonObject = {"error_code": error.code, **({"lost": True} if error.outcome == "lost" else {})}
+    return VectorResult(index, error.outcome, done=True if ended else None, metadata=metadata, error=error)
+
+
+def in_group(result: VectorResult, group_id: int | None) -> VectorResult:
+    """Marks the group of a result, also in its metadata, where the environment's own data stays."""
+    result.group_id = group_id
+    if group_id is not None:
+        result.metadata = {"group_id": group_id, **result.metadata}
+    return result
 
 
 def read_tools(data: JsonObject) -> list[Tool]:

@@ -13,7 +13,7 @@ from ._sockets import IO
 from ._start_groups import start_groups
 from .env import TIMEOUT_S, make_targets, request_json
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
-from .results import VectorResult, call_action, read_result, to_failed_result, to_vector_result
+from .results import VectorResult, call_action, in_group, read_result, to_failed_result, to_vector_result
 
 Autoreset = Literal["disabled", "next-step", "same-step"]
 ResetOptions = Mapping[str, Any]
@@ -381,14 +381,14 @@ class AsyncVectorEnv:
                 self._release(slot, answer)
             elif method == "reset" and slot.state == "playing":
                 slot.state = "over"
-            return to_failed_result(slot.index, answer)
+            return in_group(to_failed_result(slot.index, answer), None if method == "reset" else slot.group_id)
         if method == "reset":
             slot.group_id = None
-        result.began, result.group_id = method == "reset", slot.group_id
+        result.began = method == "reset"
         result.reopened = method == "reset" and slot.state == "opened" and slot.has_played
         slot.has_played = True
         slot.state = "playing" if result.outcome == "ok" else "over"
-        return result
+        return in_group(result, slot.group_id)
 
     async def __aenter__(self) -> AsyncVectorEnv:
         return self

@@ -29,7 +29,8 @@ export interface StepResult<O = JsonObject> {
 
 /**
  * Takes the place of a result when a call fails: mask it, it is not a reward of 0.
- * `env_error`: the server answered with an error. `lost`: there was no answer; the episode is lost.
+ * `env_error`: the server answered with an error. `lost`: there was no answer; the episode is lost. `metadata` has the
+ * code of the error as `error_code`, and `lost: true` for a lost episode, for programs that keep only metadata.
  */
 export type FailedResult = Failure<RemoteError> | Failure<ConnectionError>;
 
@@ -61,7 +62,10 @@ export interface VectorPosition<C extends ClientContract> {
   readonly began: boolean;
   /** True when this or `next` is the first result of a session that replaces a lost one. */
   readonly reopened: boolean;
-  /** The number of the group that the episode belongs to, after `resetGroups`; otherwise null. */
+  /**
+   * The number of the group that the episode belongs to, after `resetGroups`; otherwise null. Also `group_id` of the
+   * metadata, unless the environment has one.
+   */
   readonly groupId: number | null;
   /** The first result of the next episode, with `same-step`. */
   readonly next: TryResult<C> | null;
@@ -115,12 +119,13 @@ const ENDED: readonly string[] = ["TIMEOUT", "ISOLATE_LOST", "SESSION_ERROR", "C
 
 /** Converts a failure to a result; throws any other error. */
 export function toFailedResult(error: unknown): FailedResult {
-  const rest = { observation: null, reward: null, metadata: {}, warnings: [] } as const;
+  if (!(error instanceof RemoteError) && !(error instanceof ConnectionError)) throw error;
+  const metadata = { error_code: error.code, ...(error.outcome === "lost" && { lost: true }) };
+  const rest = { observation: null, reward: null, metadata, warnings: [] } as const;
   if (error instanceof RemoteError) {
     return { outcome: error.outcome, error, done: ENDED.includes(error.wireCode) ? true : null, ...rest };
   }
-  if (error instanceof ConnectionError) return { outcome: error.outcome, error, done: true, ...rest };
-  throw error;
+  return { outcome: error.outcome, error, done: true, ...rest };
 }
 
 function parseWarnings(extension: unknown): string[] {

@@ -93,7 +93,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     return results.map((result, index) => {
       const groupId = Math.floor((index * starts.length) / this.size);
       (this.#parts.engine.slots[index] as Slot).groupId = groupId;
-      return { ...result, groupId };
+      return inGroup({ ...result, groupId });
     });
   }
 
@@ -206,7 +206,9 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
       const ended = new Map<Slot, ResetValues<C>>();
       for (const [slot, { result, reopened }] of stepped) {
         const { groupId } = slot;
-        results.set(slot, { ...result, index: slot.index, began: false, reopened, groupId, next: null });
+        const position = { index: slot.index, began: false, reopened, groupId, next: null };
+        const placed: (R | TryResult<C>) & VectorPosition<C> = { ...result, ...position };
+        results.set(slot, inGroup(placed));
         if (autoreset !== "same-step" || !needsReset(slot)) continue;
         try {
           ended.set(slot, resetWith(slot.index));
@@ -260,6 +262,14 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
   #inOrder<R>(results: ReadonlyMap<Slot, R>): (R | null)[] {
     return this.#parts.engine.slots.map((slot) => results.get(slot) ?? null);
   }
+}
+
+/** Marks the group of a result in its metadata, too, where the environment's own data stays. */
+function inGroup<R extends { groupId: number | null }>(result: R): R {
+  const { groupId } = result;
+  // Every result has metadata; the type of a tool's result depends on the contract.
+  const { metadata } = result as unknown as FailedResult;
+  return groupId === null ? result : { ...result, metadata: { group_id: groupId, ...metadata } };
 }
 
 /** Whether the session must reset before its next step. A session that was never opened is reported as lost first. */
