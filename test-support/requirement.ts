@@ -61,12 +61,17 @@ export function requireNode24(): Promise<Component> {
 
 /** A Bun: `OPENENV_BUN`, else the one on the PATH. */
 export function requireBun(): Promise<Component> {
-  return findCommand("bun", "Bun 1", /^1\./);
+  return findCommand("bun", /^1\./, { what: "Bun 1" });
 }
 
 /** A Deno: `OPENENV_DENO`, else the one on the PATH. */
 export function requireDeno(): Promise<Component> {
-  return findCommand("deno", "Deno 2", /^deno 2\./);
+  return findCommand("deno", /^deno 2\./, { what: "Deno 2" });
+}
+
+/** A workerd, which runs Cloudflare Workers: `OPENENV_WORKERD`, else the one on the PATH. */
+export function requireWorkerd(): Promise<Component> {
+  return findCommand("workerd", /^workerd \d/);
 }
 
 /** A Python with textarena 0.7.4, openenv 0.10.0 and uv: `OPENENV_TEXTARENA_PYTHON`, else `python3`. */
@@ -160,7 +165,7 @@ export function requireBubblewrap(): Promise<Component> {
 
 /** A uv: `OPENENV_UV`, else the one on the PATH. */
 export function requireUv(): Promise<Component> {
-  return findCommand("uv", "uv", /^uv \d/);
+  return findCommand("uv", /^uv \d/);
 }
 
 /** A Docker engine that is a swarm manager; `path` is its docker command: `OPENENV_SWARM`, else `docker`. */
@@ -189,7 +194,7 @@ export function requireRegistry(): Promise<Component> {
 
 /** A curl: `OPENENV_CURL`, else the one on the PATH. */
 export function requireCurl(): Promise<Component> {
-  return findCommand("curl", "curl", /^curl \d/);
+  return findCommand("curl", /^curl \d/);
 }
 
 /** A docker command with a running engine: `OPENENV_DOCKER`, else `docker`. */
@@ -206,26 +211,12 @@ export function requireDocker(): Promise<Component> {
 
 /** An HAProxy: `OPENENV_HAPROXY`, else the one on the PATH. */
 export function requireHaproxy(): Promise<Component> {
-  return find({
-    name: "haproxy",
-    variable: "OPENENV_HAPROXY",
-    candidates: ["haproxy", "/usr/sbin/haproxy"],
-    args: ["-v"],
-    expected: /^HAProxy version/,
-    what: "HAProxy",
-  });
+  return findCommand("haproxy", /^HAProxy version/, { candidates: ["haproxy", "/usr/sbin/haproxy"], args: ["-v"] });
 }
 
 /** An Envoy: `OPENENV_ENVOY`, else the one on the PATH. */
 export function requireEnvoy(): Promise<Component> {
-  return find({
-    name: "envoy",
-    variable: "OPENENV_ENVOY",
-    candidates: ["envoy"],
-    args: ["--version"],
-    expected: /version: /,
-    what: "Envoy",
-  });
+  return findCommand("envoy", /version: /);
 }
 
 /** An nginx: `OPENENV_NGINX`, else the one on the PATH. */
@@ -243,24 +234,17 @@ export function requireNginx(): Promise<Component> {
 
 /** A promtool, which checks the metrics format: `OPENENV_PROMTOOL`, else the one on the PATH. */
 export function requirePromtool(): Promise<Component> {
-  return findCommand("promtool", "promtool", /^promtool, version/);
+  return findCommand("promtool", /^promtool, version/);
 }
 
 /** A Prometheus: `OPENENV_PROMETHEUS`, else the one on the PATH. */
 export function requirePrometheus(): Promise<Component> {
-  return findCommand("prometheus", "Prometheus", /^prometheus, version/);
+  return findCommand("prometheus", /^prometheus, version/);
 }
 
 /** A redis-server: `OPENENV_REDIS`, else the one on the PATH. */
 export function requireRedis(): Promise<Component> {
-  return find({
-    name: "redis",
-    variable: "OPENENV_REDIS",
-    candidates: ["redis-server"],
-    args: ["--version"],
-    expected: /^Redis server v=/,
-    what: "redis-server",
-  });
+  return findCommand("redis", /^Redis server v=/, { candidates: ["redis-server"], what: "redis-server" });
 }
 
 /** The configuration file of a Slurm with working nodes: `OPENENV_SLURM`. */
@@ -302,10 +286,10 @@ export function requireKubernetesValidate(): Promise<Component> {
   });
 }
 
-/** A command that prints its version: `OPENENV_<NAME>`, else the one on the PATH. */
-function findCommand(name: string, what: string, expected: RegExp): Promise<Component> {
+/** An executable with the name of the component, which prints its version; its variable is `OPENENV_` and the name. */
+function findCommand(name: string, expected: RegExp, more: Partial<Search> = {}): Promise<Component> {
   const variable = `OPENENV_${name.toUpperCase()}`;
-  return find({ name, variable, candidates: [name], args: ["--version"], expected, what });
+  return find({ name, variable, candidates: [name], args: ["--version"], expected, what: name, ...more });
 }
 
 interface Search {

@@ -54,7 +54,8 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
   if (signal?.aborted) throw connectAborted(signal);
   const raw = await createRawSocket(url, options);
   const place = withoutQuery(url);
-  if (handlers.pong) raw.on?.("pong", handlers.pong);
+  // Bun has pings, and reports their answers as DOM events.
+  if (handlers.pong) (raw.on ?? raw.addEventListener)?.call(raw, "pong", handlers.pong);
   raw.on?.("upgrade", (response) => {
     const named = response?.headers[SESSION_HEADER];
     if (named !== undefined) handlers.named?.(named);
@@ -109,6 +110,7 @@ interface RawSocket {
   close(code?: number): void;
   terminate?(): void;
   ping?(): void;
+  addEventListener?(event: "pong", listener: () => void): void;
   on?(event: "pong" | "upgrade", listener: (response?: { headers: Record<string, string> }) => void): void;
 }
 
