@@ -102,7 +102,7 @@ export function locateInBody(issues: readonly ValidationIssue[]): ValidationIssu
 export function parseBody(request: HttpRequest, text: string, maxItems: number): Checked<JsonObject | undefined> {
   if (text === "") return { ok: true, value: undefined };
   const type = request.headers["content-type"] ?? "";
-  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text);
+  if (type !== "application/json" && !/^application\/([\w.+-]+\+)?json\b/i.test(type)) return notAnObject(text);
   let value: unknown;
   try {
     value = parseJson(text, maxItems);

@@ -21,11 +21,17 @@ export function sendJson(
 export function sendText(
   response: HttpResponse,
   status: number,
-  { type, text, headers = {} }: { type: string; text: string; headers?: Record<string, string> },
+  { type, text, headers }: { type: string; text: string; headers?: Record<string, string> },
 ): void {
   const bytes = Buffer.byteLength(text);
-  const own = { "content-type": type, "content-length": String(bytes), "x-content-type-options": "nosniff" };
-  response.writeHead(status, { ...own, ...headers });
+  const all: Record<string, string> = {
+    "content-type": type,
+    "content-length": String(bytes),
+    "x-content-type-options": "nosniff",
+  };
+  // Spread, they would be an object that V8 reads slowly.
+  for (const name in headers) all[name] = headers[name] as string;
+  response.writeHead(status, all);
   // A large string that waits for the peer is held twice, because the system call has its own copy.
   const encoding = bytes === text.length ? "latin1" : "utf8";
   response.end(text.length < SMALL ? text : Buffer.from(text, encoding), encoding);
