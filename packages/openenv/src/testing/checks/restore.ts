@@ -92,7 +92,7 @@ async function compareContinued(
   for (const [nth, image] of images.entries()) {
     const place = nth === 0 ? "after the reset" : `after step ${nth}`;
     const restored = await openFrom(sessions, structuredClone(image));
-    const changed = firstDifference(plain(image), plain(await take(restored)));
+    const changed = firstDifference(readable(image), readable(await take(restored)));
     demand(changed === undefined, `the session restored ${place} differs in ${changed}`);
     const state = await answerOf(restored, { type: "state" });
     const again = { state, following: repeats ? await stepOn(subject, restored, nth) : [] };
@@ -101,6 +101,13 @@ async function compareContinued(
     demand(difference === undefined, `the session restored ${place} differs in ${difference}`);
     sessions.end(restored, "checked");
   }
+}
+
+/** With the values of the snapshot instead of its JSON, so that a difference names the field. */
+function readable(image: SessionImage): unknown {
+  const { restore } = image;
+  if (!("snapshot" in restore) || typeof restore.snapshot !== "string") return plain(image);
+  return plain({ ...image, restore: { ...restore, snapshot: JSON.parse(restore.snapshot) as unknown } });
 }
 
 /** False for an environment whose episodes differ by nature: only its states can be compared. */
