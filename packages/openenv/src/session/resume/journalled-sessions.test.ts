@@ -21,6 +21,7 @@ import {
 import type { RunningServer, ServeOptions } from "../../server/types.js";
 import { openLmdbJournal } from "../journals/lmdb.js";
 import { ownerName } from "../journals/owner.js";
+import { FIRST_USE_MS } from "../registry/unclaimed.js";
 
 const servers = useServers();
 const folder = await mkdtemp(join(tmpdir(), "openenv-journalled-"));
@@ -235,11 +236,12 @@ test("a client waits for a session that is restored for longer than a first fram
   let go: (() => void) | undefined;
   onRestore = () => new Promise<void>((resolve) => (go = resolve));
   const next = await servers.start({ journal }, tally("snapshot"));
-  speedUpTimers(1000);
+  // Two seconds are left for the first frame.
+  speedUpTimers(5);
   const resumed = resume(next, id);
   await expect.poll(() => go).toBeDefined();
   // Ends after the timers of the same length that began before.
-  await new Promise((resolve) => setTimeout(resolve, 60_000));
+  await new Promise((resolve) => setTimeout(resolve, FIRST_USE_MS));
   go?.();
   onRestore = () => {};
   expect((await resumed).answer["data"]).toMatchObject({ recovered: true, last_seq: 1 });
