@@ -1,18 +1,9 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const HEALTHY_WITHIN_MS = 60_000;
+/** Below the ephemeral ports: the port of a server that restarts stays free. */
+export { findFreePort } from "openenv-ts/internal";
 
-/** A free port of the loopback address. */
-export async function findFreePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}
+const HEALTHY_WITHIN_MS = 60_000;
 
 /** Resolves when GET /health at the port returns 200. */
 export async function waitUntilHealthy(port) {

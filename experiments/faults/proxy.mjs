@@ -192,8 +192,11 @@ class Link {
   /** Everything that the client has sent on this connection arrives once more on another one. */
   repeat(frame) {
     const server = this.#ends.request[1];
+    const { remotePort } = server;
+    // The server was just killed, and this connection with it.
+    if (remotePort === undefined) return;
     server.write(frame);
-    const second = connect(server.remotePort, "127.0.0.1").on("error", () => {});
+    const second = connect(remotePort, "127.0.0.1").on("error", () => {});
     second.write(Buffer.concat(this.#sent));
     this.isSpared = this.isByAddress;
     second.resume().setTimeout(10 * MAX_DELAY_MS, () => second.destroy());
