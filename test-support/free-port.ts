@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
+import { probePort } from "../packages/openenv/src/util/free-port.js";
 
 /** Below the ephemeral ports and those of `openenv-ts`: no other socket gets these ports. */
 const LOWEST = 12_000;
@@ -18,12 +17,9 @@ export async function findFreePort(): Promise<number> {
   throw new Error(`no port from ${first} to ${first + EACH - 1} is free`);
 }
 
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, "127.0.0.1");
-  const listens = await once(server, "listening").then(
+function isFree(port: number): Promise<boolean> {
+  return probePort("127.0.0.1", port).then(
     () => true,
     () => false,
   );
-  if (listens) await once(server.close(), "close");
-  return listens;
 }

@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { descriptorLimit } from "openenv-ts/internal";
+import { descriptorLimit, findFreePort } from "openenv-ts/internal";
 import { spawnChild } from "../children.mjs";
-import { findFreePort, waitUntilHealthy } from "./loopback.mjs";
+import { waitUntilHealthy } from "./loopback.mjs";
 import { render } from "./render.mjs";
 
 /** The usual paths of HAProxy. */

@@ -1,8 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Below the ephemeral ports: the port of a server that restarts stays free. */
-export { findFreePort } from "openenv-ts/internal";
-
 const HEALTHY_WITHIN_MS = 60_000;
 
 /** Resolves when GET /health at the port returns 200. */

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { dockerProvider } from "@openenv-ts/providers";
+import { findFreePort } from "openenv-ts/internal";
 import { startCluster } from "../clusters.mjs";
 import { hasBalancer } from "./balancer.mjs";
-import { findFreePort } from "./loopback.mjs";
 import { render } from "./render.mjs";
 
 const SERVES_WITHIN_MS = 60_000;

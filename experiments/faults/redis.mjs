@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { findFreePort } from "openenv-ts/internal";
 import { spawnChild } from "../children.mjs";
-import { findFreePort } from "../deployments/loopback.mjs";
 
 const REDIS = process.env.OPENENV_REDIS ?? "redis-server";
 

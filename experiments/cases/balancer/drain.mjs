@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "openenv-ts/client";
+import { findFreePort } from "openenv-ts/internal";
 import { startCluster } from "../../clusters.mjs";
 import { startBalancer } from "../../deployments/balancer.mjs";
-import { findFreePort } from "../../deployments/loopback.mjs";
 
 const PLAYERS = 400;
 const STEPS = 20;

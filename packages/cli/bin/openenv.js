@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 import * as module from "node:module";
-import { homedir } from "node:os";
 import { join } from "node:path";
 
 // Since Node 22.8: starting a server takes a sixth less processor time. Workers inherit the setting. Node's own folder
-// below /tmp would do, but another user of the machine may have put code there.
-const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-const folder = (process.env.NODE_COMPILE_CACHE ??= join(caches, "openenv-ts"));
-module.enableCompileCache?.(folder);
+// below /tmp is not used, because another user of the machine may have put code there.
+const { XDG_CACHE_HOME, HOME, USERPROFILE } = process.env;
+const home = HOME || USERPROFILE;
+const caches = XDG_CACHE_HOME || (home && join(home, ".cache"));
+// A process may have no home.
+if (caches) process.env.NODE_COMPILE_CACHE ??= join(caches, "openenv-ts");
+if (process.env.NODE_COMPILE_CACHE) module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 
 const { main } = await import("../dist/main.js").catch((error) => {
   if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;

@@ -105,7 +105,7 @@ describe("a frame that is alone in a read", () => {
     expect(all.subarray(-4)).toEqual(Buffer.of(0x88, 2, code >> 8, code & 0xff));
   });
 
-  test("is no message of its own inside a fragmented one", async () => {
+  test("closes the socket inside a fragmented message", async () => {
     using server = await start();
     const { socket } = await openRawPeer(server.url);
     socket.resume();
@@ -118,7 +118,7 @@ describe("a frame that is alone in a read", () => {
     socket.destroy();
   });
 
-  test("may come in two parts, or with another frame, and all are answered in order", async () => {
+  test("is answered in order with frames that arrive in parts or together", async () => {
     using server = await start();
     const { socket } = await openRawPeer(server.url);
     socket.setNoDelay(true).resume();
