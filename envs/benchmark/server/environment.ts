@@ -1,25 +1,24 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { type Action, defineEnvironment, type Environment, type StepContext } from "openenv-ts";
+import { type Action, defineEnvironment, type Environment } from "openenv-ts";
 import { connect } from "openenv-ts/client";
 import { benchmark } from "../models.js";
 
-const HASH_CHARACTERS = 16;
+const HASH_BYTES = 8;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 class BenchmarkEnvironment implements Environment<typeof benchmark> {
-  readonly #sessionHash = createHash("sha256").update(randomUUID()).digest("hex").slice(0, HASH_CHARACTERS);
+  readonly #sessionHash = randomBytes(HASH_BYTES).toString("hex");
 
   reset() {
     return { observation: this.#observe(0), reward: 0, done: false };
   }
 
-  step({ wait_seconds }: Action<typeof benchmark>, context: StepContext) {
-    // Without a wait nothing is asynchronous and no signal is made, so that the server's own speed is measured.
+  step({ wait_seconds }: Action<typeof benchmark>) {
+    // Nothing is asynchronous without a wait, and a wait is one timer, so that the server's own speed is measured.
     if (wait_seconds === 0) return this.#answer(0);
-    return wait(wait_seconds, context.signal).then(() => this.#answer(wait_seconds));
+    return wait(wait_seconds).then(() => this.#answer(wait_seconds));
   }
 
   #answer(waited: number) {
@@ -43,9 +42,9 @@ export default environment;
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await checkSelf();
 
 /** In turns, because a timer of more than 31 bits fires at once. */
-async function wait(seconds: number, signal: AbortSignal): Promise<void> {
+async function wait(seconds: number): Promise<void> {
   for (let left = seconds * 1000; left > 0; left -= LONGEST_TIMER_MS) {
-    await sleep(Math.min(left, LONGEST_TIMER_MS), undefined, { signal });
+    await new Promise((resolve) => setTimeout(resolve, Math.min(left, LONGEST_TIMER_MS)));
   }
 }
 

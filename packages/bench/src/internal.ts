@@ -1,3 +1,4 @@
+export { startColdServer } from "./burst/cold-server.js";
 export type { LoadGenerator } from "./burst/generator/generator.js";
 export { createGenerators } from "./burst/generator/generators.js";
 export { planProcesses, portsOfAddress } from "./burst/limits.js";
@@ -10,7 +11,7 @@ export { measureThroughput, type ThroughputRow } from "./burst/results/throughpu
 export { runSweep, waitAction } from "./burst/sweep.js";
 export type { BurstMode, BurstResult } from "./burst/types.js";
 export { describeFailure, isUnreachable, toLoadFailure } from "./failure.js";
-export { locateServer, type ServerLocation } from "./locate.js";
+export { locateFutureServer, locateServer, type ServerLocation } from "./locate.js";
 export { createFigures } from "./report/figures.js";
 export { renderMaxBatches } from "./report/largest.js";
 export { drawFigure } from "./report/plot.js";

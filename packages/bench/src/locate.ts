@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { isIP } from "node:net";
-import { toLoadFailure } from "./failure.js";
+import { LoadFailure, toLoadFailure } from "./failure.js";
 import { connectSocket, readTarget } from "./raw-session.js";
 
 const PATIENCE_MS = 10_000;
@@ -17,6 +17,17 @@ export interface ServerLocation {
 }
 
 /**
+ * Where a server of this machine will listen.
+ * @throws LoadFailure for a URL of another machine, ConnectionError for an invalid one.
+ */
+export async function locateFutureServer(url: string, token?: string): Promise<ServerLocation> {
+  const { hostname, port } = readTarget(url);
+  const [address] = await addressesOf(hostname);
+  if (!isLoopback(address)) throw new LoadFailure("NOT_LOCAL", `${url} is not an address of this machine's loopback`);
+  return { url, address, port, local: true, token };
+}
+
+/**
  * Resolves the host once and uses the first address that accepts a connection.
  * @throws LoadFailure when none does, ConnectionError for an invalid URL.
  */
@@ -27,7 +38,7 @@ export async function locateServer(url: string, token?: string): Promise<ServerL
     const socket = connectSocket(readTarget(url, address));
     try {
       await once(socket, "connect", { signal: AbortSignal.timeout(PATIENCE_MS) });
-      return { url, address, port, local: /^127\.|^::1$/.test(address), token };
+      return { url, address, port, local: isLoopback(address), token };
     } catch (error) {
       refused ??= error;
     } finally {
@@ -35,6 +46,10 @@ export async function locateServer(url: string, token?: string): Promise<ServerL
     }
   }
   throw toLoadFailure(refused);
+}
+
+function isLoopback(address: string | undefined): address is string {
+  return address !== undefined && /^127\.|^::1$/.test(address);
 }
 
 /** IPv4 first: only IPv4 has many loopback addresses to connect from. */

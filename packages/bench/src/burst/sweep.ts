@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { ServerLocation } from "../locate.js";
 import type { LoadGenerator } from "./generator/generator.js";
+import { readServerUse } from "./local-server.js";
 import type { ResultFiles } from "./results/result-files.js";
 import { type Burst, type Subject, type SummaryRow, summarise } from "./results/summary.js";
 import type { BurstJob, BurstMode, BurstProgress, BurstResult } from "./types.js";
@@ -26,6 +27,8 @@ export interface SweepOptions {
   generator: LoadGenerator;
   files: ResultFiles;
   signal: AbortSignal;
+  /** Starts the server of a burst, and resolves with what stops it. Without it the servers run already. */
+  start?: ((server: ServerLocation) => Promise<() => Promise<void>>) | undefined;
   /** Called when no request of a first burst succeeded; throws when the reason is not the load. */
   checkSubject: (server: ServerLocation, mode: BurstMode) => Promise<void>;
   onProgress: (subject: Subject, burst: Burst, progress: BurstProgress) => void;
@@ -35,11 +38,11 @@ export interface SweepOptions {
 
 /**
  * Runs every batch at every wait, repeated. The subjects take turns, so that other load on the machine affects all
- * alike. A first burst with the first batch comes before all of them. Resolves with the rows of the completed bursts;
- * early when the signal is aborted.
+ * alike. A first burst with the first batch comes before all of them, unless each burst has a new server. Resolves with
+ * the rows of the completed bursts; early when the signal is aborted.
  */
 export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<SummaryRow[]> {
-  const { generator, files, signal, checkSubject, onProgress, onBurst } = options;
+  const { generator, files, signal, start, checkSubject, onProgress, onBurst } = options;
   const interrupt = (): void => generator.interrupt();
   signal.addEventListener("abort", interrupt);
   const singles: SummaryRow[] = [];
@@ -47,16 +50,24 @@ export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<Sum
   try {
     for (const [nth, batch] of batchesOf(sweep).entries()) {
       const results = new Map<number, BurstResult[]>();
-      for (const rep of repetitionsOf(sweep, nth === 0)) {
+      for (const rep of repetitionsOf(sweep, nth === 0 && start === undefined)) {
         for (const [index, { server, mode }] of subjectsOf(sweep).entries()) {
           if (signal.aborted) return [...singles, ...pooled];
           const subject = { url: server.url, mode, hardware: sweep.hardware, cores: sweep.cores };
           const burst: Burst = { ...batch, rep };
-          const result = await generator.burst(jobOf(sweep, burst, { server, mode }), (progress) =>
-            onProgress(subject, burst, progress),
-          );
-          if (rep === "first" && !signal.aborted && !result.rows.some(({ success }) => success)) {
-            await checkSubject(server, mode);
+          const stop = await start?.(server);
+          let result: BurstResult;
+          try {
+            const job = jobOf(sweep, burst, { server, mode });
+            result = await playOn(server, () =>
+              generator.burst(job, (progress) => onProgress(subject, burst, progress)),
+            );
+            const isFirst = rep === (start === undefined ? "first" : 1);
+            if (isFirst && !signal.aborted && !result.rows.some(({ success }) => success)) {
+              await checkSubject(server, mode);
+            }
+          } finally {
+            await stop?.();
           }
           files.addRequests(subject, burst, result.rows);
           // An interrupted burst says nothing about the server.
@@ -80,6 +91,14 @@ export async function runSweep(sweep: Sweep, options: SweepOptions): Promise<Sum
   } finally {
     signal.removeEventListener("abort", interrupt);
   }
+}
+
+/** Adds what the processes of a server on this machine used. */
+async function playOn({ local, port }: ServerLocation, play: () => Promise<BurstResult>): Promise<BurstResult> {
+  const before = local ? readServerUse(port).cpuSeconds : 0;
+  const result = await play();
+  const used = local ? readServerUse(port).cpuSeconds - before : 0;
+  return { ...result, serverCpuSeconds: used > 0 ? used : null };
 }
 
 /** The action of a step with this wait. */

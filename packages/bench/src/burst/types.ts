@@ -57,6 +57,8 @@ export interface BurstResult {
   /** From the start of the burst to the last response, in seconds. */
   wallSeconds: number;
   client: ClientUse;
+  /** CPU time of the server's processes; null or absent when it could not be measured. */
+  serverCpuSeconds?: number | null;
 }
 
 /** Measures the stages of one request. */

@@ -44,6 +44,9 @@ export const burstRow = z.object({
   same_sessions: amount,
   errors: text,
   client_lag_p99_ms: amount,
+  // Older results do not have them.
+  server_cpu_seconds: measured.default(null),
+  sessions_per_cpu_second: measured.default(null),
 });
 
 /** A row of throughput.csv. */

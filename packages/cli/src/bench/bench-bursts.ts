@@ -29,6 +29,7 @@ export async function sweepBursts(run: BenchRun, flags: BenchFlags): Promise<num
       generator: run.generator,
       files: run.files,
       signal: run.signal,
+      start: run.start,
       checkSubject: run.checkSubject,
       onProgress(subject, { requests, wait_seconds }, { succeeded, failed }) {
         if (performance.now() - shown < PROGRESS_MS) return;
@@ -70,6 +71,8 @@ function printResult({ files, signal }: BenchRun, flags: BenchFlags, rows: reado
 function renderBurst(row: SummaryRow, { reps }: BenchFlags): string {
   const { mode, url, requests, wait_seconds, rep, success_rate, total_p50_ms, total_p99_ms } = row;
   const failures = row.errors === "" ? "" : `  failed: ${row.errors}`;
+  const { server_cpu_seconds: used } = row;
+  const cpu = used === null ? "" : `, ${seconds(used * 1000)} of server CPU time`;
   const starts = seconds(row.start_spread_ms);
   const limit = row.client_limited
     ? `\n  the client was the bottleneck: it took ${starts} to start all requests and read answers up to ` +
@@ -78,7 +81,7 @@ function renderBurst(row: SummaryRow, { reps }: BenchFlags): string {
   return (
     `${mode} ${url}  ${requests} at ${seconds(wait_seconds * 1000)}, ${rep === "first" ? rep : `${rep}/${reps}`}: ` +
     `${(success_rate * 100).toFixed(1)} %, p50 ${seconds(total_p50_ms)}, p99 ${seconds(total_p99_ms)}, ` +
-    `all started in ${starts}, ${Math.round(row.requests_per_second)}/s${failures}${limit}`
+    `all started in ${starts}, ${Math.round(row.requests_per_second)}/s${cpu}${failures}${limit}`
   );
 }
 

@@ -12,6 +12,8 @@ export interface BenchFlags {
   reps: number;
   mode: BurstMode;
   compare?: boolean;
+  /** The commands that start the servers, one for each URL. */
+  cold?: string[];
   throughput?: boolean;
   connectionsGrid: number[];
   seconds: number;
@@ -34,6 +36,8 @@ export interface BenchRun {
   cores: number | null;
   generator: LoadGenerator;
   files: ResultFiles;
+  /** Starts the server of a burst, with --cold; resolves with what stops it. */
+  start: ((server: ServerLocation) => Promise<() => Promise<void>>) | undefined;
   /** Aborted by Ctrl-C. */
   signal: AbortSignal;
   /** Makes a single request. @throws Error with a remedy when the request fails. */

@@ -5,12 +5,14 @@ import {
   describeFailure,
   isUnreachable,
   type LoadGenerator,
+  locateFutureServer,
   locateServer,
   openResultFiles,
   planProcesses,
   portsOfAddress,
   type ServerLocation,
   serverDescriptors,
+  startColdServer,
   toLoadFailure,
   waitAction,
 } from "@openenv-ts/bench/internal";
@@ -38,17 +40,26 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
   if (flags.throughput && (flags.mode === "http" || flags.compare)) {
     throw new ConfigError("--throughput always measures over WebSocket: omit --mode and --compare.");
   }
+  const { cold } = flags;
+  if (cold !== undefined && flags.throughput) {
+    throw new ConfigError("--cold is for bursts: omit --throughput.");
+  }
+  if (cold !== undefined && cold.length !== urls.length) {
+    throw new ConfigError(
+      `--cold starts one server for each URL, in the same order: ${urls.length} URLs, ${cold.length} commands.`,
+    );
+  }
   if (flags.requireHosts && flags.expectedHosts === undefined) {
     throw new ConfigError("--require-hosts requires --expected-hosts.");
   }
   const largest = Math.max(...(flags.throughput ? flags.connectionsGrid : flags.requestsGrid));
   const processes = planProcesses(largest, flags.processes);
   const modes: BurstMode[] = flags.compare ? ["ws", "http"] : [flags.mode];
-  const servers = await Promise.all(urls.map(findServer));
-  const generator = createGenerators(processes);
+  const servers = await Promise.all(urls.map((url) => findServer(url, cold !== undefined)));
+  const generator = createGenerators(processes, cold !== undefined);
   const interrupt = watchInterrupt();
   try {
-    for (const server of servers) warnOfLimits(server, largest);
+    if (cold === undefined) for (const server of servers) warnOfLimits(server, largest);
     const dir = flags.outputDir ?? `bench-results/${timestamp()}`;
     const files = openResultFiles(dir, flags.throughput ? "throughput" : "bursts");
     const run: BenchRun = {
@@ -58,6 +69,7 @@ export async function runBench(urls: readonly string[], given: BenchFlags): Prom
       generator,
       files,
       signal: interrupt.signal,
+      start: cold && ((server) => startServer(cold[servers.indexOf(server)] as string, server, largest)),
       checkSubject: (server, mode) => tryOnce(generator, server, { ...flags, mode }),
     };
     const code = await (flags.throughput ? loopSteps(run, flags) : sweepBursts(run, flags));
@@ -80,11 +92,18 @@ function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags
   };
 }
 
-async function findServer(url: string): Promise<ServerLocation> {
+async function startServer(command: string, server: ServerLocation, largest: number): Promise<() => Promise<void>> {
+  const { stop } = await startColdServer(command, server);
+  warnOfLimits(server, largest);
+  return stop;
+}
+
+async function findServer(url: string, isCold: boolean): Promise<ServerLocation> {
   try {
-    return await locateServer(url, serverToken());
+    return await (isCold ? locateFutureServer : locateServer)(url, serverToken());
   } catch (error) {
     const { type, message } = toLoadFailure(error);
+    if (type === "NOT_LOCAL") throw new ConfigError(`--cold starts servers on this machine: ${message}.`);
     throw new Error(`Cannot connect to ${url}: ${describeFailure(type, message)}`);
   }
 }

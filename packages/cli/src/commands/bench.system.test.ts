@@ -15,7 +15,9 @@ import {
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../../test-support/operator.js";
 import type { SummaryRow } from "../../../bench/src/burst/results/summary.js";
 import type { ServerView } from "../../../openenv/src/protocol/web.js";
+import { findFreePort } from "../../../openenv/src/util/free-port.js";
 
+const CLI = join(import.meta.dirname, "../../bin/openenv.js");
 const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const LIMIT = { timeout: 120_000 };
 
@@ -197,6 +199,38 @@ describe("openenv bench", () => {
     });
   });
 
+  test("--cold starts a new server for each burst, and leaves none", LIMIT, async () => {
+    const port = await findFreePort("127.0.0.1");
+    const cold = `"${process.execPath}" "${CLI}" serve "${BENCHMARK}" --workers 2 --log-level silent --port ${port}`;
+    const address = `http://127.0.0.1:${port}`;
+    const args = [address, "--cold", cold, "-n", "16", "-w", "0.01", "--reps", "2", "--json", "--output-dir", "cold"];
+    const { code, stdout, stderr } = await bench(...args);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const { rows } = JSON.parse(stdout) as { rows: SummaryRow[] };
+    // No burst is told apart as the first: each is.
+    expect(rows.map(({ rep, succeeded }) => [rep, succeeded])).toEqual([
+      [1, 16],
+      [2, 16],
+      ["all", 32],
+    ]);
+    if (process.platform === "linux") {
+      expect(rows[0]?.server_cpu_seconds).toBeGreaterThan(0);
+      expect(rows[2]?.sessions_per_cpu_second).toBeGreaterThan(0);
+    }
+    const processes = (rep: number) =>
+      new Set(readRaw("cold").flatMap((row) => (row["rep"] === rep ? [row["pid"]] : [])));
+    expect([...processes(1)].filter((pid) => processes(2).has(pid))).toEqual([]);
+    await expect(fetch(address)).rejects.toThrow();
+  });
+
+  test("--cold says when the server does not start", LIMIT, async () => {
+    const failing = await bench("http://127.0.0.1:9", "--cold", "exit 3", "-n", "1", "--output-dir", "failing");
+    expect(failing).toMatchObject({ code: 1, stderr: expect.stringMatching(/`exit 3` ended \(3\) before http/) });
+    if (process.platform !== "linux") return;
+    const taken = await bench(url, "--cold", "exit 0", "-n", "1", "--output-dir", "in-use");
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringMatching(/port \d+ is in use.*stop it first/) });
+  });
+
   test("a server that its first burst ends has rows without a success", LIMIT, async () => {
     let connections = 0;
     // The first connection only looks whether it is there.
@@ -258,6 +292,9 @@ describe("openenv bench", () => {
     [["http://127.0.0.1:9", "--action", "[]"], 2, /JSON object/],
     [["http://127.0.0.1:9", "--require-hosts"], 2, /--expected-hosts/],
     [["http://127.0.0.1:9", "-n", "1000000", "--processes", "1"], 2, /ulimit -n.*--processes/],
+    [["http://127.0.0.1:9", "--cold", "true", "--throughput"], 2, /omit --throughput/],
+    [["http://127.0.0.1:9", "http://127.0.0.1:10", "--cold", "true"], 2, /one server for each URL.*2 URLs, 1 command/],
+    [["http://192.0.2.1:8000", "--cold", "true"], 2, /not an address of this machine/],
     [["report", "."], 2, /has no results/],
   ])("%j is refused with what to do", async (args, expected, message) => {
     const { code, stderr } = await callCommand(["bench", ...args], { cwd: project.dir });

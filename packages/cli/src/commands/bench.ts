@@ -11,6 +11,7 @@ Examples:
   openenv bench http://localhost:8000 -n 512 -w 1
   openenv bench http://localhost:8000 --requests-grid 32,512,2048 --wait-grid 1.0 --hardware "8 cores"
   openenv bench ws://one:8000 ws://two:8000 --compare --output-dir results/two-servers
+  openenv bench http://localhost:8000 --cold "openenv serve envs/benchmark --workers 2" -n 2048 -w 1
   openenv bench http://localhost:8000 --throughput
   openenv bench report results/*`;
 
@@ -36,6 +37,11 @@ export function configureBench(command: Command): void {
     .option("--reps <number>", "repetitions of each burst after the first", wholeNumber(1, 100), 3)
     .addOption(new Option("--mode <mode>", "transport of the bursts").choices(["ws", "http"]).default("ws"))
     .option("--compare", "measure both transports")
+    .option(
+      "--cold <command>",
+      "start the server with this command for each burst and stop it afterwards; once for each URL, in the same order",
+      (command: string, before: string[] = []) => [...before, command],
+    )
     .option("--throughput", "measure a closed loop of steps over WebSocket instead of bursts")
     .option(
       "--connections-grid <numbers>",

@@ -16,7 +16,9 @@ export interface UpgradeEnvelope {
 /** One worker, as the others see it. */
 export interface ClusterPeer {
   number: number;
+  /** Includes the sockets that are on their way to it, of which there are `due`. */
   load: WorkerLoad;
+  due: number;
   /** True when it accepts no new sessions; requests for its sessions still go to it. */
   retiring: boolean;
 }

@@ -9,18 +9,27 @@ const load = (active: number, max = 1000, waiting = 0, unclaimed = 0) => ({
   queueSize: 1000,
   unclaimed,
 });
-const peer = (number: number, active: number, max = 100, waiting = 0) => ({
+const peer = (number: number, active: number, max = 100, waiting = 0, due = 0) => ({
   number,
   load: load(active, max, waiting),
+  due,
   retiring: false,
 });
 
 describe("placement", () => {
   test("a worker above the average passes on half of its surplus, one near the average nothing", () => {
-    expect(surplus(load(200), [peer(1, 100, 1000)])).toBe(25);
+    expect(surplus(load(150), [peer(1, 100, 1000)])).toBe(0);
+    expect(surplus(load(40), [peer(1, 10, 1000)])).toBe(0);
+    expect(surplus(load(48), [peer(1, 0, 1000), peer(2, 0, 1000)])).toBe(16);
     expect(surplus(load(110), [peer(1, 90, 1000)])).toBe(0);
     expect(surplus(load(12), [peer(1, 0, 1000)])).toBe(0);
     expect(surplus(load(500), [])).toBe(0);
+  });
+
+  test("at most 8 sockets are on their way to a worker to even out loads", () => {
+    expect(surplus(load(2000), [peer(1, 100, 1000)])).toBe(8);
+    expect(surplus(load(2000), [peer(1, 100, 1000, 0, 6)])).toBe(2);
+    expect(surplus(load(2000), [peer(1, 100, 1000, 0, 20), peer(2, 100, 1000, 0, 3)])).toBe(5);
   });
 
   test("passing on brings shares below 1.2 and never overshoots", () => {
@@ -28,7 +37,7 @@ describe("placement", () => {
       fc.property(fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 2, maxLength: 8 }), (start) => {
         const loads = [...start];
         const average = loads.reduce((sum, active) => sum + active, 0) / loads.length;
-        for (let news = 0; news < 64; news++) {
+        for (let news = 0; news < 2_000; news++) {
           const seen = loads.map((active, number) => peer(number, active, 100_000));
           const passing = seen.map(({ number, load }) =>
             surplus(

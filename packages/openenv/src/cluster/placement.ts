@@ -4,6 +4,11 @@ import type { ClusterPeer } from "./messages.js";
 /** A worker passes new sessions on when it is this many sessions, and this share, above the average. */
 const SLACK = 16;
 const UNEVEN = 1.15;
+/**
+ * At most so many sockets are on their way to a worker to even out the loads. A worker confirms one in each turn of its
+ * loop, so many would wait for seconds for a busy one, and meanwhile make it look ahead.
+ */
+const MAX_DUE = 8;
 
 /**
  * How many of its next sockets a worker should pass on to approach the average. Both loads must be of the same moment:
@@ -13,8 +18,9 @@ export function surplus(own: WorkerLoad, others: readonly ClusterPeer[]): number
   if (others.length === 0) return 0;
   const average = others.reduce((sum, { load }) => sum + load.active, own.active) / (others.length + 1);
   if (own.active <= average * UNEVEN + SLACK) return 0;
-  // Only half of it: sockets on their way at this moment are not counted anywhere.
-  return Math.ceil((own.active - average) / 2);
+  const room = others.reduce((sum, { due }) => sum + Math.max(0, MAX_DUE - due), 0);
+  // Only half of it: sockets on their way to the supervisor are not counted anywhere.
+  return Math.min(Math.ceil((own.active - average) / 2), room);
 }
 
 /** Whether a worker without room should pass a socket to another worker instead of queueing it. */

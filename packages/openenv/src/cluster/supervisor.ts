@@ -289,7 +289,7 @@ export class Supervisor {
 
   #peers(): ClusterPeer[] {
     const ready = [...this.#workers.values()].filter(({ state }) => state === "ready");
-    return ready.map(({ number, load, retiring }) => ({ number, load, retiring }));
+    return ready.map(({ number, load, due, retiring }) => ({ number, load, due, retiring }));
   }
 
   #accepting(): ClusterPeer[] {

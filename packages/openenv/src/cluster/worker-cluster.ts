@@ -26,8 +26,11 @@ import {
 import { hasRoom, roomElsewhere, shouldHandOff, surplus } from "./placement.js";
 import { stillSocket } from "./still-socket.js";
 
-/** Changes of the load within this time are reported together. */
-const REPORT_MS = 5;
+/** Changes of the load within this time are reported together: each report wakes the supervisor and all workers. */
+const REPORT_MS = 50;
+/** The same for a worker that is almost full, whose peers must know soon whether it has room. */
+const REPORT_FULL_MS = 5;
+const ALMOST_FULL = 0.9;
 
 let found: Promise<Cluster> | undefined;
 
@@ -108,10 +111,15 @@ class WorkerCluster implements Cluster {
   changed(): void {
     if (this.#reporting || this.#server === undefined) return;
     this.#reporting = true;
-    setTimeout(() => {
-      this.#reporting = false;
-      this.#reportLoad();
-    }, REPORT_MS).unref();
+    const { active, max, waiting } = this.#server.load();
+    const isAlmostFull = active >= max * ALMOST_FULL || waiting > 0;
+    setTimeout(
+      () => {
+        this.#reporting = false;
+        this.#reportLoad();
+      },
+      isAlmostFull ? REPORT_FULL_MS : REPORT_MS,
+    ).unref();
   }
 
   loads(): WorkerLoad[] {

@@ -80,12 +80,17 @@ export class WorkerProcess {
 
   /** Its load, including the sockets that are on their way to it. */
   get load(): WorkerLoad {
-    return { ...this.#reported, active: this.#reported.active + this.#handedOver - this.#accepted };
+    return { ...this.#reported, active: this.#reported.active + this.due };
+  }
+
+  /** The sockets for new sessions that are on their way to it. */
+  get due(): number {
+    return this.#handedOver - this.#accepted;
   }
 
   /** The sessions in use or in the queue, including the sockets that are on their way to it. */
   get inUse(): number {
-    return this.#inUse + this.#handedOver - this.#accepted;
+    return this.#inUse + this.due;
   }
 
   /** What is known about it while it does not answer. */

@@ -86,7 +86,9 @@ export class Session extends HeldSession {
    * The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access.
    */
   get tag(): number {
-    return (this.#tag ??= Number.parseInt(this.id.replace(/^w\d+-/, "").slice(0, 8), 16) | 0);
+    if (this.#tag !== undefined) return this.#tag;
+    const start = this.id.startsWith("w") ? this.id.indexOf("-") + 1 : 0;
+    return (this.#tag = Number.parseInt(this.id.slice(start, start + 8), 16) | 0);
   }
 
   get state(): SessionState {

@@ -3,13 +3,22 @@ import { joinUse } from "./client-use.js";
 import { forkGenerator } from "./fork.js";
 import { createGenerator, type LoadGenerator, type LoadJob, type StepsResult } from "./generator.js";
 
-/** Combines several generators; a single one runs in this process. */
-export function createGenerators(count: number): LoadGenerator {
-  if (count === 1) return createGenerator();
-  const all = Array.from({ length: count }, (_, number) => forkGenerator(number));
+/**
+ * Combines several generators; a single one runs in this process. Cold ones have new processes for each burst, which
+ * have compiled nothing yet, as the server.
+ */
+export function createGenerators(count: number, areCold = false): LoadGenerator {
+  if (count === 1 && !areCold) return createGenerator();
+  const start = (): LoadGenerator[] => Array.from({ length: count }, (_, number) => forkGenerator(number));
+  const close = async (): Promise<void> => void (await Promise.all(all.map((generator) => generator.close())));
+  let all = start();
   let working = all;
   return {
     async burst(job, onProgress) {
+      if (areCold) {
+        await close();
+        all = start();
+      }
       const seen: BurstProgress[] = [];
       const parts = share(job.requests, count).map((requests): BurstJob => ({ ...job, requests }));
       const results = await settle(
@@ -32,7 +41,7 @@ export function createGenerators(count: number): LoadGenerator {
     },
     closeSessions: async () => void (await Promise.all(all.map((generator) => generator.closeSessions()))),
     interrupt: () => all.forEach((generator) => void generator.interrupt()),
-    close: async () => void (await Promise.all(all.map((generator) => generator.close()))),
+    close,
   };
 }
 

@@ -37,6 +37,9 @@ export interface SummaryRow extends Subject, Burst, Latencies {
   client_lag_p99_ms: number;
   client_busy: number;
   client_limited: boolean;
+  /** CPU time of the processes of a server on this machine; null when it could not be measured. */
+  server_cpu_seconds: number | null;
+  sessions_per_cpu_second: number | null;
 }
 
 /** Which burst or bursts the row describes. */
@@ -80,7 +83,15 @@ export function summarise(subject: Subject, burst: Burst, results: readonly Burs
     client_lag_p99_ms: client.lagMs,
     client_busy: client.busy,
     client_limited: limitsBurst(client, spread, latencies.total_p50_ms),
+    ...serverUse(results, good.length),
   };
+}
+
+function serverUse(results: readonly BurstResult[], succeeded: number) {
+  const used = results.map(({ serverCpuSeconds }) => serverCpuSeconds ?? null);
+  if (used.includes(null)) return { server_cpu_seconds: null, sessions_per_cpu_second: null };
+  const seconds = used.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  return { server_cpu_seconds: round(seconds), sessions_per_cpu_second: round(succeeded / seconds) };
 }
 
 function latenciesOf(rows: readonly RequestRow[]): Latencies {

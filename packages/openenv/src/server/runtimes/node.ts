@@ -204,7 +204,7 @@ class NodeSocket extends WebSocket implements PeerSocket {
     this.#tracker = new MessageTracker((kept) => this.peer.grew(kept));
     const receiver = (this as unknown as { _receiver?: Receiver })._receiver;
     if (receiver === undefined) stream.on("data", (chunk: Buffer) => this.track(chunk));
-    else Object.assign(receiver, { reader: this, write: readFirst });
+    else Object.assign(receiver, { reader: this, write: readFirst, end: endOnce });
     this.on("message", onMessage).on("ping", onPing).on("pong", onPong).on("error", onError).on("close", onClose);
     open(this);
   }
@@ -329,6 +329,8 @@ class NodeSocket extends WebSocket implements PeerSocket {
 /** What `ws` writes the data of a socket to; `reader` is ours. There is no public property for it. */
 interface Receiver {
   write: typeof readFirst;
+  end(): Receiver;
+  readonly writableEnded: boolean;
   reader: NodeSocket;
 }
 
@@ -339,6 +341,11 @@ function readFirst(this: Receiver, chunk: Buffer): boolean {
   const hasRoom = (Object.getPrototypeOf(this) as Receiver).write.call(this, chunk);
   reader.track(chunk);
   return hasRoom;
+}
+
+/** Instead of `end` of a receiver. `ws` ends it up to three times, and each time but the first costs an error. */
+function endOnce(this: Receiver): Receiver {
+  return this.writableEnded ? this : (Object.getPrototypeOf(this) as Receiver).end.call(this);
 }
 
 /** Unmasks a frame in place, or masks it again. Returns the bits that are set in any byte of its payload. */
