@@ -1,27 +1,34 @@
 /**
- * `OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes`: the cost of a step on Node, Bun and Deno, compared with a
- * minimal server of the same runtime, in one interleaved run. Options: see suite.mjs.
+ * `OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes`: what a step, a session and a started server cost on Node,
+ * Bun and Deno, compared with a minimal server of the same runtime and with Python; and a cold burst on Node. Options:
+ * see suite.mjs.
  */
 import { Bench } from "./bench.mjs";
-import * as runtimes from "./cases/runtimes.mjs";
+import { explain } from "./cases/runtimes/breakdown.mjs";
+import * as cold from "./cases/runtimes/cold.mjs";
+import * as pieces from "./cases/runtimes/pieces.mjs";
+import * as sessions from "./cases/runtimes/sessions.mjs";
+import * as start from "./cases/runtimes/start.mjs";
+import * as steps from "./cases/runtimes/steps.mjs";
 import { runSuite } from "./suite.mjs";
 
 class RuntimesBench extends Bench {
-  subjects = ["ours", "control"];
   runtimes = ["node", ...["bun", "deno"].filter((name) => process.env[`OPENENV_${name.toUpperCase()}`])];
-  python = undefined;
 }
 
 await runSuite({
-  title: "Cost of a step on each runtime",
+  title: "Node, Bun and Deno",
   command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes",
   report: "RUNTIMES.md",
   csv: "runtimes.csv",
-  experiments: { runtimes },
+  experiments: { steps, sessions, start, pieces, cold },
   createBench: (options) => new RuntimesBench(options),
+  details: explain,
   notes: () => [
     "The subjects of a row in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",
-    "Control: `node:http` and `ws`, `Bun.serve`, and `Deno.serve` with `Deno.upgradeWebSocket`; JSON in and out, the same frames and answers, no sessions, no validation.",
+    "Control: `node:http` and `ws`, `Bun.serve`, and `Deno.serve` with `Deno.upgradeWebSocket`; JSON in and out, the same frames and answers, no sessions, no validation. Node's also loads zod, as a server that declares a schema must.",
+    "Python: the reference under uvicorn, with plain methods; `python async` is its best case. In the other rows Python is left out: REPORT.md has it.",
     "CPU-seconds are those of the server, user and system, all threads.",
+    "Cold burst: `openenv bench --cold`, a new server and new processes of the load for each burst, in turn. Client and server share the two cores.",
   ],
 });

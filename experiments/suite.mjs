@@ -2,14 +2,26 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { renderReport } from "@openenv-ts/bench";
-import { renderCsv } from "@openenv-ts/bench/internal";
+import { drawFigure, renderCsv } from "@openenv-ts/bench/internal";
 
 /**
  * Runs the experiments of one report, prints the table of their rows, and with --write writes its files. Common
  * options: --quick, --only a,b, --json <file>, --write (the report and its CSV in results/); `options` adds some, and
- * `said` has words for those whose value is one machine's own.
+ * `said` has words for those whose value is one machine's own. `details` shows some rows in another way: it returns
+ * those of the table, more text, and the pictures in that text, which are written to results/ too.
  */
-export async function runSuite({ title, command, report, csv, experiments, options: more, said, createBench, notes }) {
+export async function runSuite({
+  title,
+  command,
+  report,
+  csv,
+  experiments,
+  options: more,
+  said,
+  createBench,
+  notes,
+  details,
+}) {
   const { only, options, typed } = readArguments(experiments, more, { json: "<file>", ...said });
   const bench = createBench(options);
   const rows = [];
@@ -21,20 +33,24 @@ export async function runSuite({ title, command, report, csv, experiments, optio
   } finally {
     await bench.close();
   }
+  const { shown = rows, text: moreText = "", figures = [] } = details?.(rows) ?? {};
   const content = {
     title,
     facts: facts(`${command} -- ${typed}`, bench),
     subjects: bench.subjects,
-    rows,
+    rows: shown,
     notes: notes(bench, rows),
   };
-  const text = renderReport(content);
+  const text = renderReport(content) + moreText;
   process.stdout.write(text);
   if (options.json) writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
   if (!options.write) return;
   mkdirSync(new URL("results/", import.meta.url), { recursive: true });
   writeFileSync(new URL(report, import.meta.url), text);
   writeFileSync(new URL(`results/${csv}`, import.meta.url), renderCsv(rows));
+  for (const figure of figures) {
+    writeFileSync(new URL(`results/${figure.name}.svg`, import.meta.url), (await drawFigure(figure)).svg);
+  }
 }
 
 function readArguments(experiments, more, said) {

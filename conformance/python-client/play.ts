@@ -16,8 +16,15 @@ const TOOLS = new URL("./tools.ts", import.meta.url);
 const ECHO = new URL("../../envs/echo/server/environment.ts", import.meta.url);
 const STRICT_COUNTER = new URL("./strict-counter.ts", import.meta.url);
 
+/** What serves, and a PATH where its command is. */
+interface Host {
+  runtime: string;
+  PATH: string;
+}
+
 /** Serves the environments with the CLI and runs all scenarios of `scenarios.py` against them. */
-export async function playScenarios(python: string): Promise<ScenarioResults> {
+export async function playScenarios(python: string, host: Host): Promise<ScenarioResults> {
+  const serve = (file: URL, options?: ServeOptions) => serveOn(host, file, options);
   await using open = await serve(COUNTER);
   await using production = await serve(COUNTER, { args: ["--mode", "production"] });
   await using tools = await serve(TOOLS);
@@ -47,9 +54,14 @@ interface ServeOptions {
   port?: string;
 }
 
-async function serve(file: URL, { args = [], env = {}, port = "0" }: ServeOptions = {}): Promise<Served> {
-  const command = ["serve", fileURLToPath(file), "--log-level", "error", "--port", port, ...args];
-  const running: Running = startCommand(command, { cwd: import.meta.dirname, env });
+async function serveOn(
+  { runtime, PATH }: Host,
+  file: URL,
+  { args = [], env = {}, port = "0" }: ServeOptions = {},
+): Promise<Served> {
+  const options = ["--runtime", runtime, "--log-level", "error", "--port", port];
+  const command = ["serve", fileURLToPath(file), ...options, ...args];
+  const running: Running = startCommand(command, { cwd: import.meta.dirname, env: { ...env, PATH } });
   const [, url = ""] = await running.printed(/ at (http:\S+)/);
   return { url, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }

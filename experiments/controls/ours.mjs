@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import * as z from "zod";
+import { echo } from "./echo.mjs";
 import { makeNumbers, makeText } from "./observations.mjs";
 import { ready } from "./ready.mjs";
 
@@ -13,21 +14,7 @@ const echoTools = defineTools({
   echo_message: { description: "Returns the message.", input: z.object({ message: z.string() }), output: z.string() },
 });
 const environments = {
-  echo: () =>
-    defineEnvironment(
-      defineContract({
-        name: "echo_env",
-        action: z.object({ message: z.string() }),
-        observation: z.object({ echoed_message: z.string(), message_length: z.int().min(0) }),
-      }),
-      () => ({
-        reset: () => ({ observation: { echoed_message: "", message_length: 0 }, reward: 0 }),
-        step: ({ message }) => ({
-          observation: { echoed_message: message, message_length: message.length },
-          reward: message.length * 0.1,
-        }),
-      }),
-    ),
+  echo,
   /** The echo environment with a journal in a file, by its durability. */
   process: () => restorableEcho(),
   disk: () => restorableEcho(),
@@ -112,7 +99,7 @@ const server = await serve(environments[name](), {
 ready(server.port);
 
 function restorableEcho() {
-  const { contract, create } = environments.echo();
+  const { contract, create } = echo();
   return defineEnvironment(contract, () => ({ ...create(), snapshot: () => null, restore: () => {} }));
 }
 

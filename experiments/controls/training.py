@@ -72,6 +72,10 @@ def train(way, task, url, steps, rollouts, seed):
     started = time.perf_counter()
     trainer.train()
     seconds = time.perf_counter() - started
+    if way.endswith("own class"):
+        # TRL closes nothing, and the next training needs the sessions.
+        for environment in trainer.environments:
+            environment._client.close()
     return {
         "way": way,
         "seed": seed,

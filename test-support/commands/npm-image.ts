@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -47,6 +47,20 @@ export async function createNpmImage(base: string): Promise<string> {
     );
     await docker("build", "--quiet", "--tag", NPM_IMAGE, dir);
     return NPM_IMAGE;
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** Adds this Bun to a base image, in place of `oven/bun`. */
+export async function createBunImage(base: string, bun: string): Promise<string> {
+  const image = `openenv-test-bun-base:${process.pid}`;
+  const dir = await mkdtemp(join(tmpdir(), "bun-image-"));
+  try {
+    await cp(await realpath(bun), join(dir, "bun"));
+    await writeFile(join(dir, "Dockerfile"), `FROM ${base}\nCOPY --chmod=755 bun /usr/local/bin/bun\n`);
+    await docker("build", "--quiet", "--tag", image, dir);
+    return image;
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

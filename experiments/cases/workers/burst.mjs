@@ -12,7 +12,7 @@ export async function run(bench) {
     const seen = { success: {}, cold: {}, starts: {}, share: {} };
     const rounds = Object.fromEntries(subjects.map((subject) => [subject, bench.quick ? 1 : ROUNDS]));
     const samples = await bench.interleave(rounds, (subject) =>
-      bench.withFleet(subject, async (server) => {
+      bench.withCluster(subject, async (server) => {
         const { first, warm } = await bench.bursts(server, { requests, wait: 1 });
         (seen.success[subject] ??= []).push(50 * (first.summary.success_rate + warm.summary.success_rate));
         (seen.cold[subject] ??= []).push(first.summary.total_p99_ms / 1000);

@@ -19,7 +19,7 @@ export async function run(bench) {
   const args = ["--workers", String(workers), "--max-concurrent-envs", String(Math.floor(limit * SPARE * 1.15))];
   const seen = { served: [], cold: [], starts: [], share: [], peak: [] };
   const p99 = await bench.interleave({ ours: ROUNDS }, (subject) =>
-    bench.withFleet(
+    bench.withCluster(
       subject,
       async (server) => {
         let peak = 0;

@@ -16,7 +16,7 @@ export const title = "memory of idle sessions";
 
 export async function run(bench) {
   const samples = await bench.interleave(bench.quick ? { ours: 1 } : { ours: 3, control: 3 }, (subject) =>
-    bench.withFleet(subject, measure, { env: COLLECT }),
+    bench.withCluster(subject, measure, { env: COLLECT }),
   );
   const measure10k = `memory of an idle session, ${MANY.toLocaleString("en")} sessions`;
   return [{ id: "memory", measure: measure10k, unit: "kB", samples, targets: [{ limit: "at most", value: 8 }] }];

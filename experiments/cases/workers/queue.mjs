@@ -10,7 +10,7 @@ export async function run(bench) {
   // Two workers of this capacity each.
   const requests = 2 * 2 * CAPACITY;
   const p99 = await bench.interleave({ ours: bench.quick ? 1 : 3 }, (subject) =>
-    bench.withFleet(
+    bench.withCluster(
       subject,
       async (server) => {
         const { first, warm } = await bench.bursts(server, { requests, wait: WAIT });

@@ -24,14 +24,14 @@ export async function run(bench) {
     ...(!bench.quick && { "python async": rounds }),
   };
   const sessions = await bench.interleave(counts, (subject) =>
-    bench.withFleet(subject, async (server) => {
+    bench.withCluster(subject, async (server) => {
       const options = { url: server.url, connections: OPENING, workload };
       await runSessions(options, WARM_UP_SECONDS);
       return bench.rate(server, () => runSessions(options, seconds));
     }),
   );
   const steps = await bench.interleave(counts, (subject) =>
-    bench.withFleet(subject, async (server) => {
+    bench.withCluster(subject, async (server) => {
       const load = await createLoad({ url: server.url, connections: STEPPING, workload });
       try {
         await load.step(WARM_UP_SECONDS);

@@ -12,6 +12,7 @@ export { runSweep, waitAction } from "./burst/sweep.js";
 export type { BurstMode, BurstResult } from "./burst/types.js";
 export { describeFailure, isUnreachable, toLoadFailure } from "./failure.js";
 export { locateFutureServer, locateServer, type ServerLocation } from "./locate.js";
+export { createFigure } from "./report/figures/figure.js";
 export { createFigures } from "./report/figures.js";
 export { renderMaxBatches } from "./report/largest.js";
 export { drawFigure } from "./report/plot.js";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "openenv-ts/protocol";
 import { LoadFailure } from "./failure.js";
-import { openRawSession, type RawSession, readTarget } from "./raw-session.js";
+import { connectSocket, openRawSession, type RawSession, readTarget } from "./raw-session.js";
 import { RequestTemplate } from "./request-template.js";
 
 /** Connections that are opened at the same time. */
@@ -28,6 +28,8 @@ export interface LoadOptions {
   address?: string;
   /** Client token, sent with the upgrade. */
   token?: string | undefined;
+  /** The source address of the next connection; by default the system chooses. */
+  source?: (() => string | undefined) | undefined;
   /** Called with the duration in milliseconds of each correct step. */
   onStep?: (milliseconds: number) => void;
 }
@@ -148,8 +150,9 @@ function timed(done: (failure: Error | undefined) => void, onStep: (milliseconds
   };
 }
 
-async function openSession({ url, address, token }: LoadOptions, reset: RequestTemplate): Promise<RawSession> {
-  const session = await openRawSession(readTarget(url, address, token));
+async function openSession({ url, address, token, source }: LoadOptions, reset: RequestTemplate): Promise<RawSession> {
+  const target = readTarget(url, address, token);
+  const session = await openRawSession(target, connectSocket(target, source?.()));
   try {
     await ask(session, reset);
     return session;

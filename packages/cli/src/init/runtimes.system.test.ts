@@ -6,9 +6,11 @@ import { connect } from "openenv-ts/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callCommand } from "../../../../test-support/commands/command-line.js";
 import { INSTALL_FLAGS, npm, startProgram } from "../../../../test-support/commands/npm.js";
-import { requireBun, requireDeno } from "../../../../test-support/requirement.js";
+import { createBunImage, createNpmImage, docker } from "../../../../test-support/commands/npm-image.js";
+import { requireBun, requireDeno, requireDocker } from "../../../../test-support/requirement.js";
 
-const [bun, deno] = [await requireBun(), await requireDeno()];
+const [bun, deno, engine] = [await requireBun(), await requireDeno(), await requireDocker()];
+const NODE_BASE = "node:20-slim";
 const PATH = [bun, deno].map(({ path }) => dirname(path)).join(delimiter) + delimiter + process.env["PATH"];
 const BIN = "node_modules/@openenv-ts/cli/bin/openenv.js";
 
@@ -53,5 +55,39 @@ describe.skipIf(!bun.available || !deno.available)("openenv init --runtime bun",
     await using served = startProgram(home, here, { PATH, PORT: "0", WORKERS: "1" });
     const [, url = ""] = await served.printed(/star_map at (http:\S+)/);
     expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+  });
+
+  test.skipIf(!engine.available)("is built into an image that Bun serves, and that ends in time", async () => {
+    const tag = `openenv-test-bun:${process.pid}`;
+    const base = await createBunImage(NODE_BASE, bun.path);
+    try {
+      const bases = ["--build-arg", `BUILD_BASE=${await createNpmImage(NODE_BASE)}`, "--build-arg", `BASE=${base}`];
+      const built = await callCommand(["build", dir, "-t", tag, ...bases], { cwd: home });
+      expect(built).toMatchObject({ code: 0 });
+      const id = await docker("run", "--detach", "--publish", "127.0.0.1::8000", tag);
+      try {
+        const url = `http://${await docker("port", id, "8000/tcp")}`;
+        await expect
+          .poll(
+            () =>
+              fetch(`${url}/health`).then(
+                ({ status }) => status,
+                () => 0,
+              ),
+            { timeout: 60_000 },
+          )
+          .toBe(200);
+        await using env = await connect(url);
+        await env.reset();
+        expect((await env.step({ amount: 2 })).observation).toMatchObject({ count: 2 });
+        expect(await docker("top", id)).toContain("bun /app/dist/server/app.js");
+        await docker("stop", id);
+        expect(await docker("inspect", "--format", "{{.State.ExitCode}}", id)).toBe("0");
+      } finally {
+        await docker("rm", "--force", id);
+      }
+    } finally {
+      await docker("rmi", "--force", tag, base).catch(() => {});
+    }
   });
 });

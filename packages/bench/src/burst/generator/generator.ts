@@ -47,18 +47,20 @@ export function createGenerator(number = 0): LoadGenerator {
     await load?.close();
     load = undefined;
   };
+  /** Shared by all loads, because the ports of the last one are still in use. */
+  const sourcesFor = (address: string): (() => string | undefined) => {
+    if (sources?.address !== address) sources = { address, next: createSources(address, number) };
+    return sources.next;
+  };
   return {
     burst(job, onProgress) {
-      // Shared by all bursts, because the ports of the last burst are still in use.
-      if (sources?.address !== job.address) {
-        sources = { address: job.address, next: createSources(job.address, number) };
-      }
-      return runBurst(job, { source: sources.next, signal: stop.signal, onProgress });
+      return runBurst(job, { source: sourcesFor(job.address), signal: stop.signal, onProgress });
     },
     async open({ url, address, token, connections, action }) {
       const workload = { actions: () => [action], check: ({ observation }: JsonObject) => judge(observation) };
       const onStep = (milliseconds: number): number => latencies.push(milliseconds);
-      load = await createLoad({ url, address, token, connections, workload, onStep });
+      const source = sourcesFor(address);
+      load = await createLoad({ url, address, token, connections, source, workload, onStep });
     },
     async step(seconds) {
       if (load === undefined) throw new LoadFailure("CLOSED", "no sessions are open");

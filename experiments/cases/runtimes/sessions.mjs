@@ -1,0 +1,33 @@
+import { runSessions } from "@openenv-ts/bench";
+import { echoWorkload, measureRate } from "../../rate.mjs";
+import { NAMES, onRuntime } from "./names.mjs";
+
+const CONNECTIONS = 32;
+const WARM_UP_SECONDS = 3;
+
+export const title = "whole sessions on each runtime";
+
+export async function run(bench) {
+  const rows = [];
+  for (const runtime of bench.runtimes) rows.push(await measure(bench, runtime));
+  return rows;
+}
+
+async function measure(bench, runtime) {
+  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
+  process.stderr.write(`${runtime}\n`);
+  const samples = await bench.interleave({ ours: rounds, control: rounds }, (subject) =>
+    bench.withServer(onRuntime(subject, runtime), "echo", async (server) => {
+      const options = { url: server.url, connections: CONNECTIONS, workload: echoWorkload };
+      await runSessions(options, WARM_UP_SECONDS);
+      return measureRate(bench, { subject, server, work: () => runSessions(options, seconds) });
+    }),
+  );
+  return {
+    id: `sessions-${runtime}`,
+    measure: `${NAMES[runtime]}: sessions (connect, reset, step, close)`,
+    unit: "per server CPU-second",
+    samples,
+    targets: [{ limit: "at least", value: 0.6, of: "control" }],
+  };
+}
