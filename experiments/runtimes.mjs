@@ -6,6 +6,7 @@
 import { Bench } from "./bench.mjs";
 import { explain } from "./cases/runtimes/breakdown.mjs";
 import * as cold from "./cases/runtimes/cold.mjs";
+import * as large from "./cases/runtimes/large.mjs";
 import * as pieces from "./cases/runtimes/pieces.mjs";
 import * as sessions from "./cases/runtimes/sessions.mjs";
 import * as start from "./cases/runtimes/start.mjs";
@@ -21,7 +22,7 @@ await runSuite({
   command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes",
   report: "RUNTIMES.md",
   csv: "runtimes.csv",
-  experiments: { steps, sessions, start, pieces, cold },
+  experiments: { steps, sessions, start, large, pieces, cold },
   createBench: (options) => new RuntimesBench(options),
   details: explain,
   notes: () => [

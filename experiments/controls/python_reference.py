@@ -3,6 +3,7 @@
 Runs under uvicorn with uvloop, without logs. The package and its echo environment use plain methods, each step of
 which runs in a thread. `echo-async` is the best case: asynchronous methods, which run on the event loop."""
 
+import base64
 import gc
 import signal
 import sys
@@ -17,6 +18,7 @@ from openenv.core.env_server.types import Action, Observation, State
 
 TEXT = "\n".join(f"{line:06d}: {'lorem ipsum ' * 4}dolor" for line in range(16_000))
 NUMBERS = [index * 7919 % 256 for index in range(280_000)]
+BYTES = bytes(index * 7919 % 256 for index in range(750_000))
 
 
 class EchoAction(Action):
@@ -95,6 +97,28 @@ class Text(Echo):
         return TextObservation(text=TEXT, reward=1.0)
 
 
+class ValueObservation(Observation):
+    value: str = ""
+
+
+class Base64(Echo):
+    """The bytes of sizes.mjs, as JSON can have them."""
+
+    def reset(self, seed=None, episode_id=None):
+        return ValueObservation()
+
+    def step(self, action, timeout_s=None):
+        return ValueObservation(value=base64.b64encode(BYTES).decode(), reward=1.0)
+
+
+class LongText(Echo):
+    def reset(self, seed=None, episode_id=None):
+        return ValueObservation()
+
+    def step(self, action, timeout_s=None):
+        return ValueObservation(value=TEXT, reward=1.0)
+
+
 class Numbers(Echo):
     def reset(self, seed=None, episode_id=None):
         return NumbersObservation()
@@ -115,6 +139,8 @@ environment, action, observation = {
     "tools": (Tools, CallToolAction, CallToolObservation),
     "text": (Text, LargeAction, TextObservation),
     "numbers": (Numbers, LargeAction, NumbersObservation),
+    "text-1m": (LongText, LargeAction, ValueObservation),
+    "bytes-1m": (Base64, LargeAction, ValueObservation),
 }[sys.argv[1]]
 signal.signal(signal.SIGUSR2, lambda *_: gc.collect())
 app = create_fastapi_app(environment, action, observation, max_concurrent_envs=20_000)

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -58,7 +58,8 @@ export async function createBunImage(base: string, bun: string): Promise<string>
   const dir = await mkdtemp(join(tmpdir(), "bun-image-"));
   try {
     await cp(await realpath(bun), join(dir, "bun"));
-    await writeFile(join(dir, "Dockerfile"), `FROM ${base}\nCOPY --chmod=755 bun /usr/local/bin/bun\n`);
+    await chmod(join(dir, "bun"), 0o755);
+    await writeFile(join(dir, "Dockerfile"), `FROM ${base}\nCOPY bun /usr/local/bin/bun\n`);
     await docker("build", "--quiet", "--tag", image, dir);
     return image;
   } finally {
