@@ -6,6 +6,7 @@
 import { Bench } from "./bench.mjs";
 import { explain } from "./cases/runtimes/breakdown.mjs";
 import * as cold from "./cases/runtimes/cold.mjs";
+import * as held from "./cases/runtimes/held.mjs";
 import * as large from "./cases/runtimes/large.mjs";
 import * as pieces from "./cases/runtimes/pieces.mjs";
 import * as sessions from "./cases/runtimes/sessions.mjs";
@@ -15,6 +16,8 @@ import { runSuite } from "./suite.mjs";
 
 class RuntimesBench extends Bench {
   runtimes = ["node", ...["bun", "deno"].filter((name) => process.env[`OPENENV_${name.toUpperCase()}`])];
+  /** Notes for the report. */
+  remarks = [];
 }
 
 await runSuite({
@@ -22,14 +25,15 @@ await runSuite({
   command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes",
   report: "RUNTIMES.md",
   csv: "runtimes.csv",
-  experiments: { steps, sessions, start, large, pieces, cold },
+  experiments: { steps, sessions, start, large, pieces, cold, held },
   createBench: (options) => new RuntimesBench(options),
   details: explain,
-  notes: () => [
+  notes: (bench) => [
     "The subjects of a row in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",
     "Control: `node:http` and `ws`, `Bun.serve`, and `Deno.serve` with `Deno.upgradeWebSocket`; JSON in and out, the same frames and answers, no sessions, no validation. Node's also loads zod, as a server that declares a schema must.",
     "Python: the reference under uvicorn, with plain methods; `python async` is its best case. In the other rows Python is left out: REPORT.md has it.",
     "CPU-seconds are those of the server, user and system, all threads.",
     "Cold burst: `openenv bench --cold`, a new server and new processes of the load for each burst, in turn. Client and server share the two cores.",
+    ...bench.remarks,
   ],
 });

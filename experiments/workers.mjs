@@ -4,7 +4,6 @@
  */
 
 import * as burst from "./cases/workers/burst.mjs";
-import * as held from "./cases/workers/held-sessions.mjs";
 import * as isolation from "./cases/workers/isolation.mjs";
 import * as isolationCost from "./cases/workers/isolation-cost.mjs";
 import * as large from "./cases/workers/large-burst.mjs";
@@ -19,7 +18,7 @@ await runSuite({
   command: "npm run bench:workers",
   report: "WORKERS.md",
   csv: "workers.csv",
-  experiments: { burst, queue, large, held, rates, memory, isolation, "isolation-cost": isolationCost },
+  experiments: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },
   createBench: (options) => new ClusterBench(options),
   notes: (bench) => [
     "One run, the subjects in turn, each round, two workers each; values are medians (in parentheses the smallest and the " +
