@@ -11,7 +11,7 @@ Examples:
   openenv bench http://localhost:8000 -n 512 -w 1
   openenv bench http://localhost:8000 --requests-grid 32,512,2048 --wait-grid 1.0 --hardware "8 cores"
   openenv bench ws://one:8000 ws://two:8000 --compare --output-dir results/two-servers
-  openenv bench http://localhost:8000 --cold "openenv serve envs/benchmark --workers 2" -n 2048 -w 1
+  openenv bench http://localhost:8000 --cold "openenv serve envs/benchmark --workers 2" -n 64 -w 1
   openenv bench http://localhost:8000 --throughput
   openenv bench report results/*`;
 
