@@ -155,6 +155,16 @@ def test_a_lost_rollout_is_an_error_and_has_no_reward(model: Any, tmp_path: Path
     assert "ConnectionLostError" in trace.errors[0].message
 
 
+@pytest.mark.parametrize(("how", "ok"), [("execution_error", False), ("timeout", False), ("invalid_args", True)])
+def test_a_failed_tool_is_an_error_unless_the_model_was_wrong(how: str, ok: bool, model: Any, tmp_path: Path) -> None:
+    server = Server("tools.mjs")
+    scripted = model([("take", {"count": 1}), ("fail", {"how": how})])
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1})
+    assert (trace.ok, trace.rewards == {}) == (ok, not ok)
+    assert ok or "TOOL_FAILED" in trace.errors[0].message
+    server.kill()
+
+
 def test_a_rollout_that_is_stopped_during_an_outage_has_no_reward(model: Any, tmp_path: Path) -> None:
     server = Server(NO_TOOLS="1")
     scripted = model([("step", {"amount": 4}), ("step", {"amount": 5})])

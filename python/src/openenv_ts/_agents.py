@@ -15,6 +15,8 @@ from .results import JsonObject, StepResult, Tool, call_action, read_tool_result
 RETRY_S = 5.0
 MODEL_ERRORS = ("VALIDATION_ERROR",)
 """Errors of the server that are the fault of the model: it reads them and may try again."""
+MODEL_TOOL_ERRORS = ("invalid_args", "tool_not_found")
+"""Failed calls that are. Any other says nothing about what the model did, so it is not a reward, not even of 0."""
 
 
 class ToolFailedError(Exception):
@@ -54,7 +56,8 @@ class Toolbox:
     is_action: bool
 
     async def call(self, env: AsyncEnv, episode: Episode, name: str, arguments: Mapping[str, Any]) -> str:
-        """Takes a step. Returns the result as text. Raises ToolFailedError when the model has to try again."""
+        """Takes a step. Returns the result as text. Raises ToolFailedError when the model has to try again, and
+        OpenEnvError when the episode is lost."""
         action = dict(arguments) if self.is_action else call_action(name, dict(arguments))
         try:
             result = await env.step(action)
@@ -67,7 +70,9 @@ class Toolbox:
             return to_text(result.observation)
         called = read_tool_result(name, result)
         if called.error is not None:
-            raise ToolFailedError(called.error)
+            if called.error_type in MODEL_TOOL_ERRORS:
+                raise ToolFailedError(called.error)
+            raise RemoteError("TOOL_FAILED", called.error)
         return called.text
 
 
