@@ -11,7 +11,7 @@ const tools = defineTools({
 const counter = defineContract({
   name: "counter_env",
   action: z.object({ amount: process.env.BOUNDED ? z.int().min(0).max(3) : z.int() }),
-  observation: z.object({ count: z.int(), start: z.int() }),
+  observation: z.object({ count: process.env.BOUNDED ? z.int().min(0).max(99) : z.int(), start: z.int() }),
   ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 

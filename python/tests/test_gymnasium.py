@@ -9,6 +9,7 @@ from conftest import Server
 gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
@@ -68,7 +69,7 @@ def test_steps_many(server: Server, mode: AutoresetMode) -> None:
 
 def test_invents_no_observation_before_the_first_reset(server: Server) -> None:
     envs = OpenEnvVectorGym(server.url, 2)
-    with pytest.raises(ValueError, match="the first reset must start an episode in every session"):
+    with pytest.raises(ValueError, match="must start an episode in every session"):
         envs.reset(options={"reset_mask": np.array([True, False])})
     envs.close()
 
@@ -81,6 +82,30 @@ def test_a_lost_session_raises_and_is_no_reward() -> None:
     with pytest.raises(ConnectionLostError):
         envs.step(np.array([0, 0]))
     envs.close()
+
+
+def test_continues_after_an_error_with_a_reset_only() -> None:
+    server = Server(NO_TOOLS="1", BOUNDED="1")
+    envs = OpenEnvVectorGym(server.url, 2, fields=["count"], autoreset_mode=AutoresetMode.SAME_STEP, timeout=1)
+    with pytest.raises(ResetNeeded):
+        envs.step(np.array([0, 0]))
+    envs.reset()
+    envs.step(np.array([3, 3]))
+    server.kill()
+    with pytest.raises(ConnectionLostError):
+        envs.step(np.array([3, 3]))
+    server = Server(NO_TOOLS="1", BOUNDED="1", port=server.port)
+    # The sessions could be opened again, but the caller has seen no first observation of their episodes.
+    with pytest.raises(ResetNeeded):
+        envs.step(np.array([3, 3]))
+    with pytest.raises(ValueError, match="must start an episode in every session"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    observations, _ = envs.reset()
+    assert observations.tolist() == [0, 0]
+    observations, rewards, *_ = envs.step(np.array([1, 2]))
+    assert (observations.tolist(), rewards.tolist()) == ([1, 2], [1, 2])
+    envs.close()
+    server.kill()
 
 
 @pytest.mark.parametrize(

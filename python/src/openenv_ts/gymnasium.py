@@ -9,6 +9,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
@@ -62,8 +63,9 @@ class OpenEnvGym(gymnasium.Env[Any, Any]):
 
 
 class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Many sessions as a ``gymnasium.vector.VectorEnv``; see OpenEnvGym. A session that is lost raises its error, and
-    the next ``reset`` opens another one. Other options are those of ``openenv_ts.VectorEnv``."""
+    """Many sessions as a ``gymnasium.vector.VectorEnv``; see OpenEnvGym. A session that is lost raises its error. After
+    an error the observations of the other sessions are unknown, so ``step`` raises ResetNeeded until ``reset`` has
+    started an episode in every session. Other options are those of ``openenv_ts.VectorEnv``."""
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._last: dict[int, Any] = {}
+        """The observation of each session; empty before the first reset and after an error."""
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -93,28 +96,34 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
             ({**given, **({} if seeds is None or seeds[index] is None else {"seed": seeds[index]})} if wanted else None)
             for index, wanted in enumerate(mask)
         ]
-        return self._observe(self._envs.reset(values)), {}
+        last, self._last = self._last, {}
+        return self._observe(self._envs.reset(values), last), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         sent = [self._action.to_json(action) for action in iterate(self.action_space, actions)]
+        last, self._last = self._last, {}
+        if not last:
+            raise ResetNeeded("Call reset: the environments have no episode, or a call failed.")
         results = [result for result in self._envs.step(sent) if result is not None]
         infos: dict[str, Any] = {}
         for index, result in enumerate(results):
             if result.next is not None:
                 final = {"final_obs": self._read(result), "final_info": {"metadata": result.metadata}}
                 infos = self._add_info(infos, final, index)
-        observations = self._observe([result.next or result for result in results])
+        observations = self._observe([result.next or result for result in results], last)
         rewards = np.array([float(result.reward or 0) if not result.began else 0.0 for result in results])
         terminated = np.array([result.outcome == "terminated" for result in results])
         truncated = np.array([result.outcome == "truncated" for result in results])
         return observations, rewards, terminated, truncated, infos
 
-    def _observe(self, results: Sequence[VectorResult | None]) -> Any:
-        for index, result in enumerate(results):
-            if result is not None:
-                self._last[index] = self._read(result)
-        if len(self._last) < self.num_envs:
-            raise ValueError("the first reset must start an episode in every session: leave out reset_mask")
+    def _observe(self, results: Sequence[VectorResult | None], last: Mapping[int, Any]) -> Any:
+        new = {index: self._read(result) for index, result in enumerate(results) if result is not None}
+        known = {**last, **new}
+        if len(known) < self.num_envs:
+            raise ValueError(
+                "the first reset, also after an error, must start an episode in every session: leave out reset_mask"
+            )
+        self._last = known
         out: Any = create_empty_array(self.single_observation_space, self.num_envs)
         observations = [self._last[index] for index in range(self.num_envs)]
         return concatenate(self.single_observation_space, observations, out)
