@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from typing import Any, Literal, Optional
@@ -23,13 +22,14 @@ NAMES = ["call_class", "call_done", "call_lost", "fail", "my_tool", "take"]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    started = Server("tools.mjs")
+    started = Server("tools.mjs", OPENENV_OPERATOR_TOKEN="operator")
     yield started
     started.kill()
 
 
 def metric(url: str, name: str) -> int:
-    with urllib.request.urlopen(f"{url}/metrics") as answer:
+    request = urllib.request.Request(f"{url}/metrics", headers={"authorization": "Bearer operator"})
+    with urllib.request.urlopen(request) as answer:
         lines = answer.read().decode().splitlines()
     return sum(int(float(line.split()[-1])) for line in lines if line.split(" ")[0].split("{")[0] == name)
 
@@ -85,3 +85,106 @@ def test_the_model_reads_what_it_did_wrong(server: Server, how: str) -> None:
         assert environment.lost is None
         assert score(spec, environment) == [[0.0]]
         assert spec.lost_rollouts == 0
+
+
+def test_opens_nothing_before_the_first_reset_and_has_no_other_methods(server: Server) -> None:
+    before = metric(server.url, "openenv_sessions_opened_total")
+    with for_trl(server.url) as spec:
+        probe = spec.environment_factory()
+        assert sorted(read_tools(probe)) == NAMES
+        assert metric(server.url, "openenv_sessions_opened_total") == before
+        assert probe.reset(seed=3) == "marbles 3"
+        assert metric(server.url, "openenv_sessions_opened_total") == before + 1
+
+
+def test_names_that_python_or_the_trainer_does_not_allow_are_mapped(server: Server) -> None:
+    with for_trl(server.url) as spec:
+        environment = spec.environment_factory()
+        environment.reset()
+        given = {name: play(environment, name) for name in ("call_class", "call_done", "call_lost", "my_tool")}
+        assert given == {"call_class": "class", "call_done": "done", "call_lost": "lost", "my_tool": "my-tool"}
+        assert json.loads(play(environment, "take", count=1, a_b="y")) == {"count": 1, "a-b": "y"}
+        # No attribute of an instance hides a tool.
+        assert not any(hasattr(TrlEnvironment(), name) for name in NAMES)
+
+
+def test_names_that_are_equal_in_python_are_refused() -> None:
+    server = Server("tools.mjs", SAME_NAME="1")
+    with pytest.raises(ValueError, match="my_tool"):
+        for_trl(server.url)
+    server.kill()
+
+
+def test_the_signature_and_docstring_come_from_the_schema(server: Server) -> None:
+    with for_trl(server.url) as spec:
+        take = read_tools(spec.environment_factory())["take"]
+    parameters = inspect.signature(take).parameters
+    assert next(iter(parameters)) == "count"
+    assert {name: one.annotation for name, one in parameters.items()} == {
+        "count": int,
+        "color": Optional[Literal["red", "blue"]],  # noqa: UP045
+        "a_b": Optional[str],  # noqa: UP045
+    }
+    assert parameters["count"].default is inspect.Parameter.empty
+    lines = inspect.getdoc(take).splitlines()
+    assert lines[:4] == ["Takes marbles.", "", "Args:", "    count: How many (at least 1, at most 5)"]
+
+
+def test_a_lost_rollout_has_no_reward_from_any_function(server: Server) -> None:
+    def own(environments: Any, **_: Any) -> list[float]:
+        return [1.0 for _ in environments]
+
+    async def waits(environments: Any, **_: Any) -> list[float]:
+        await asyncio.sleep(0)
+        return [2.0 for _ in environments]
+
+    with for_trl(server.url, [own, waits]) as spec:
+        lost, played = spec.environment_factory(), spec.environment_factory()
+        for one in (lost, played):
+            one.reset()
+        play(lost, "fail", how="timeout")
+        first, second = spec.reward_funcs
+        # TRL asks whether a function is asynchronous.
+        assert inspect.iscoroutinefunction(second)
+        assert first(environments=[lost, played]) == [None, 1.0]
+        assert asyncio.run(second(environments=[lost, played])) == [None, 2.0]
+
+
+def test_sessions_are_closed_after_each_training(server: Server) -> None:
+    spec = for_trl(server.url)
+    environment = spec.environment_factory()
+    for _ in range(2):
+        environment.reset()
+        assert opened(server.url) == 1
+        spec.close()
+        assert opened(server.url) == 0
+    with spec:
+        environment.reset()
+        assert opened(server.url) == 1
+    assert opened(server.url) == 0
+
+
+def test_the_callback_closes_the_sessions(server: Server) -> None:
+    pytest.importorskip("transformers")
+    spec = for_trl(server.url)
+    environment = spec.environment_factory()
+    for _ in range(2):
+        environment.reset()
+        assert opened(server.url) == 1
+        spec.callback.on_train_end(None, None, None)
+        assert opened(server.url) == 0
+
+
+def test_sessions_are_closed_at_exit(server: Server) -> None:
+    code = f"""
+from openenv_ts.trl import for_trl
+spec = for_trl("{server.url}")
+environment = spec.environment_factory()
+environment.reset()
+spec.close()
+environment.reset()
+"""
+    before = metric(server.url, "openenv_sessions_opened_total")
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert metric(server.url, "openenv_sessions_opened_total") == before + 2
+    assert opened(server.url) == 0

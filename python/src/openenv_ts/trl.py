@@ -9,8 +9,8 @@ import json
 import keyword
 import re
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal, Optional, Union
 
 from ._agents import Episode, begin, read_prompt, read_starts, read_toolbox, to_text
@@ -45,7 +45,7 @@ class TrlEnvironment(Episode):
         for name in ("seed", "episode_id", "split", "index"):
             if row.get(name) is not None:
                 options[name] = row[name]
-        self._env = self._env or spec._open()
+        self._env = spec._open(self._env)
         self.group_id = json.dumps(options, sort_keys=True)
         try:
             self.result = self._env._run(begin(self._env._env, options, spec.outage))
@@ -73,7 +73,7 @@ class _MappedTool:
 
     def __init__(self, tool: Tool) -> None:
         self.name = tool.name
-        self.method = _identifier(tool.name, ("reset", "get_reward"))
+        self.method = _identifier(tool.name, RESERVED)
         properties = tool.input_schema.get("properties") or {}
         self.names = {_identifier(name, ("self",)): name for name in properties}
         if len(self.names) < len(properties):
@@ -114,6 +114,8 @@ class _MappedTool:
         return method
 
 
+RESERVED = ("reset", "get_reward", "group_id", "lost", *(one.name for one in fields(Episode)))
+"""Names of TRL, and attributes of an instance, which would hide a method of the same name."""
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _UNSET: Any = None
 
@@ -142,7 +144,7 @@ class TrlSpec:
         self._options = options
         self._rows, self._split = rows, split
         self._lock = threading.Lock()
-        self._open_envs: weakref.WeakSet[Env] = weakref.WeakSet()
+        self._open_envs: set[Env] = set()
         client = connect(url, **options)
         self._prompt = prompt or run(read_prompt(client._env))
         self._toolbox = run(read_toolbox(client._env))
@@ -186,8 +188,7 @@ class TrlSpec:
     def close(self) -> None:
         """Closes the sessions. Rollouts after it open new ones."""
         with self._lock:
-            envs = list(self._open_envs)
-            self._open_envs.clear()
+            envs, self._open_envs = self._open_envs, set()
         for env in envs:
             env.close()
 
@@ -197,8 +198,9 @@ class TrlSpec:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> Env:
-        env = connect(self.url, **self._options)
+    def _open(self, env: Env | None) -> Env:
+        """Returns a client that ``close`` closes: also one that it has closed before, which the next reset opens."""
+        env = env or connect(self.url, **self._options)
         with self._lock:
             self._open_envs.add(env)
         return env
