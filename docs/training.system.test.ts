@@ -39,7 +39,12 @@ describe.skipIf(!python.available)("training", () => {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
     // An interrupted pytest stops its servers.
     const options = { cwd: join(ROOT, "python"), env, timeout: 2_640_000, killSignal: "SIGINT" as const };
-    const files = ["tests/test_trl.py", "tests/test_trl_pages.py", "tests/test_trl_openreward.py", "tests/test_stable_baselines3.py"];
+    const files = [
+      "tests/test_trl.py",
+      "tests/test_trl_pages.py",
+      "tests/test_trl_openreward.py",
+      "tests/test_stable_baselines3.py",
+    ];
     const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", ...files];
     expect((await promisify(execFile)(python.path, args, options)).stdout).toMatch(/\d+ passed/);
   });

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
@@ -8,13 +8,12 @@ import {
   createProject,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
-import { requirePythonPackage } from "../../../../test-support/requirement.js";
+import { requireTraining } from "../../../../test-support/requirement.js";
 
 /** Python loads torch and trains for one step. */
 vi.setConfig({ testTimeout: 300_000 });
 
-const python = await requirePythonPackage();
-const hasTrl = python.available && canImport("trl");
+const python = await requireTraining();
 
 /** Trains a tiny model with random weights for one step, and prints what it was trained to say. */
 const TRAIN = `
@@ -56,18 +55,7 @@ print(json.dumps({
 }))
 `;
 
-function canImport(name: string): boolean {
-  try {
-    execFileSync(python.path, ["-c", `from importlib.metadata import version; version('${name}')`], {
-      stdio: "ignore",
-    });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-describe.skipIf(!hasTrl)("exported episodes", () => {
+describe.skipIf(!python.available)("exported episodes", () => {
   test("are what TRL trains on: the tools are in the prompt, and only the calls are learned", async () => {
     await using project = await createProject({
       "environment.ts": counterModule(),
