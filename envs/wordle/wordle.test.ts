@@ -197,6 +197,8 @@ describe("the wordle environment", () => {
     const actions = ["[crane]", "[cat]", "[lousy]", "[might]"].map((message) => ({ message }));
     const report = await checkEnvironment(environment, { actions });
     expect(report.passed, renderCheckReport(report)).toBe(true);
+    const status = (check: string) => report.checks.find(({ id }) => id === check)?.status;
+    expect(["replays", "seed_used"].map(status)).toEqual(["passed", "passed"]);
   });
 
   test("is served to many sessions at once, each with its own secret", async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import {
   BEGIN as begin,
   codeOf as code,
@@ -17,6 +18,11 @@ const openSession = (server: RunningServer) => openResumable(servers.open, serve
 const resume = (server: RunningServer, id: string, token?: string) => returnTo(servers.open, server, [id, token]);
 
 const detached = (server: RunningServer) => expect.poll(async () => (await server.sessions())[0]?.attached).toBe(false);
+/** `openenv_sessions_detached` of /metrics. */
+async function countDetached({ url }: RunningServer): Promise<number> {
+  const text = await (await fetchAsOperator(`${url}/metrics`)).text();
+  return Number(/^openenv_sessions_detached\S* (\d+)$/m.exec(text)?.[1]);
+}
 
 describe("a session without a connection", () => {
   afterEach(() => void vi.restoreAllMocks());
@@ -38,15 +44,18 @@ describe("a session without a connection", () => {
   });
 
   test("keeps its slot for the guaranteed time while another client needs one, and not longer", async () => {
-    const server = await servers.start({ maxConcurrentEnvs: 1, resumeGuarantee: 30 });
+    const server = await servers.start({ ...WITH_OPERATOR, maxConcurrentEnvs: 1, resumeGuarantee: 30 });
     const { socket, id } = await openSession(server);
+    expect(await countDetached(server)).toBe(0);
     socket.ws.terminate();
     await detached(server);
+    expect(await countDetached(server)).toBe(1);
     const real = performance.now.bind(performance);
     const clock = vi.spyOn(performance, "now").mockImplementation(() => real() + 20_000);
     expect(code(await (await servers.open(server)).receive())).toBe("CAPACITY_REACHED");
     const [next, resumed] = await resume(server, id);
     expect(resumed).toMatchObject({ recovered: true });
+    expect(await countDetached(server)).toBe(0);
     next.ws.terminate();
     await detached(server);
     clock.mockImplementation(() => real() + 51_000);

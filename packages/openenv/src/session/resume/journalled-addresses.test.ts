@@ -39,12 +39,14 @@ const step = (amount: number, id?: string) => ({
 });
 const STATE = { type: "state" };
 
-const contract = defineContract({
-  name: "tally_env",
-  action: z.object({ amount: z.int() }),
-  observation: z.object({ count: z.int(), luck: z.number() }),
-  tools: defineTools({ tally: { description: "Returns the count.", output: z.int() } }),
-});
+const defineTally = (action = z.object({ amount: z.int() })) =>
+  defineContract({
+    name: "tally_env",
+    action,
+    observation: z.object({ count: z.int(), luck: z.number() }),
+    tools: defineTools({ tally: { description: "Returns the count.", output: z.int() } }),
+  });
+const contract = defineTally();
 type Tier = "snapshot" | "replay" | "none";
 /** The amounts of all steps that ran. */
 let ran: number[] = [];
@@ -54,7 +56,7 @@ beforeEach(() => {
 });
 
 /** A tally with random numbers, which each tier restores in its own way. A step of 50 ends when the test says so. */
-function tally(tier: Tier): { environment: EnvironmentDefinition<typeof contract> } {
+function tally(tier: Tier, snapshotVersion = 1, of = contract): { environment: EnvironmentDefinition<typeof contract> } {
   const create = () => {
     let count = 0;
     return {
@@ -72,7 +74,8 @@ function tally(tier: Tier): { environment: EnvironmentDefinition<typeof contract
       }),
     };
   };
-  return { environment: defineEnvironment(contract, create, { seeded: tier === "replay", stepBeforeReset: "allow" }) };
+  const options = { seeded: tier === "replay", stepBeforeReset: "allow", snapshotVersion } as const;
+  return { environment: defineEnvironment(of, create, options) };
 }
 
 const start = (tier: Tier = "snapshot", options: ServeOptions = {}) =>
@@ -256,7 +259,27 @@ describe("a session by address that cannot be restored", () => {
     expect(countOf(await ask(next, step(2)))).toBe(2);
   });
 
-  test("because its environment has another version says so", async () => {
+  test("because the snapshotVersion or the contract has changed names both versions, and is lost for good", async () => {
+    const other = defineTally(z.object({ amount: z.int().min(0) }));
+    const hashes = await Promise.all([contract, other].map(async (one) => (await one.fingerprint()).hash));
+    const changes = [
+      [tally("snapshot", 2), "snapshotVersion 1, but the server has 2"],
+      [tally("snapshot", 1, other), `the contract ${hashes[0]}, but the server has ${hashes[1]}`],
+    ] as const;
+    for (const [changed, reason] of changes) {
+      const server = await start();
+      await ask(server, RESET, step(1));
+      await server.close();
+      const next = await servers.start({ journal }, changed);
+      const lost = { openenv_code: "NO_EPISODE", message: expect.stringContaining(reason) };
+      expect(await ask(next, STATE)).toMatchObject(lost);
+      const last = await restart(next);
+      expect(await ask(last, step(1))).toMatchObject(lost);
+      await last.close();
+    }
+  });
+
+  test("because its environment has no tier any more says so", async () => {
     const server = await start("snapshot");
     await ask(server, RESET, step(1));
     const next = await restart(server, "none");
