@@ -17,6 +17,8 @@ export interface TestRedis extends AsyncDisposable {
   resume(): void;
   /** Removes all keys. */
   clear(): Promise<void>;
+  /** Sets after how many bytes it is full; 0: never. */
+  limit(bytes: number): Promise<void>;
 }
 
 /** A Redis server that writes each command to a file before it answers. */
@@ -47,6 +49,10 @@ export async function startRedis(command: string): Promise<TestRedis> {
     child = undefined;
     await ended;
   };
+  const send = async (line: string): Promise<void> => {
+    const socket = createConnection({ port, host: "127.0.0.1" }).end(`${line}\r\n`).resume();
+    await once(socket, "close");
+  };
   await start();
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -54,10 +60,8 @@ export async function startRedis(command: string): Promise<TestRedis> {
     stop,
     suspend: () => void child?.kill("SIGSTOP"),
     resume: () => void child?.kill("SIGCONT"),
-    async clear() {
-      const socket = createConnection({ port, host: "127.0.0.1" }).end("FLUSHALL\r\n").resume();
-      await once(socket, "close");
-    },
+    clear: () => send("FLUSHALL"),
+    limit: (bytes) => send(`CONFIG SET maxmemory ${bytes}`),
     async [Symbol.asyncDispose]() {
       await stop();
       await rm(folder, { recursive: true, force: true });

@@ -1,11 +1,15 @@
 import { createServer } from "node:net";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { testJournal } from "../../../../../test-support/journals/contract.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { requireRedis } from "../../../../../test-support/requirement.js";
+import { BEGIN, openResumable, stepFrame } from "../../../../../test-support/servers/resumable.js";
+import { useServers } from "../../../../../test-support/servers/servers.js";
 import { ownerName } from "./owner.js";
 import { openRedisJournal } from "./redis.js";
 
+const servers = useServers();
 const component = await requireRedis();
 let redis: TestRedis | undefined;
 if (component.available) redis = await startRedis(component.path);
@@ -14,7 +18,10 @@ const open = (owner = ownerName("")) => openRedisJournal({ url: redis?.url ?? ""
 
 describe.skipIf(!component.available)("a journal in Redis", () => {
   // Each test has a store without sessions.
-  beforeEach(() => redis?.clear());
+  beforeEach(async () => {
+    await redis?.limit(0);
+    await redis?.clear();
+  });
   testJournal(
     (owner) => open(owner),
     async () => {},
@@ -35,6 +42,39 @@ describe.skipIf(!component.available)("a journal in Redis", () => {
         return Buffer.from((await journal.takeOver("away"))?.cells.get("a") ?? []).toString();
       })
       .toBe("2");
+  });
+
+  test("fails while Redis is full, loses nothing, and continues when there is room", async () => {
+    await using journal = await open();
+    const isFull = { code: "JOURNAL_UNAVAILABLE" };
+    const change = (value: string) => ({ put: [["a", Buffer.from(value)] as const], remove: ["b"] });
+    await journal.create("full", "hash");
+    await journal.commit("full", 1, { put: ["a", "b"].map((name) => [name, Buffer.from("1")] as const), remove: [] });
+    await journal.create("again", "hash");
+    await journal.end("again", 1, "");
+    await redis?.limit(1);
+    await expect(journal.commit("full", 1, change("2"))).rejects.toMatchObject(isFull);
+    await expect(journal.create("new", "hash")).rejects.toMatchObject(isFull);
+    await expect(journal.create("again", "hash")).rejects.toMatchObject(isFull);
+    expect([...((await journal.read("full"))?.cells.keys() ?? [])].sort()).toEqual(["a", "b"]);
+    await redis?.limit(0);
+    await journal.commit("full", 1, change("2"));
+    const { cells } = (await journal.takeOver("full")) ?? {};
+    expect([...(cells ?? [])].map(([name, value]) => name + value)).toEqual(["a2"]);
+    expect(await journal.create("again", "hash")).toBe(2);
+  });
+
+  test("a session goes on when a full Redis has room again: its answer waits", async () => {
+    const server = await servers.start({ journal: redis?.url ?? "" }, defineCounter({ seeded: true }));
+    const { socket } = await openResumable(servers.open, server);
+    await redis?.limit(1);
+    let answer: unknown;
+    const asked = socket.ask(stepFrame(1, 2, 1)).then((received) => (answer = received));
+    const other = await servers.open(server, "/ws?openenv=resume");
+    expect(await other.ask(BEGIN)).toMatchObject({ data: { code: "JOURNAL_UNAVAILABLE" } });
+    expect(answer).toBeUndefined();
+    await redis?.limit(0);
+    expect(await asked).toMatchObject({ type: "observation", seq: 2, data: { observation: { count: 1 } } });
   });
 
   test("belongs to a server on another machine until its lease is over", { timeout: 60_000 }, async () => {

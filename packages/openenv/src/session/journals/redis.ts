@@ -26,14 +26,17 @@ const CONNECT_MS = 5_000;
 /** A connection on which nothing arrives for this long is half-open. */
 const COMMAND_MS = 5_000;
 
-/** A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`. Each script runs as one step. */
+/**
+ * A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`. Each script runs as one step. A full Redis
+ * refuses a script only at its first write, so one that adds something must not delete before.
+ */
 const IS_OWN = `if redis.call('HGET', KEYS[1], '#epoch') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], '#ended') == 1 then return 0 end`;
 const SCRIPTS = {
   create: `local before = redis.call('HGET', KEYS[1], '#epoch')
 if before and redis.call('HEXISTS', KEYS[1], '#ended') == 0 then return 0 end
 local epoch = (before or 0) + 1
-redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], '#epoch', epoch, '#token', ARGV[1], '#owner', ARGV[2])
+redis.call('HDEL', KEYS[1], '#ended')
 redis.call('SADD', KEYS[2], ARGV[3])
 return epoch`,
   commit: `${IS_OWN}

@@ -56,7 +56,11 @@ beforeEach(() => {
 });
 
 /** A tally with random numbers, which each tier restores in its own way. A step of 50 ends when the test says so. */
-function tally(tier: Tier, snapshotVersion = 1, of = contract): { environment: EnvironmentDefinition<typeof contract> } {
+function tally(
+  tier: Tier,
+  snapshotVersion = 1,
+  of = contract,
+): { environment: EnvironmentDefinition<typeof contract> } {
   const create = () => {
     let count = 0;
     return {
