@@ -17,8 +17,8 @@ export interface TestRedis extends AsyncDisposable {
   resume(): void;
   /** Removes all keys. */
   clear(): Promise<void>;
-  /** Sets after how many bytes it is full; 0: never. */
-  limit(bytes: number): Promise<void>;
+  /** Sets after how many bytes it is full, 0: never, and what it does then. */
+  limit(bytes: number, policy?: string): Promise<void>;
 }
 
 /** A Redis server that writes each command to a file before it answers. */
@@ -61,7 +61,7 @@ export async function startRedis(command: string): Promise<TestRedis> {
     suspend: () => void child?.kill("SIGSTOP"),
     resume: () => void child?.kill("SIGCONT"),
     clear: () => send("FLUSHALL"),
-    limit: (bytes) => send(`CONFIG SET maxmemory ${bytes}`),
+    limit: (bytes, policy = "noeviction") => send(`CONFIG SET maxmemory ${bytes} maxmemory-policy ${policy}`),
     async [Symbol.asyncDispose]() {
       await stop();
       await rm(folder, { recursive: true, force: true });

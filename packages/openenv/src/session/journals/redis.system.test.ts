@@ -64,6 +64,18 @@ describe.skipIf(!component.available)("a journal in Redis", () => {
     expect(await journal.create("again", "hash")).toBe(2);
   });
 
+  test("is refused at the start if it deletes sessions when it is full", async () => {
+    await redis?.limit(1e9, "allkeys-lru");
+    await expect(open()).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringContaining("allkeys-lru"),
+    });
+    await redis?.limit(0, "allkeys-lru");
+    await (await open()).close();
+    await redis?.limit(1e9, "noeviction");
+    await (await open()).close();
+  });
+
   test("a session goes on when a full Redis has room again: its answer waits", async () => {
     const server = await servers.start({ journal: redis?.url ?? "" }, defineCounter({ seeded: true }));
     const { socket } = await openResumable(servers.open, server);

@@ -67,10 +67,17 @@ return redis.call('SREM', KEYS[2], ARGV[2])`,
 /**
  * A journal that the servers of many machines share. A server owns its sessions by a lease that it renews. Not for Redis
  * Cluster. What Redis loses in a failover is lost.
- * @throws ConfigError when the server cannot be reached, or the package `redis` is not installed.
+ * @throws ConfigError when the server cannot be reached or deletes sessions when it is full, or the package `redis` is not installed.
  */
 export async function openRedisJournal({ url, owner }: { url: string; owner: string }): Promise<Journal> {
-  return (await openAs(url, owner, "JOURNAL")).start();
+  const journal = await openAs(url, owner, "JOURNAL");
+  try {
+    await journal.checkPolicy();
+    return await journal.start();
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
 }
 
 /** Reads a journal in Redis without a lease. @throws ConfigError as above. */
@@ -101,6 +108,17 @@ class RedisJournal implements Journal {
     this.#client = client;
     this.#url = url;
     this.#owner = owner;
+  }
+
+  /** @throws ConfigError. Where the setting cannot be read, nothing is checked. */
+  async checkPolicy(): Promise<void> {
+    const names = ["maxmemory", "maxmemory-policy"];
+    const settings: Record<string, unknown> = await this.#client.configGet(names).catch(() => ({}));
+    const [limit, policy] = names.map((name) => String(settings[name] ?? ""));
+    // Other policies delete only keys with a time limit, which are the leases.
+    if (limit === "0" || !policy?.startsWith("allkeys-")) return;
+    const message = `JOURNAL ${this.#url} deletes sessions when it is full: set its maxmemory-policy to noeviction, not ${policy}.`;
+    throw new ConfigError(message);
   }
 
   async start(): Promise<this> {
