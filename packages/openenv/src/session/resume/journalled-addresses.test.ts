@@ -39,14 +39,12 @@ const step = (amount: number, id?: string) => ({
 });
 const STATE = { type: "state" };
 
-const defineTally = (action = z.object({ amount: z.int() })) =>
-  defineContract({
-    name: "tally_env",
-    action,
-    observation: z.object({ count: z.int(), luck: z.number() }),
-    tools: defineTools({ tally: { description: "Returns the count.", output: z.int() } }),
-  });
-const contract = defineTally();
+const contract = defineContract({
+  name: "tally_env",
+  action: z.object({ amount: z.int() }),
+  observation: z.object({ count: z.int(), luck: z.number() }),
+  tools: defineTools({ tally: { description: "Returns the count.", output: z.int() } }),
+});
 type Tier = "snapshot" | "replay" | "none";
 /** The amounts of all steps that ran. */
 let ran: number[] = [];
@@ -108,6 +106,13 @@ async function ask(server: RunningServer, ...frames: object[]): Promise<Data> {
   for (const frame of frames) answer = await socket.ask(frame as Record<string, unknown>);
   socket.ws.terminate();
   return answer["data"] as Data;
+}
+
+/** A server whose session has taken one step. */
+async function begin(tier: Tier = "snapshot", options: ServeOptions = {}): Promise<RunningServer> {
+  const server = await start(tier, options);
+  await ask(server, RESET, step(1));
+  return server;
 }
 
 async function post(server: RunningServer, path: string, body: object): Promise<Data> {
@@ -201,8 +206,7 @@ describe.each(["snapshot", "replay"] as const)("a session by address that is res
 });
 
 test("a step in flight when its server is killed runs again when it is repeated, and is once in the episode", async () => {
-  const server = await start();
-  await ask(server, RESET, step(1));
+  const server = await begin();
   const socket = await servers.open(server, `${BASE}/ws`);
   socket.send(step(50, "slow"));
   await expect.poll(() => ran).toContain(50);
@@ -216,8 +220,7 @@ test("a step in flight when its server is killed runs again when it is repeated,
 });
 
 test("a step that ends its process twice is not executed a third time", async () => {
-  let server = await start();
-  await ask(server, RESET, step(1));
+  let server = await begin();
   const crash = async (): Promise<void> => {
     const before = ran.length;
     const socket = await servers.open(server, `${BASE}/ws`);
@@ -247,8 +250,7 @@ test("a request over HTTP that ends its process twice is not executed a third ti
 
 describe("a session by address that cannot be restored", () => {
   test("answers NO_EPISODE with the reason until the next reset", async () => {
-    const server = await start("none");
-    await ask(server, RESET, step(1));
+    const server = await begin("none");
     const stopped = await restart(server, "none");
     expect(codeOf(await ask(stopped, step(1)))).toBe("NO_EPISODE");
     await ask(stopped, RESET);
@@ -263,17 +265,16 @@ describe("a session by address that cannot be restored", () => {
     expect(countOf(await ask(next, step(2)))).toBe(2);
   });
 
-  test("because the snapshotVersion or the contract has changed names both versions, and is lost for good", async () => {
-    const other = defineTally(z.object({ amount: z.int().min(0) }));
+  test("because its environment has another version names both, and is lost for good", async () => {
+    const other = defineContract({ ...contract, action: z.object({ amount: z.int().min(0) }) });
     const hashes = await Promise.all([contract, other].map(async (one) => (await one.fingerprint()).hash));
     const changes = [
+      [tally("none"), "could not be restored"],
       [tally("snapshot", 2), "snapshotVersion 1, but the server has 2"],
       [tally("snapshot", 1, other), `the contract ${hashes[0]}, but the server has ${hashes[1]}`],
     ] as const;
     for (const [changed, reason] of changes) {
-      const server = await start();
-      await ask(server, RESET, step(1));
-      await server.close();
+      await (await begin()).close();
       const next = await servers.start({ journal }, changed);
       const lost = { openenv_code: "NO_EPISODE", message: expect.stringContaining(reason) };
       expect(await ask(next, STATE)).toMatchObject(lost);
@@ -283,21 +284,8 @@ describe("a session by address that cannot be restored", () => {
     }
   });
 
-  test("because its environment has no tier any more says so", async () => {
-    const server = await start("snapshot");
-    await ask(server, RESET, step(1));
-    const next = await restart(server, "none");
-    expect(await ask(next, step(1))).toMatchObject({
-      openenv_code: "NO_EPISODE",
-      message: expect.stringContaining("could not be restored"),
-    });
-    const last = await restart(next, "snapshot");
-    expect(codeOf(await ask(last, step(1)))).toBe("NO_EPISODE");
-  });
-
   test("because no client returned in time answers NO_EPISODE, also after another restart", async () => {
-    const server = await start();
-    await ask(server, RESET, step(1));
+    const server = await begin();
     await server.close();
     await using other = await openJournal();
     await other.end(HASH, (await other.takeOver(HASH))?.epoch ?? 0, "was not resumed in time");
@@ -316,8 +304,7 @@ describe("a session by address that cannot be restored", () => {
 });
 
 test.each(["snapshot", "none"] as const)("a closed session frees its name, restored or not: %s", async (tier) => {
-  const server = await start(tier);
-  await ask(server, RESET, step(1));
+  const server = await begin(tier);
   const close = async (at: RunningServer): Promise<void> => {
     const socket = await servers.open(at, `${BASE}/ws`);
     socket.send({ type: "close" });
@@ -347,8 +334,7 @@ test("a tool client keeps its session and the id of it", async () => {
 });
 
 test("the journal has the hash of the name, and no client resumes by it", async () => {
-  const server = await start();
-  await ask(server, RESET, step(1));
+  const server = await begin();
   await server.close();
   expect((await readFile(journal)).includes(NAME)).toBe(false);
   await using other = await openJournal();
@@ -374,8 +360,7 @@ test("the rights of a session are restored with it", async () => {
 });
 
 test("a session holds its slot before newcomers after a restart", async () => {
-  const server = await start("snapshot", { maxConcurrentEnvs: 1 });
-  await ask(server, RESET, step(1));
+  const server = await begin("snapshot", { maxConcurrentEnvs: 1 });
   const next = await restart(server, "snapshot", { maxConcurrentEnvs: 1 });
   const other = await servers.open(next, "/session/another-name-of-a-run/ws");
   expect(codeOf((await other.ask(RESET))["data"] as Data)).toBe("CAPACITY_REACHED");
@@ -383,8 +368,7 @@ test("a session holds its slot before newcomers after a restart", async () => {
 });
 
 test("an instance whose session was taken over answers with an error, and the next call continues", async () => {
-  const server = await start();
-  await ask(server, RESET, step(1));
+  const server = await begin();
   await using other = await openJournal();
   expect(await other.takeOver(HASH)).toMatchObject({ epoch: 2 });
   expect(await post(server, "/step", { action: { amount: 5 } })).toMatchObject({ code: "SESSION_ERROR" });
@@ -392,8 +376,7 @@ test("an instance whose session was taken over answers with an error, and the ne
 });
 
 test("a session of another server that lives is elsewhere, and continues when that one has ended", async () => {
-  const server = await start();
-  await ask(server, RESET, step(1));
+  const server = await begin();
   await server.close();
   await using owner = startOwner();
   await using other = await openJournal(owner.name);
@@ -406,9 +389,7 @@ test("a session of another server that lives is elsewhere, and continues when th
 });
 
 test("two clients that come together restore a session once", async () => {
-  const server = await start();
-  await ask(server, RESET, step(1));
-  const next = await restart(server);
+  const next = await restart(await begin());
   const sockets = await Promise.all([1, 2].map(() => servers.open(next, `${BASE}/ws`)));
   const answers = await Promise.all(sockets.map((socket) => socket.ask(step(2))));
   expect(answers.map((answer) => codeOf(answer["data"] as Data) ?? countOf(answer["data"] as Data)).sort()).toEqual([
