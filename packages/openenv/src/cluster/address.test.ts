@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { fetchAsOperator } from "../../../../test-support/operator.js";
 import { RESET, startCluster, step } from "../../../../test-support/servers/cluster.js";
@@ -99,8 +99,13 @@ test("an address whose worker has ended is lost until the next reset", { timeout
   await socket.ask(RESET);
   socket.send(step(13));
   await socket.closed;
-  await using next = await open();
-  const { data } = (await next.ask(step(1))) as unknown as Answer;
+  const stepOnce = async (): Promise<[TestSocket, Answer["data"]]> => {
+    const next = await open();
+    return [next, ((await next.ask(step(1))) as unknown as Answer).data];
+  };
+  // Until the supervisor knows that the worker has ended, it may send the connection there.
+  const [next, data] = await vi.waitFor(stepOnce, { timeout: 20_000, interval: 50 });
+  await using _ = next;
   expect(data).toMatchObject({ openenv_code: "NO_EPISODE", message: expect.stringContaining("with its worker") });
   expect(((await next.ask(RESET)) as unknown as Answer).data.observation.count).toBe(0);
 });
