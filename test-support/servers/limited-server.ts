@@ -1,13 +1,12 @@
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { WEB_UI_ROUTES } from "../../packages/openenv/src/compat/web-ui-routes.js";
 import { WebUiSockets } from "../../packages/openenv/src/compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../../packages/openenv/src/environment/environment.js";
+import type { Config } from "../../packages/openenv/src/server/config/config.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
 import { createRouter } from "../../packages/openenv/src/server/http/router.js";
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { createRoutes } from "../../packages/openenv/src/server/routes/routes.js";
-import { createNodeServer } from "../../packages/openenv/src/server/runtimes/node.js";
+import { loadRuntime } from "../../packages/openenv/src/server/runtimes/runtime.js";
 import { createSocketServer } from "../../packages/openenv/src/server/websocket/socket-server.js";
 import { createRuntime } from "../../packages/openenv/src/session/runtime.js";
 import { createContext } from "../environments/context.js";
@@ -30,17 +29,22 @@ export async function startLimited(
   const webInterface = context.web !== undefined;
   const sockets = createSocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
   const routes = createRoutes({ mode: "simulation", webInterface }, webInterface ? WEB_UI_ROUTES : {});
-  const parts = { context, handle: createRouter(context, routes), upgrade: sockets.upgrade };
-  const server = createNodeServer(parts).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const config = { host: "127.0.0.1", port: 0, ...context } as unknown as Config;
+  const parts = {
+    config,
+    context,
+    cluster: undefined,
+    handle: createRouter(context, routes),
+    upgrade: sockets.upgrade,
+  };
+  const { port, close } = await (await loadRuntime()).listen(parts);
   return {
     backlog,
     context,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     close() {
       sockets.close();
-      server.closeAllConnections();
-      server.close();
+      void close();
     },
   };
 }

@@ -94,6 +94,8 @@ class Page implements Subscriber, Holder, SocketPeer {
   #isAnswered = true;
   #isGone = false;
   #awaitsDrain = false;
+  /** The bytes that stay in memory after it was shed. */
+  #kept = 0;
 
   constructor(ws: PeerSocket, context: ServerContext, onGone: () => void) {
     this.#ws = ws;
@@ -126,7 +128,8 @@ class Page implements Subscriber, Holder, SocketPeer {
 
   shed(): void {
     this.#ws.terminate();
-    this.gone();
+    this.#kept = this.#context.backlog.keep(this.#ws);
+    this.#leave();
   }
 
   receive(): void {}
@@ -151,6 +154,12 @@ class Page implements Subscriber, Holder, SocketPeer {
   grew(): void {}
 
   gone(): void {
+    this.#context.backlog.forget(this.#kept);
+    this.#kept = 0;
+    this.#leave();
+  }
+
+  #leave(): void {
     if (this.#isGone) return;
     this.#isGone = true;
     clearInterval(this.#pings);

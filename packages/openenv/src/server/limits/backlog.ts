@@ -1,5 +1,6 @@
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { ByteBudget } from "../../util/byte-budget.js";
+import type { PeerSocket } from "../runtimes/runtime.js";
 
 const MB = 1024 * 1024;
 /** The bytes that all connections of a process may have waiting; beyond that each is limited to a small share. */
@@ -28,6 +29,8 @@ export interface Holder {
 /** A budget of bytes that are already in memory: holders check {@link isFull}, and the hard stop closes the largest. */
 export class Backlog extends ByteBudget {
   readonly #holders = new Set<Holder>();
+  /** The bytes of closed connections that stay in memory: they leave less room, but closing more would not free them. */
+  #kept = 0;
 
   /** Adds a holder, until it {@link leave}s. */
   join(holder: Holder): void {
@@ -36,6 +39,24 @@ export class Backlog extends ByteBudget {
 
   leave(holder: Holder): void {
     this.#holders.delete(holder);
+  }
+
+  override get isFull(): boolean {
+    return this.used + this.#kept >= this.limit;
+  }
+
+  /**
+   * Counts the unread answers of a socket that is shed, where the runtime cannot free them. Returns their bytes, for
+   * {@link forget} once the socket has closed.
+   */
+  keep({ freesUnread, untaken }: Pick<PeerSocket, "freesUnread" | "untaken">): number {
+    const bytes = freesUnread ? 0 : untaken;
+    this.#kept += bytes;
+    return bytes;
+  }
+
+  forget(bytes: number): void {
+    this.#kept -= bytes;
   }
 
   /** At the hard stop, closes holders, largest first, until there is room again; small holders stay open. */

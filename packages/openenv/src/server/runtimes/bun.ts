@@ -149,6 +149,7 @@ class BunUpgrade implements Upgrade {
 class BunSocket implements PeerSocket {
   peer!: SocketPeer;
   readonly bytesRead = undefined;
+  readonly freesUnread = true;
   readonly unfinishedBytes = 0;
   readonly unreadBytes = 0;
   readonly #ws: ServerWebSocket;

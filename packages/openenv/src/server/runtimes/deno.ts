@@ -27,7 +27,7 @@ import type {
 /** The largest message that Deno reads, bytes. */
 const MAX_MESSAGE = 64 * 1024 * 1024;
 
-/** As much may be sent without asking Deno, which takes a while, how much waits. */
+/** Below this size of sent data, Deno is not asked for `bufferedAmount`: the call is slow. Bytes or characters. */
 const UNASKED = 16 * 1024;
 
 /** Deno: `Deno.serve` and `Deno.upgradeWebSocket`. Deno sends pings and answers them; it shows neither pings nor pongs. */
@@ -44,7 +44,7 @@ export const DENO: ServerRuntime = {
     const { host: hostname, port } = config;
     const stop = new AbortController();
     const open = { requests: 0, sockets: 0 };
-    // A peer that misses two pings: Deno pings after half of the idle time.
+    // Deno sends a ping after half of this time, and closes a peer that is silent for all of it: two missed pings.
     const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
     const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request) => {
       if (wantsWebSocket(request)) {
@@ -128,11 +128,14 @@ class DenoUpgrade implements Upgrade {
 class DenoSocket implements PeerSocket {
   peer!: SocketPeer;
   readonly bytesRead = undefined;
+  readonly freesUnread = false;
   readonly unfinishedBytes = 0;
   readonly unreadBytes = 0;
   readonly #ws: WebSocket;
   /** Sent since the system had accepted all, bytes or characters. */
   #sent = 0;
+  /** What waited when it was closed: from then on Deno shows 0. */
+  #leftOver = 0;
 
   constructor(ws: WebSocket, maxBytes: number) {
     this.#ws = ws;
@@ -144,7 +147,10 @@ class DenoSocket implements PeerSocket {
       if (isTooLarge) this.close(CLOSE_CODES.tooLarge);
       else this.peer.receive(isText ? data : Buffer.from(data), !isText);
     });
-    ws.addEventListener("close", () => this.peer?.gone(isTooLarge ? "a frame was too large" : "disconnected"));
+    ws.addEventListener("close", () => {
+      this.#leftOver = 0;
+      this.peer?.gone(isTooLarge ? "a frame was too large" : "disconnected");
+    });
     // The close event follows.
     ws.addEventListener("error", (event) => event.preventDefault());
   }
@@ -156,6 +162,7 @@ class DenoSocket implements PeerSocket {
   }
 
   get untaken(): number {
+    if (this.#ws.readyState !== WebSocket.OPEN) return this.#leftOver;
     if (this.#sent < UNASKED) return 0;
     const untaken = this.#ws.bufferedAmount;
     if (untaken === 0) this.#sent = 0;
@@ -185,11 +192,13 @@ class DenoSocket implements PeerSocket {
   resume(): void {}
 
   close(code: number, reason?: string): void {
+    this.#leftOver = this.untaken;
     this.#ws.close(code, reason);
   }
 
   /** The connection ends when all that was sent before is read. */
   terminate(): void {
+    this.#leftOver = this.untaken;
     this.#ws.close();
   }
 }

@@ -184,6 +184,7 @@ function webSocketServer(maxPayload: number): NodeSocketServer {
 /** Stores the peer on the socket: a session needs no closure and no map entry. */
 class NodeSocket extends WebSocket implements PeerSocket {
   peer!: SocketPeer;
+  readonly freesUnread = true;
   #stream!: Socket;
   #tracker!: MessageTracker;
   #maxBytes = 0;

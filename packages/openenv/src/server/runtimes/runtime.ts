@@ -114,8 +114,10 @@ export interface PeerSocket {
   resume(): void;
   /** Starts the closing handshake. */
   close(code: number, reason?: string): void;
-  /** Ends the connection at once. */
+  /** Ends the connection at once, where the runtime can. */
   terminate(): void;
+  /** False when `terminate` leaves unread answers in memory until the peer reads them or leaves. */
+  readonly freesUnread: boolean;
   /** All bytes that were read; undefined where the runtime does not count them, and pings and drops silent peers itself. */
   readonly bytesRead: number | undefined;
   /** The bytes of an unfinished message, and those that are not read yet, where the runtime shows them. */

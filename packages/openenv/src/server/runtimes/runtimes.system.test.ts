@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { runCommand } from "../../../../../test-support/commands/command-line.js";
+import { startProgram } from "../../../../../test-support/commands/npm.js";
 import { openDescriptors } from "../../../../../test-support/commands/processes.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
@@ -217,6 +218,31 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         // Connections for other requests may stay open. Deno keeps those of such peers, see SECURITY.md.
         if (name !== "deno") await until(() => openDescriptors(pid) < before + 5);
         for (const attack of attacks) await attack[Symbol.asyncDispose]();
+      });
+
+      test.skipIf(name === "node")("at the hard stop counts what it cannot free, and serves others", async () => {
+        const program = join(import.meta.dirname, "../../../../../test-support/servers/limited-program.ts");
+        // Deno does not look for the sources of `.js` files by default.
+        const args = name === "deno" ? ["run", "-A", "--unstable-sloppy-imports", program] : [program];
+        await using served = startProgram(tmpdir(), [path, ...args]);
+        const [, url = ""] = await served.printed(/at (http:\S+)/);
+        const ask = (bytes: number) => ({ type: "step", data: { bytes } });
+        const other = await openTestSocket(`${url}/ws`);
+        await other.ask(RESET);
+        const holder = await openRawPeer(url);
+        holder.send(RESET, ask(40 * MB));
+        const accepts = (): Promise<boolean> =>
+          openTestSocket(`${url}/ws`).then(
+            (socket) => socket[Symbol.asyncDispose]().then(() => true),
+            (error: Error) => !error.message.includes("503"),
+          );
+        if (name === "deno") await until(async () => !(await accepts()));
+        await sleep(2_000);
+        expect(await accepts()).toBe(name === "bun");
+        expect(await other.ask(ask(10))).toMatchObject({ data: { observation: { text: "x".repeat(10) } } });
+        holder.socket.destroy();
+        await until(accepts);
+        await other[Symbol.asyncDispose]();
       });
 
       test("refuses with 503 when descriptors run out, and accepts again when sockets close", async () => {

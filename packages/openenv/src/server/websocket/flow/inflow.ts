@@ -30,6 +30,8 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
   mayGrow = false;
   /** The bytes that are charged for an unfinished message. */
   #unfinished = 0;
+  /** The bytes that stay in memory after it was shed. */
+  #kept = 0;
   #heardBytes: number | undefined = -1;
   #queue: InboundQueue | undefined;
   #work = 0;
@@ -150,11 +152,12 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
     else this.#resume();
   }
 
-  /** Closes the connection when memory is low; its memory is freed once the close frame had time to be sent. */
+  /** Closes the connection when memory is low. Its memory is freed once the close frame had time to be sent, or kept. */
   shed(reason: string): void {
     if (this.released) return;
     this.drop(CLOSE_CODES.overloaded, reason);
     this.release();
+    this.#kept = this.limits.backlog.keep(this.ws);
     setTimeout(() => this.ws.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 
@@ -187,6 +190,8 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
     this.released = true;
     this.chargeHeld();
     this.limits.backlog.leave(this);
+    this.limits.backlog.forget(this.#kept);
+    this.#kept = 0;
   }
 
   protected join(): void {
