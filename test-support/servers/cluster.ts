@@ -12,7 +12,7 @@ import { openTestSocket, type TestSocket } from "../sockets/socket.js";
 
 /**
  * An environment that returns its process. Amounts: 13 ends that process, 14 blocks it for ever, 15 answers when the
- * session ends, 16 answers with a megabyte, 17 answers after half a second.
+ * session ends, 16 answers with a megabyte, 17 answers after half a second, 18 takes more and more memory.
  * It fails to start while the file named by `BROKEN` exists, and hangs before it serves while that of `STUCK` exists.
  * While the file named by `TOLD` exists, it waits for the message of its supervisor that the server is paused.
  */
@@ -31,6 +31,7 @@ const where = defineContract({
   observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
   tools: defineTools({ count: { description: "Returns the count.", output: z.int() } }),
 });
+const held = [];
 let made = 0;
 let closed = 0;
 let steps = 0;
@@ -47,6 +48,7 @@ export default defineEnvironment(where, () => {
       if (amount === 13) process.exit(1);
       if (amount === 14) for (;;);
       if (amount === 15) return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      if (amount === 18) return new Promise(() => setInterval(() => held.push(Buffer.alloc(8 * 1024 * 1024, 1)), 20));
       count += amount;
       steps++;
       if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));

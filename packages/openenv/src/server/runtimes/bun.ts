@@ -8,6 +8,7 @@ import {
   FetchRequest,
   FetchResponse,
   pollDrain,
+  refuseThreadMemory,
   refuseWorkers,
   rejection,
   subprotocol,
@@ -43,6 +44,7 @@ export const BUN: ServerRuntime = {
   name: "Bun",
   check(config) {
     refuseWorkers(config, "Bun");
+    refuseThreadMemory(config, "Bun");
     const idleTime = idleTimeOf(config);
     if (idleTime >= MIN_IDLE_S && idleTime <= MAX_IDLE_S) return;
     throw new ConfigError(
@@ -65,7 +67,7 @@ export const BUN: ServerRuntime = {
         }
         const response = new FetchResponse();
         request.signal.addEventListener("abort", () => response.destroy(), { once: true });
-        // Only until the request is read: a step may take long, and a stream may have nothing to send.
+        // The limit ends when the request has been read: a step may take long, and a stream can be silent.
         void handle(new FetchRequest(request, () => self.timeout(request, 0)), response, {});
         return response.answer;
       },

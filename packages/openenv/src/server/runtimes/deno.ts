@@ -9,6 +9,7 @@ import {
   FetchRequest,
   FetchResponse,
   pollDrain,
+  refuseThreadMemory,
   refuseWorkers,
   rejection,
   subprotocol,
@@ -27,6 +28,9 @@ import type {
 /** The largest message that Deno reads, bytes. */
 const MAX_MESSAGE = 64 * 1024 * 1024;
 
+/** Deno counts the idle time of a WebSocket, two intervals, in whole seconds. */
+const MIN_PING_MS = 500;
+
 /** Below this size of sent data, Deno is not asked for `bufferedAmount`: the call is slow. Bytes or characters. */
 const UNASKED = 16 * 1024;
 
@@ -35,6 +39,13 @@ export const DENO: ServerRuntime = {
   name: "Deno",
   check(config) {
     refuseWorkers(config, "Deno");
+    refuseThreadMemory(config, "Deno");
+    if (config.pingIntervalMs < MIN_PING_MS) {
+      throw new ConfigError(
+        `PING_INTERVAL is ${config.pingIntervalMs / 1000}, but on Deno it must be at least ${MIN_PING_MS / 1000}: Deno ` +
+          "closes idle sockets after whole seconds, and a peer that misses two pings is idle for twice as long.",
+      );
+    }
     if (config.maxMessageBytes <= MAX_MESSAGE) return;
     throw new ConfigError(
       `MAX_MESSAGE_BYTES is ${config.maxMessageBytes}, but Deno reads no message of more than ${MAX_MESSAGE} bytes.`,

@@ -19,6 +19,15 @@ export function refuseWorkers({ workers, supervise }: Config, runtime: string): 
   );
 }
 
+/** @throws ConfigError for a memory limit of threads, which the runtime ignores or does not survive. */
+export function refuseThreadMemory({ isolation }: Config, runtime: string): void {
+  if (isolation?.kind !== "thread" || isolation.isolateMemoryMb === undefined) return;
+  throw new ConfigError(
+    `ISOLATE_MEMORY_MB is ${isolation.isolateMemoryMb}, but ${runtime} does not keep a memory limit of threads: set ` +
+      "ISOLATION to process, or remove the limit.",
+  );
+}
+
 export function wantsWebSocket({ headers }: Request): boolean {
   return headers.get("upgrade")?.toLowerCase() === "websocket";
 }

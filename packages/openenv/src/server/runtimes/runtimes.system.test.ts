@@ -24,8 +24,8 @@ import { connect } from "../../connect.js";
 
 const MB = 1024 * 1024;
 const BYSTANDERS = 10;
-/** Actions of the environment: a step that does not end, one that answers with a megabyte, and one of half a second. */
-const [ENDLESS, LARGE, SLOW] = [15, 16, 17];
+/** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, and one that fills the memory. */
+const [ENDLESS, LARGE, SLOW, FILL] = [15, 16, 17, 18];
 
 const [bun, deno, redis] = [await requireBun(), await requireDeno(), await requireRedis()];
 const RUNTIMES = [
@@ -323,16 +323,34 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       });
     });
 
-    test("lets a call finish on SIGTERM, closes sockets with 1012 and exits with 0", async () => {
-      await using server = await start();
-      const [idle, busy] = await openAll(server.url, 2);
-      busy?.socket.send(step(SLOW));
-      await sleep(100);
-      server.command.process.kill("SIGTERM");
-      expect(countOf(await busy?.socket.receive())).toBe(SLOW);
-      expect((await idle?.socket.closed)?.code).toBe(1012);
-      expect((await busy?.socket.closed)?.code).toBe(1012);
-      expect(await server.command.exited).toBe(0);
+    test.each(["SIGTERM", "SIGINT"] as const)(
+      "lets a call finish on %s, closes sockets with 1012 and exits with 0",
+      async (signal) => {
+        await using server = await start();
+        const [idle, busy] = await openAll(server.url, 2);
+        busy?.socket.send(step(SLOW));
+        await sleep(100);
+        server.command.process.kill(signal);
+        expect(countOf(await busy?.socket.receive())).toBe(SLOW);
+        expect((await idle?.socket.closed)?.code).toBe(1012);
+        expect((await busy?.socket.closed)?.code).toBe(1012);
+        expect(await server.command.exited).toBe(0);
+      },
+    );
+
+    test("isolates sessions in processes, whose memory is limited", async () => {
+      await using server = await start({ ISOLATION: "process", ISOLATE_MEMORY_MB: "200" });
+      const [session] = await openAll(server.url, 1);
+      expect(countOf(await session?.socket.ask(step(1)))).toBe(1);
+      expect(await session?.socket.ask(step(FILL))).toMatchObject({ type: "error" });
+      const [next] = await openAll(server.url, 1);
+      expect(countOf(await next?.socket.ask(step(2)))).toBe(2);
+    });
+
+    test("isolates sessions in threads", async () => {
+      await using server = await start({ ISOLATION: "thread" });
+      const [session] = await openAll(server.url, 1);
+      expect(countOf(await session?.socket.ask(step(1)))).toBe(1);
     });
 
     test.skipIf(name === "node")("refuses to start with what it cannot keep", async () => {
@@ -343,8 +361,13 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         return `${code} ${stderr}`;
       };
       expect(await refuse({ WORKERS: "2" })).toMatch(/^2 .*WORKERS is 2.*HAProxy/s);
-      if (name === "bun") expect(await refuse({ PING_INTERVAL: "1" })).toMatch(/^2 .*PING_INTERVAL is 1/s);
-      else expect(await refuse({ MAX_MESSAGE_BYTES: "100000000" })).toMatch(/^2 .*MAX_MESSAGE_BYTES is 100000000/s);
+      const isolation = { ISOLATION: "thread", ISOLATE_MEMORY_MB: "100" };
+      expect(await refuse(isolation)).toMatch(/^2 .*ISOLATE_MEMORY_MB is 100.*process/s);
+      for (const PING_INTERVAL of name === "bun" ? ["1", "481"] : ["0.4"]) {
+        expect(await refuse({ PING_INTERVAL })).toMatch(new RegExp(`^2 .*PING_INTERVAL is ${PING_INTERVAL}`, "s"));
+      }
+      if (name === "deno")
+        expect(await refuse({ MAX_MESSAGE_BYTES: "100000000" })).toMatch(/^2 .*MAX_MESSAGE_BYTES is 100000000/s);
     });
   });
 });
