@@ -1,6 +1,5 @@
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { ByteBudget } from "../../util/byte-budget.js";
-import type { PeerSocket } from "../runtimes/runtime.js";
 
 const MB = 1024 * 1024;
 /** The bytes that all connections of a process may have waiting; beyond that each is limited to a small share. */
@@ -49,7 +48,7 @@ export class Backlog extends ByteBudget {
    * Counts the unread answers of a socket that is shed, where the runtime cannot free them. Returns their bytes, for
    * {@link forget} once the socket has closed.
    */
-  keep({ freesUnread, untaken }: Pick<PeerSocket, "freesUnread" | "untaken">): number {
+  keep({ freesUnread, untaken }: { freesUnread: boolean; untaken: number }): number {
     const bytes = freesUnread ? 0 : untaken;
     this.#kept += bytes;
     return bytes;
