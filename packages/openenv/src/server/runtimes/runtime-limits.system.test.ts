@@ -1,9 +1,13 @@
 /** Frames on each runtime, and the limits that the servers of Bun and Deno keep. */
 import { describe, expect, test } from "vitest";
 import { requireBun, requireDeno } from "../../../../../test-support/requirement.js";
-import { RESET, startCluster, step } from "../../../../../test-support/servers/cluster.js";
+import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
+import { flood } from "../../../../../test-support/sockets/attacks.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
+import { OPCODE } from "../../../../bench/src/ws-codec.js";
+
+const MB = 1024 * 1024;
 
 const [bun, deno] = [await requireBun(), await requireDeno()];
 const RUNTIMES = [
@@ -34,5 +38,22 @@ describe.each(RUNTIMES)("the frames of a server on $name", ({ name, path, availa
       expect(first).toMatchObject({ binary: false, frame: { openenv: { extensions: ["binary"] } } });
       expect(await socket.askPacked(step(3))).toMatchObject({ data: { observation: { count: 3 }, reward: 3 } });
     });
+  });
+});
+
+describe.skipIf(!bun.available)("the limits of a server on Bun", { timeout: 120_000 }, () => {
+  const runtime = { name: "bun", path: bun.path };
+
+  test("closes a peer that pings and reads none of its pongs, and keeps others", async () => {
+    // No ping of the server is missed within the test.
+    await using server = await startCluster({ PING_INTERVAL: "480" }, { runtime });
+    const [other] = await openAll(server.url, 1);
+    const payload = Buffer.alloc(125);
+    // Much more than the system keeps of unread pongs.
+    const count = Math.floor((100 * MB) / payload.length);
+    await using attack = await flood(server.url, { count, payload, opcode: OPCODE.ping, before: [RESET] });
+    await attack.sent;
+    await until(async () => (await server.capacity()).active_sessions === 1);
+    expect(await other?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
   });
 });
