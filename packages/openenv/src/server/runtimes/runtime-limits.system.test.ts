@@ -1,4 +1,6 @@
 /** Frames on each runtime, and the limits that the servers of Bun and Deno keep. */
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { requireBun, requireDeno } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
@@ -55,5 +57,20 @@ describe.skipIf(!bun.available)("the limits of a server on Bun", { timeout: 120_
     await attack.sent;
     await until(async () => (await server.capacity()).active_sessions === 1);
     expect(await other?.socket.ask(step(1))).toMatchObject({ data: { observation: { count: 1 } } });
+  });
+
+  test("ends a request of which only the headers came", async () => {
+    await using server = await startCluster({}, { runtime });
+    const start = Date.now();
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1").resume();
+    socket.on("error", () => {});
+    socket.write(
+      "POST /step HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n",
+    );
+    await once(socket, "close");
+    const seconds = (Date.now() - start) / 1000;
+    // The limit is 10 s; Bun looks at its connections every few seconds.
+    expect(seconds).toBeGreaterThan(5);
+    expect(seconds).toBeLessThan(20);
   });
 });
