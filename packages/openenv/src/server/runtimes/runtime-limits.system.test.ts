@@ -1,15 +1,24 @@
-/** Frames on each runtime, and the limits that the servers of Bun and Deno keep. */
+/** What each runtime supports, and the limits that the servers of Bun and Deno keep. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
+import { createProject } from "../../../../../test-support/commands/command-line.js";
+import { startProgram } from "../../../../../test-support/commands/npm.js";
 import { requireBun, requireDeno } from "../../../../../test-support/requirement.js";
-import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
+import { openAll, RESET, startCluster, step, until, WHERE } from "../../../../../test-support/servers/cluster.js";
 import { flood } from "../../../../../test-support/sockets/attacks.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { OPCODE } from "../../../../bench/src/ws-codec.js";
 
 const MB = 1024 * 1024;
+const SUPERVISED = `
+import { serve } from "openenv-ts/server";
+import environment from "./environment.mjs";
+await serve(environment, { port: 0, supervise: true });
+console.log("started");
+process.exit();
+`;
 
 const [bun, deno] = [await requireBun(), await requireDeno()];
 const RUNTIMES = [
@@ -18,7 +27,7 @@ const RUNTIMES = [
   { name: "deno", ...deno },
 ] as const;
 
-describe.each(RUNTIMES)("the frames of a server on $name", ({ name, path, available }) => {
+describe.each(RUNTIMES)("what a server on $name supports", ({ name, path, available }) => {
   describe.skipIf(!available)("with its own server", { timeout: 60_000 }, () => {
     test("steps two sessions of one batch socket", async () => {
       await using server = await startCluster({}, { runtime: { name, path } });
@@ -39,6 +48,14 @@ describe.each(RUNTIMES)("the frames of a server on $name", ({ name, path, availa
       const first = await socket.ask(JSON.stringify(RESET));
       expect(first).toMatchObject({ binary: false, frame: { openenv: { extensions: ["binary"] } } });
       expect(await socket.askPacked(step(3))).toMatchObject({ data: { observation: { count: 3 }, reward: 3 } });
+    });
+
+    test.skipIf(name === "node")("refuses to supervise itself", async () => {
+      await using project = await createProject({ "environment.mjs": WHERE, "app.mjs": SUPERVISED });
+      const args = name === "deno" ? ["run", "-A"] : [];
+      await using program = startProgram(project.dir, [path, ...args, "app.mjs"]);
+      const [refusal] = await program.printed(/Error: supervise is true.*|started/);
+      expect(refusal).toMatch(/a server on (Bun|Deno) is one process: set it to false.*balancer/);
     });
   });
 });
