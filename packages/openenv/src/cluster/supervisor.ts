@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
+import { parseAddress } from "../server/http/address.js";
 import { quietFor } from "../server/lifecycle/drain.js";
 import { rejectUpgrade } from "../server/websocket/reject-upgrade.js";
 import { totalCapacity } from "../session/registry/capacity.js";
@@ -225,6 +226,11 @@ export class Supervisor {
     const taking = this.#accepting();
     const untried = taking.filter(({ number }) => !envelope.tried.includes(number));
     const owner = peers.find(({ number }) => number === envelope.owner);
+    if (envelope.owner !== undefined && owner === undefined && isAddressed(envelope)) {
+      // Another worker would open a new session; at the next connection it is told that this one was lost.
+      rejectUpgrade(socket, "503 Service Unavailable", "the worker of this session has just ended: connect again");
+      return;
+    }
     const chosen = owner ?? leastLoaded(untried.length > 0 ? untried : taking);
     const worker = chosen && this.#workers.get(chosen.number);
     if (chosen === undefined || worker === undefined) {
@@ -329,4 +335,8 @@ export class Supervisor {
     const answers = await Promise.all(targets.map((worker) => worker.request(about)));
     return answers.filter((answer) => answer !== undefined);
   }
+}
+
+function isAddressed({ url }: UpgradeEnvelope): boolean {
+  return parseAddress(url.split("?", 1)[0] as string) !== undefined;
 }
