@@ -97,7 +97,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "web/step-again-accumulates": { before: visitedAndStepped(1) },
   "web/state": { before: visitedAndStepped(2) },
 
-  "timeouts/server-keepalive": { options: { pingIntervalMs: 50 } },
+  "timeouts/server-keepalive": { options: { pingIntervalMs: 500 } },
   "edge/no-pong": { options: { pingIntervalMs: 50 }, complete: { closed_by_server: { code: 1011 } } },
   "timeouts/own-websocket-idle": { pause: true },
   "timeouts/attached-socket-idle": { before: created("<id>"), pause: true },

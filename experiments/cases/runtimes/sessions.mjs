@@ -14,7 +14,7 @@ export async function run(bench) {
 }
 
 async function measure(bench, runtime) {
-  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
+  const [rounds, seconds] = bench.quick ? [2, 1] : [5, 2];
   process.stderr.write(`${runtime}\n`);
   const samples = await bench.interleave({ ours: rounds, control: rounds }, (subject) =>
     bench.withServer(onRuntime(subject, runtime), "echo", async (server) => {
