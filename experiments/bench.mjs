@@ -29,7 +29,9 @@ export class Bench {
       async (round) => {
         if (round >= times) return null;
         const value = await measure(subject);
-        process.stderr.write(`  ${subject} ${value.toPrecision(4)} (load average ${loadavg()[0].toFixed(1)})\n`);
+        process.stderr.write(
+          `  ${subject} ${value?.toPrecision(4) ?? "failed"} (load average ${loadavg()[0].toFixed(1)})\n`,
+        );
         return value;
       },
     ]);

@@ -23,7 +23,7 @@ export const title = "the parts of a step, without a socket";
 export async function run(bench) {
   const rows = [];
   for (const runtime of bench.runtimes) {
-    const rounds = Array.from({ length: bench.quick ? 1 : 5 }, () => measure(runtime));
+    const rounds = Array.from({ length: bench.quick ? 1 : 3 }, () => measure(runtime));
     for (const [part, name] of Object.entries(PARTS)) {
       const samples = { ours: rounds.map((round) => round[part]) };
       const measure = `${NAMES[runtime]}: ${name}`;

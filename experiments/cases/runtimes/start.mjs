@@ -9,7 +9,7 @@ const SETTLE_MS = 500;
 export const title = "memory after the start on each runtime";
 
 export async function run(bench) {
-  const rounds = bench.quick ? 1 : 5;
+  const rounds = bench.quick ? 1 : 3;
   const rows = new Map(bench.runtimes.map((runtime) => [runtime, { ours: [], control: [] }]));
   for (let round = 0; round < rounds; round++) {
     for (const [runtime, samples] of rows) {

@@ -22,7 +22,7 @@ export async function run(bench) {
 }
 
 async function measure(bench, runtime, connections) {
-  const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
+  const [rounds, seconds] = bench.quick ? [2, 1] : [4, 2];
   process.stderr.write(`${runtime}, ${connections} connections\n`);
   const isBun = runtime === "bun";
   const python = isBun ? { python: rounds / 2, "python async": rounds / 2 } : {};
