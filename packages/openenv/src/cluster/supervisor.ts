@@ -227,7 +227,7 @@ export class Supervisor {
     const untried = taking.filter(({ number }) => !envelope.tried.includes(number));
     const owner = peers.find(({ number }) => number === envelope.owner);
     if (envelope.owner !== undefined && owner === undefined && isAddressed(envelope)) {
-      // Another worker would open a new session; at the next connection it is told that this one was lost.
+      // Another worker would open a new session; at the next connection it learns that this one was lost.
       rejectUpgrade(socket, "503 Service Unavailable", "the worker of this session has just ended: connect again");
       return;
     }
