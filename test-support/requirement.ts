@@ -69,6 +69,16 @@ export function requireDeno(): Promise<Component> {
   return findCommand("deno", /^deno 2\./, { what: "Deno 2" });
 }
 
+/** What serves environments: this Node, a Bun and a Deno. */
+export async function requireRuntimes() {
+  const [bun, deno] = [await requireBun(), await requireDeno()];
+  return [
+    { name: "node", path: process.execPath, available: true },
+    { name: "bun", path: bun.path, available: bun.available },
+    { name: "deno", path: deno.path, available: deno.available },
+  ] as const;
+}
+
 /** A workerd, which runs Cloudflare Workers: `OPENENV_WORKERD`, else the one on the PATH. */
 export function requireWorkerd(): Promise<Component> {
   return findCommand("workerd", /^workerd \d/);

@@ -1,15 +1,10 @@
 import { delimiter, dirname } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { requireBun, requireDeno, requirePython } from "../../test-support/requirement.js";
+import { requirePython, requireRuntimes } from "../../test-support/requirement.js";
 import { loadClientRecordings } from "../replay/load.js";
 import { playScenarios, type ScenarioResults } from "./play.js";
 
-const [python, bun, deno] = [await requirePython(), await requireBun(), await requireDeno()];
-const RUNTIMES = [
-  { runtime: "node", path: process.execPath, available: true },
-  { runtime: "bun", ...bun },
-  { runtime: "deno", ...deno },
-] as const;
+const python = await requirePython();
 
 const recordings = new Map(loadClientRecordings().map((row) => [row.case, row.client_results]));
 const CALL_RESET_FIRST = {
@@ -19,7 +14,7 @@ const CALL_RESET_FIRST = {
 const RESET = { observation: { metadata: {}, count: 0 }, reward: null, done: false, metadata: null };
 const FIRST_STEP = { observation: { metadata: {}, count: 1 }, reward: 1, done: false, metadata: null };
 
-describe.each(RUNTIMES)("on $runtime", ({ runtime, path, available }) => {
+describe.each(await requireRuntimes())("on $name", ({ name: runtime, path, available }) => {
   let results: ScenarioResults;
   beforeAll(async () => {
     const PATH = `${dirname(path)}${delimiter}${process.env["PATH"]}`;

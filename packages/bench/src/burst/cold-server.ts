@@ -14,21 +14,16 @@ const IDLE_SHARE = 0.1;
 
 const running = new Set<ChildProcess>();
 
-/** A server that was started for one burst. */
-export interface ColdServer {
-  /** Ends it and all processes that its command has started. */
-  stop(): Promise<void>;
-}
-
 /**
- * Runs the command in a shell and resolves when the server accepts connections and has nothing left to do.
+ * Runs the command in a shell and resolves when the server accepts connections and has nothing left to do. What it
+ * resolves with ends the server and all processes that the command has started.
  * @throws LoadFailure when another server is there, or when the command ends or has not started one within 2 minutes.
  */
-export async function startColdServer(command: string, { url, port }: ServerLocation): Promise<ColdServer> {
+export async function startColdServer(command: string, { url, port }: ServerLocation): Promise<() => Promise<void>> {
   if (findListeners(port).length > 0) {
     throw new LoadFailure("PORT_IN_USE", `port ${port} is in use, so the server of --cold cannot start: stop it first`);
   }
-  // A process group of its own: it can be ended with everything that the shell has started.
+  // Its own process group, so that a signal reaches everything that the shell has started.
   const child = spawn(command, { shell: true, detached: true, stdio: ["ignore", "ignore", "inherit"] });
   running.add(child);
   if (running.size === 1) process.on("exit", killAll);
@@ -38,7 +33,7 @@ export async function startColdServer(command: string, { url, port }: ServerLoca
     await stop(child);
     throw error;
   }
-  return { stop: () => stop(child) };
+  return () => stop(child);
 }
 
 async function untilStarted(

@@ -98,7 +98,7 @@ async function playOn({ local, port }: ServerLocation, play: () => Promise<Burst
   const before = local ? readServerUse(port).cpuSeconds : 0;
   const result = await play();
   const used = local ? readServerUse(port).cpuSeconds - before : 0;
-  return { ...result, serverCpuSeconds: used > 0 ? used : null };
+  return used > 0 ? { ...result, serverCpuSeconds: used } : result;
 }
 
 /** The action of a step with this wait. */

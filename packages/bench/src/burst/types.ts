@@ -57,8 +57,8 @@ export interface BurstResult {
   /** From the start of the burst to the last response, in seconds. */
   wallSeconds: number;
   client: ClientUse;
-  /** CPU time of the server's processes; null or absent when it could not be measured. */
-  serverCpuSeconds?: number | null;
+  /** CPU time of the server's processes; absent when it could not be measured. */
+  serverCpuSeconds?: number;
 }
 
 /** Measures the stages of one request. */

@@ -93,7 +93,7 @@ function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags
 }
 
 async function startServer(command: string, server: ServerLocation, largest: number): Promise<() => Promise<void>> {
-  const { stop } = await startColdServer(command, server);
+  const stop = await startColdServer(command, server);
   warnOfLimits(server, largest);
   return stop;
 }

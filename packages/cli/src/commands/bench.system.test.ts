@@ -207,7 +207,7 @@ describe("openenv bench", () => {
     const { code, stdout, stderr } = await bench(...args);
     expect({ code, stderr }).toMatchObject({ code: 0 });
     const { rows } = JSON.parse(stdout) as { rows: SummaryRow[] };
-    // No burst is told apart as the first: each is.
+    // There is no separate first burst, because each is one.
     expect(rows.map(({ rep, succeeded }) => [rep, succeeded])).toEqual([
       [1, 16],
       [2, 16],

@@ -11,17 +11,14 @@ export function createGenerators(count: number, areCold = false): LoadGenerator 
   if (count === 1 && !areCold) return createGenerator();
   const start = (): LoadGenerator[] => Array.from({ length: count }, (_, number) => forkGenerator(number));
   const close = async (): Promise<void> => void (await Promise.all(all.map((generator) => generator.close())));
-  let all = start();
+  let all = areCold ? [] : start();
   let working = all;
   return {
     async burst(job, onProgress) {
-      if (areCold) {
-        await close();
-        all = start();
-      }
+      if (areCold) all = start();
       const seen: BurstProgress[] = [];
       const parts = share(job.requests, count).map((requests): BurstJob => ({ ...job, requests }));
-      const results = await settle(
+      const played = settle(
         parts.map((part, index) =>
           (all[index] as LoadGenerator).burst(part, (progress) => {
             seen[index] = progress;
@@ -29,7 +26,7 @@ export function createGenerators(count: number, areCold = false): LoadGenerator 
           }),
         ),
       );
-      return joinBursts(results);
+      return joinBursts(await (areCold ? played.finally(close) : played));
     },
     async open(job) {
       const parts = share(job.connections, count).map((connections): LoadJob => ({ ...job, connections }));

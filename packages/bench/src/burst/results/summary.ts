@@ -88,9 +88,9 @@ export function summarise(subject: Subject, burst: Burst, results: readonly Burs
 }
 
 function serverUse(results: readonly BurstResult[], succeeded: number) {
-  const used = results.map(({ serverCpuSeconds }) => serverCpuSeconds ?? null);
-  if (used.includes(null)) return { server_cpu_seconds: null, sessions_per_cpu_second: null };
-  const seconds = used.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  const used = results.flatMap(({ serverCpuSeconds = [] }) => serverCpuSeconds);
+  if (used.length < results.length) return { server_cpu_seconds: null, sessions_per_cpu_second: null };
+  const seconds = used.reduce((sum, one) => sum + one, 0);
   return { server_cpu_seconds: round(seconds), sessions_per_cpu_second: round(succeeded / seconds) };
 }
 

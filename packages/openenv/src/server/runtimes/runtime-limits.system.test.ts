@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createProject } from "../../../../../test-support/commands/command-line.js";
 import { startProgram } from "../../../../../test-support/commands/npm.js";
-import { requireBun, requireDeno } from "../../../../../test-support/requirement.js";
+import { requireRuntimes } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until, WHERE } from "../../../../../test-support/servers/cluster.js";
 import { flood } from "../../../../../test-support/sockets/attacks.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
@@ -20,12 +20,8 @@ console.log("started");
 process.exit();
 `;
 
-const [bun, deno] = [await requireBun(), await requireDeno()];
-const RUNTIMES = [
-  { name: "node", path: process.execPath, available: true },
-  { name: "bun", ...bun },
-  { name: "deno", ...deno },
-] as const;
+const RUNTIMES = await requireRuntimes();
+const [, bun] = RUNTIMES;
 
 describe.each(RUNTIMES)("what a server on $name supports", ({ name, path, available }) => {
   describe.skipIf(!available)("with its own server", { timeout: 60_000 }, () => {

@@ -13,7 +13,7 @@ import { openDescriptors } from "../../../../../test-support/commands/processes.
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { AS_OPERATOR } from "../../../../../test-support/operator.js";
-import { requireBun, requireDeno, requireRedis } from "../../../../../test-support/requirement.js";
+import { requireRedis, requireRuntimes } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
 import { BEGIN, stepFrame, TOKEN } from "../../../../../test-support/servers/resumable.js";
 import { flood, peakMemory } from "../../../../../test-support/sockets/attacks.js";
@@ -27,12 +27,8 @@ const BYSTANDERS = 10;
 /** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, and one that fills the memory. */
 const [ENDLESS, LARGE, SLOW, FILL] = [15, 16, 17, 18];
 
-const [bun, deno, redis] = [await requireBun(), await requireDeno(), await requireRedis()];
-const RUNTIMES = [
-  { name: "node", path: process.execPath, available: true },
-  { name: "bun", ...bun },
-  { name: "deno", ...deno },
-] as const;
+const redis = await requireRedis();
+const RUNTIMES = await requireRuntimes();
 
 describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
   describe.skipIf(!available)("with its own server", { timeout: 120_000 }, () => {

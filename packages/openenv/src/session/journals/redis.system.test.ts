@@ -76,7 +76,7 @@ describe.skipIf(!component.available)("a journal in Redis", () => {
     await (await open()).close();
   });
 
-  test("a session goes on when a full Redis has room again: its answer waits", async () => {
+  test("a session continues, with the answer that waited, when a full Redis has room again", async () => {
     const server = await servers.start({ journal: redis?.url ?? "" }, defineCounter({ seeded: true }));
     const { socket } = await openResumable(servers.open, server);
     await redis?.limit(1);
