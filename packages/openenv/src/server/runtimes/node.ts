@@ -10,6 +10,7 @@ import type { Config } from "../config/config.js";
 import { ignoreUpgrade, wantsWebSocket } from "../http/other-upgrade.js";
 import { Pipeline } from "../http/pipeline.js";
 import { LISTEN_BACKLOG, listenProblem } from "../lifecycle/listen-problem.js";
+import { Openings } from "../limits/openings.js";
 import { MessageTracker } from "../websocket/flow/message-tracker.js";
 import { rejectUpgrade } from "../websocket/reject-upgrade.js";
 import type {
@@ -21,6 +22,7 @@ import type {
   SocketPeer,
   Upgrade,
 } from "./runtime.js";
+import { type FirstReader, replaceParts } from "./ws-parts.js";
 
 /**
  * The smallest average size of the pieces of a message, apart from a few smaller ones: each buffered piece needs some
@@ -68,17 +70,20 @@ export const NODE: ServerRuntime = {
 /** A server that does not listen yet. */
 export function createNodeServer({ context, handle, upgrade }: Omit<ServerParts, "config" | "cluster">): Server {
   const { descriptors, backlog } = context;
+  const openings = new Openings();
   const server = createServer({ noDelay: true, ServerResponse: NodeResponse }, (request, response) => {
     const pipeline = Pipeline.of(request.socket, backlog);
     const answered = (): void => pipeline.answered(response);
     pipeline.enter(response, (isPipelined) => void handle(request, response, { isPipelined }).then(answered));
   });
   server.on("connection", (socket: Socket) => {
+    openings.accepted();
     if (descriptors.areAlmostUsedUp(descriptorOf(socket))) socket.destroy();
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (wantsWebSocket(request)) upgrade(new NodeUpgrade(request, socket, head));
-    else ignoreUpgrade(server, request, { socket, head });
+    if (!wantsWebSocket(request)) return ignoreUpgrade(server, request, { socket, head });
+    const wanted = new NodeUpgrade(request, socket, head);
+    openings.add(() => upgrade(wanted));
   });
   return server;
 }
@@ -182,7 +187,7 @@ function webSocketServer(maxPayload: number): NodeSocketServer {
 }
 
 /** Stores the peer on the socket: a session needs no closure and no map entry. */
-class NodeSocket extends WebSocket implements PeerSocket {
+class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
   peer!: SocketPeer;
   readonly freesUnread = true;
   #stream!: Socket;
@@ -203,9 +208,7 @@ class NodeSocket extends WebSocket implements PeerSocket {
     this.#stream = stream;
     this.#maxBytes = maxBytes;
     this.#tracker = new MessageTracker((kept) => this.peer.grew(kept));
-    const receiver = (this as unknown as { _receiver?: Receiver })._receiver;
-    if (receiver === undefined) stream.on("data", (chunk: Buffer) => this.track(chunk));
-    else Object.assign(receiver, { reader: this, write: readFirst, end: endOnce });
+    if (!replaceParts(this, stream)) stream.on("data", (chunk: Buffer) => this.track(chunk));
     this.on("message", onMessage).on("ping", onPing).on("pong", onPong).on("error", onError).on("close", onClose);
     open(this);
   }
@@ -325,28 +328,6 @@ class NodeSocket extends WebSocket implements PeerSocket {
   get unreadBytes(): number {
     return this.#stream.readableLength;
   }
-}
-
-/** What `ws` writes the data of a socket to; `reader` is ours. There is no public property for it. */
-interface Receiver {
-  write: typeof readFirst;
-  end(): Receiver;
-  readonly writableEnded: boolean;
-  reader: NodeSocket;
-}
-
-/** Instead of `write` of a receiver, which it has from its prototype. */
-function readFirst(this: Receiver, chunk: Buffer): boolean {
-  const { reader } = this;
-  if (reader.readAlone(chunk)) return true;
-  const hasRoom = (Object.getPrototypeOf(this) as Receiver).write.call(this, chunk);
-  reader.track(chunk);
-  return hasRoom;
-}
-
-/** Instead of `end` of a receiver. `ws` ends it up to three times, and each time but the first costs an error. */
-function endOnce(this: Receiver): Receiver {
-  return this.writableEnded ? this : (Object.getPrototypeOf(this) as Receiver).end.call(this);
 }
 
 /** Unmasks a frame in place, or masks it again. Returns the bits that are set in any byte of its payload. */
