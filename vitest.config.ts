@@ -13,7 +13,8 @@ const BROWSER = ["packages/web/test/*", "packages/openenv/src/server/routes/docs
 );
 const GENERATED = ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"];
 /** Small files whose tests take long: vitest begins with the largest files, and one of these alone would be last. */
-const LONG = /\/(docs\/code|docs\/training|conformance\/replay\/replay|scripts\/elsewhere)\.(system\.)?test\./;
+const LONG =
+  /\/(docs\/code|docs\/training|conformance\/replay\/replay|scripts\/elsewhere|python\/python-package)\.(system\.)?test\./;
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { requirePythonPackage, requirePythonVerifiers } from "../test-support/requirement.js";
+import { requirePythonPackage, requirePythonVerifiers, requirePythonVersions } from "../test-support/requirement.js";
 
 const python = await requirePythonPackage();
+const versions = await requirePythonVersions();
 const verifiers = await requirePythonVerifiers();
 const cwd = import.meta.dirname;
 
@@ -19,7 +20,7 @@ async function runWith(path: string, ...args: string[]): Promise<string> {
   return promisify(execFile)(path, ["-m", ...args], options).then(
     ({ stdout }) => stdout,
     ({ stdout, stderr }: { stdout: string; stderr: string }) => {
-      throw new Error(`python -m ${args.join(" ")} failed:\n${stdout}\n${stderr}`);
+      throw new Error(`${path} -m ${args.join(" ")} failed:\n${stdout}\n${stderr}`);
     },
   );
 }
@@ -50,6 +51,16 @@ describe.skipIf(!python.available)("the Python package", () => {
     }
   });
 });
+
+test.skipIf(!versions.available)(
+  "the other versions of Python play on real servers",
+  { timeout: 300_000 },
+  async () => {
+    const paths = versions.path.split(delimiter);
+    const printed = await Promise.all(paths.map((path) => runWith(path, "pytest", "-q", "-p", "no:cacheprovider")));
+    for (const one of printed) expect(one).toMatch(/^\d+ passed/m);
+  },
+);
 
 test.skipIf(!verifiers.available)("verifiers plays on real servers", { timeout: 300_000 }, async () => {
   const printed = await runWith(verifiers.path, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_verifiers.py");

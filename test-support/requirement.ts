@@ -149,6 +149,21 @@ export function requirePythonPackage(): Promise<Component> {
   });
 }
 
+/** Pythons of other versions with the Python package, their paths separated by colons: `OPENENV_PYTHON_VERSIONS`. */
+export function requirePythonVersions(): Promise<Component> {
+  return find({
+    name: "python_versions",
+    variable: "OPENENV_PYTHON_VERSIONS",
+    candidates: [],
+    ask: async (paths) => {
+      const script = "import openenv_ts, pytest; print('installed')";
+      return (await Promise.all(paths.split(delimiter).map((path) => run(path, ["-c", script])))).join("");
+    },
+    expected: /^(installed\s*)+$/,
+    what: "a list of Pythons with the package of this repository: pip install './python[dev]'",
+  });
+}
+
 /** A Python with the Python package, verifiers 0.4.0 and pytest: `OPENENV_PYTHON_VERIFIERS`, else `python3`. */
 export function requirePythonVerifiers(): Promise<Component> {
   return find({
