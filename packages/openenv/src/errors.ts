@@ -215,6 +215,11 @@ export const ERRORS = {
     meaning: "A rubric could not score a step; on the wire it is EXECUTION_ERROR.",
     remedy: "Mask the step, never score it as zero; the message names the rubric, the server's log has the cause.",
   },
+  POLICY_FAILED: {
+    boundary: "environment",
+    meaning: "A policy of `openenv collect` threw an error instead of choosing an action; files of episodes have it.",
+    remedy: "Read the message, correct the policy, and run the command again: it plays the episode.",
+  },
   PROVIDER_UNAVAILABLE: {
     boundary: "provider",
     meaning: "A provider needs something that is missing or not permitted, such as a running container engine.",

@@ -109,11 +109,12 @@ async function playWithRetries(
       const played = await playEpisode(async () => (env ??= await open()), plan);
       if (played.failure === undefined) return { ...played, env };
       signal.throwIfAborted();
+      // It would fail again, and the session has not failed.
+      if (played.failure.code === "POLICY_FAILED") return { ...played, env };
       await env?.close();
       env = undefined;
       if (attempt >= retries) return { ...played, env };
     } catch (error) {
-      // An error of the policy would happen again.
       await env?.close();
       throw error;
     }

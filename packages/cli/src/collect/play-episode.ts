@@ -1,6 +1,6 @@
 import type { Policy, PolicyInput } from "openenv-ts";
 import type { EnvClient, StepResult } from "openenv-ts/client";
-import { OpenEnvError, rng } from "openenv-ts/internal";
+import { isObject, OpenEnvError, rng } from "openenv-ts/internal";
 import {
   EPISODE_FORMAT,
   type EpisodeRecord,
@@ -36,7 +36,7 @@ export interface Played {
   failure?: OpenEnvError;
 }
 
-/** Runs one episode. @throws the error of the policy: such an episode is not recorded. */
+/** Runs one episode. */
 export async function playEpisode(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions): Promise<Played> {
   const { episode, environment, url, description, tools, reset } = plan;
   const record: EpisodeRecord = {
@@ -58,13 +58,13 @@ export async function playEpisode(open: () => Promise<EnvClient>, plan: PlayEpis
     record.total_reward = record.steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0);
     return { record };
   } catch (error) {
-    if (!(error instanceof FailedRequest)) throw error;
+    if (!(error instanceof Failed)) throw error;
     record.failures = [error.failure];
     return { record, failure: error.cause };
   }
 }
 
-/** Adds the answers to the record; returns why the episode ended. @throws FailedRequest, or the error of the policy. */
+/** Adds the answers to the record; returns why the episode ended. @throws Failed */
 async function play(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions, record: EpisodeRecord) {
   const { episode, member, reset, policy, actionSchema, maxSteps, onWarning } = plan;
   const { steps } = record;
@@ -86,7 +86,7 @@ async function play(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions, re
     if (steps.length >= maxSteps) return "max_steps";
     const { observation, metadata } = result;
     const reward = numberOf(result.reward);
-    const action = await policy({ ...turn, step: steps.length, observation, reward, metadata });
+    const action = await choose(policy, { ...turn, step: steps.length, observation, reward, metadata });
     if (action === null) return "policy";
     const stepped = await timed({ kind: "step", after: steps.length, action }, () => env.step(action));
     result = stepped.result;
@@ -102,8 +102,22 @@ function mix(seed: number, member: number): number {
   return member === 0 ? seed : rng(seed).int(0, 0xffff_ffff) ^ Math.imul(member, 0x9e37_79b1);
 }
 
-/** A request without a result. */
-class FailedRequest extends Error {
+/** @throws Failed with the code POLICY_FAILED: the step has no action. */
+async function choose(policy: Policy, turn: PolicyInput): Promise<JsonObject | null> {
+  const elapsed = startClock();
+  try {
+    const action: unknown = await policy(turn);
+    if (action === null || isObject(action)) return action;
+    throw new TypeError(`the policy returned ${JSON.stringify(action)}, which is not an action or null`);
+  } catch (cause) {
+    const message = (cause instanceof Error && cause.message) || String(cause);
+    const error = new OpenEnvError("POLICY_FAILED", message, { cause });
+    throw new Failed({ kind: "step", after: turn.step, action: {} }, error, elapsed());
+  }
+}
+
+/** A request without a result, or an action that the policy did not choose. */
+class Failed extends Error {
   declare readonly cause: OpenEnvError;
   readonly failure: RecordedFailure;
 
@@ -117,14 +131,19 @@ async function timed(
   request: Pick<RecordedFailure, "kind" | "after" | "action">,
   call: () => Promise<StepResult>,
 ): Promise<{ result: StepResult; ms: number }> {
-  const asked = performance.now();
-  const elapsed = (): number => Math.round((performance.now() - asked) * 1000) / 1000;
+  const elapsed = startClock();
   try {
     const result = await call();
     return { result, ms: elapsed() };
   } catch (error) {
-    throw error instanceof OpenEnvError ? new FailedRequest(request, error, elapsed()) : error;
+    throw error instanceof OpenEnvError ? new Failed(request, error, elapsed()) : error;
   }
+}
+
+/** Returns a function that returns the milliseconds since now. */
+function startClock(): () => number {
+  const start = performance.now();
+  return () => Math.round((performance.now() - start) * 1000) / 1000;
 }
 
 function answerOf(

@@ -150,18 +150,41 @@ describe("openenv collect", () => {
     expect(readFileSync(folder.file, "utf8")).toBe("hello\n");
   });
 
-  test("writes no record of an episode whose policy failed, says why, and plays it the next time", async () => {
-    const fails = `export default ({ episode, step }) => {
-      if (episode === 1 && step === 1 && process.env.BROKEN) throw new Error("the policy broke");
+  test("records an episode whose policy failed as lost, goes on, and plays it the next time", async () => {
+    const fails = `import { appendFileSync } from "node:fs";
+    export default ({ episode, step }) => {
+      if (process.env.BROKEN && step === 1) {
+        if (episode > 0) appendFileSync("tries.txt", String(episode));
+        if (episode === 1) throw new Error("the policy broke");
+        if (episode === 2) return "5";
+        if (episode === 3) return;
+      }
       return { amount: 5 };
     };`;
     await using folder = await createFolder(counter, { "policy.mjs": fails });
-    const args = ["collect", folder.url, "-n", "3", "--policy", "policy.mjs", "--parallel", "1"];
+    const args = ["collect", folder.url, "-n", "5", "--policy", "policy.mjs", "--parallel", "1", "--json"];
     const first = await callCommand(args, { cwd: folder.dir, env: { BROKEN: "1" } });
-    expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("episode 1: the policy broke") });
-    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2]);
-    expect((await callCommand(args, { cwd: folder.dir })).code).toBe(0);
-    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 2, 1]);
+    expect(first.code).toBe(1);
+    expect(JSON.parse(first.stdout)).toMatchObject({ episodes: 2, failed: 3, lost: 3, mean_total_reward: 2 });
+    expect(first.stderr).toContain("episode 1: the policy broke");
+    const lost = { end: "lost", total_reward: null, steps: [{ action: { amount: 5 }, reward: 1 }] };
+    const failure = { kind: "step", after: 1, action: {}, code: "POLICY_FAILED" };
+    const message = (given: string) => `the policy returned ${given}, which is not an action or null`;
+    expect(read(folder.file)).toMatchObject([
+      { episode: 0, end: "done" },
+      { episode: 1, ...lost, failures: [{ ...failure, message: "the policy broke" }] },
+      { episode: 2, ...lost, failures: [{ ...failure, message: message('"5"') }] },
+      { episode: 3, ...lost, failures: [{ ...failure, message: message("undefined") }] },
+      { episode: 4, end: "done" },
+    ]);
+    expect(readFileSync(join(folder.dir, "tries.txt"), "utf8")).toBe("1234");
+    const sft = await callCommand(["export", folder.file, "--to", "trl-sft", "--json"], { cwd: folder.dir });
+    expect(JSON.parse(sft.stdout)).toMatchObject({ episodes: 5, rows: 2 });
+
+    const second = await callCommand(args, { cwd: folder.dir });
+    expect(second.code).toBe(0);
+    expect(JSON.parse(second.stdout)).toMatchObject({ episodes: 5, failed: 0, lost: 0 });
+    expect(read(folder.file).map(({ episode }) => episode)).toEqual([0, 1, 2, 3, 4, 1, 2, 3]);
   });
 
   test("records what was lost when the server goes away, without a reward, and plays it the next time", async () => {

@@ -23,7 +23,7 @@ export interface EpisodeRecord {
   total_reward: number | null;
   /**
    * Why the episode ended: the environment reported `done`, the step limit was reached, the policy stopped, or a request
-   * had no result: the episode is `lost`.
+   * had no result or the policy failed: the episode is `lost`.
    */
   end: "done" | "max_steps" | "policy" | "lost";
   /** What a model reads before the first observation: the description of the environment. */
@@ -51,12 +51,12 @@ export interface RecordedStep {
   ms: number;
 }
 
-/** A reset or a step that failed: it has no observation and no reward. */
+/** A reset or a step that failed, or for which the policy chose no action: it has no observation and no reward. */
 export interface RecordedFailure {
   kind: "reset" | "step";
   /** The number of `steps` before it. */
   after: number;
-  /** The action, or the options of the reset. */
+  /** The action, or the options of the reset; empty when the policy failed. */
   action: JsonObject;
   /** A code from the table of errors. */
   code: string;
