@@ -1,4 +1,4 @@
-import { createTasks, defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { createTasks, defineContract, defineEnvironment, defineTools, Rubric, WeightedSum } from "openenv-ts";
 import * as z from "zod";
 
 const tools = defineTools({
@@ -15,20 +15,53 @@ const counter = defineContract({
   ...(process.env.NO_TOOLS ? {} : { tools }),
 });
 
-/** Counts up to 10, without tools if the variable NO_TOOLS is set, with tasks if TASKS is; BOUNDED limits amounts to 0 to 3. Amounts: 50 answers after a second, 51 ends the process, 52 ends the episode by a limit. */
+class Amount extends Rubric {
+  forward({ amount }) {
+    return amount;
+  }
+}
+class Even extends Rubric {
+  forward(_action, { count }) {
+    return Number(count % 2 === 0);
+  }
+}
+
+const PARTS = { amount: 0.5, even: 0.5 };
+
+let [running, most] = [0, 0];
+/** With the variable MEASURE, calls take a moment; counts how many there are at the same time. */
+async function measure() {
+  if (!process.env.MEASURE) return;
+  most = Math.max(most, ++running);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  running--;
+}
+
+/**
+ * Counts up to 10. Variables: NO_TOOLS leaves out the tools, TASKS adds tasks, BOUNDED limits amounts to 0 to 3, RUBRIC
+ * adds the parts of the reward, MEASURE shows how many sessions were opened or called at the same time as the count.
+ * Amounts: 50 answers after a second, 51 ends the process, 52 ends the episode by a limit.
+ */
 export default defineEnvironment(
   counter,
-  () => {
+  async () => {
+    await measure();
     let state = { count: 0, start: 0 };
-    const show = () => ({ observation: { ...state }, done: state.count >= 10 });
+    const show = () => ({
+      observation: { ...state, ...(process.env.MEASURE && { count: most }) },
+      done: state.count >= 10,
+    });
     const add = async (amount) => {
+      await measure();
       if (amount === 51) process.exit(1);
       if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 1000));
       state.count += amount;
       return state.count;
     };
     return {
-      reset: ({ rng }) => {
+      ...(process.env.RUBRIC && { rubric: new WeightedSum({ amount: new Amount(), even: new Even() }, PARTS) }),
+      reset: async ({ rng }) => {
+        await measure();
         state = { count: 0, start: rng.int(1, 1_000_000) };
         return show();
       },
@@ -43,5 +76,8 @@ export default defineEnvironment(
       ...(process.env.NO_TOOLS ? {} : { tools: { add: ({ amount }) => add(amount) } }),
     };
   },
-  process.env.TASKS ? { tasks: createTasks({ train: [{ from: 1 }, { from: 2 }] }) } : {},
+  {
+    ...(process.env.TASKS && { tasks: createTasks({ train: [{ from: 1 }, { from: 2 }] }) }),
+    ...(process.env.RUBRIC && { rubricScores: true }),
+  },
 );

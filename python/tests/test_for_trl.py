@@ -15,7 +15,7 @@ import pytest
 from conftest import Server
 
 from openenv_ts import RemoteError
-from openenv_ts.trl import TrlEnvironment, for_trl
+from openenv_ts.trl import TrlEnvironment, episode_reward, for_trl
 
 NAMES = ["call_class", "call_done", "call_lost", "fail", "my_tool", "take"]
 
@@ -148,6 +148,26 @@ def test_a_lost_rollout_has_no_reward_from_any_function(server: Server) -> None:
         assert inspect.iscoroutinefunction(second)
         assert first(environments=[lost, played]) == [None, 1.0]
         assert asyncio.run(second(environments=[lost, played])) == [None, 2.0]
+
+
+def test_reward_functions_read_the_parts_of_the_reward_by_name() -> None:
+    server = Server(RUBRIC="1", NO_TOOLS="1")
+
+    def even(environments: Any, **_: Any) -> list[float]:
+        return [one.components["even"] for one in environments]
+
+    with for_trl(server.url, [episode_reward, even]) as spec:
+        one, two = spec.environment_factory(), spec.environment_factory()
+        for environment, amounts in ((one, (2, 2)), (two, (1, 1, 1))):
+            environment.reset(seed=1)
+            for amount in amounts:
+                play(environment, "step", amount=amount)
+        assert one.components == {"amount": 4, "even": 2}
+        assert score(spec, one, two) == [[3, 2], [2, 1]]
+        # The next episode begins without them.
+        one.reset(seed=1)
+        assert one.components == {}
+    server.kill()
 
 
 def test_sessions_are_closed_after_each_training(server: Server) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from conftest import Proxy, Server
 
-from openenv_ts import AsyncVectorEnv, RemoteError, VectorEnv, VectorResult
+from openenv_ts import AsyncVectorEnv, RemoteError, VectorEnv, VectorResult, connect
 
 
 def counts(results: list[VectorResult | None]) -> list[Any]:
@@ -50,6 +50,37 @@ def test_continues_after_cuts(proxy: Proxy, own_sockets: bool) -> None:
             assert counts(results) == [count] * 16
             assert all(result is not None and result.recovered for result in results)
         assert envs.recoveries()["sessions"] == 80
+
+
+@pytest.mark.parametrize("own_sockets", [False, True])
+def test_opens_and_calls_no_more_sessions_at_the_same_time_than_concurrency(own_sockets: bool) -> None:
+    server = Server(MEASURE="1")
+
+    def most(**options: Any) -> int:
+        with VectorEnv(server.url, 12, own_sockets=own_sockets, **options) as envs:
+            assert all(result is not None and result.outcome == "ok" for result in envs.reset())
+            stepped = envs.step([{"amount": 1}] * 12)
+            return max(counts([*stepped, *(envs.as_completed([{"amount": 1}] * 12) if own_sockets else [])]))
+
+    assert most(concurrency=3) == 3
+    assert most() > 3
+    server.kill()
+
+
+def test_parts_of_the_reward_have_names() -> None:
+    server = Server(RUBRIC="1")
+    with VectorEnv(server.url, 3) as envs:
+        envs.reset()
+        results = envs.step([{"amount": 2}, {"amount": 3}, None])
+        assert [result and (result.reward, result.metadata) for result in results] == [
+            (1.5, {"rubric_scores": {"amount": 2, "even": 1}}),
+            (1.5, {"rubric_scores": {"amount": 3, "even": 0}}),
+            None,
+        ]
+    with connect(server.url) as env:
+        assert "rubric_scores" not in env.reset().metadata
+        assert env.step({"amount": 1}).metadata["rubric_scores"] == {"amount": 1, "even": 0}
+    server.kill()
 
 
 def test_autoreset_next_step(server: Server) -> None:

@@ -138,6 +138,15 @@ def test_rewards_are_those_of_the_episode_and_groups_start_alike(model: Any, tmp
     server.kill()
 
 
+def test_metrics_have_the_parts_of_the_reward_by_name(model: Any, tmp_path: Path) -> None:
+    server = Server(RUBRIC="1", NO_TOOLS="1")
+    scripted = model([("step", {"amount": 4}), ("step", {"amount": 3})])
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1})
+    assert trace.reward == 4
+    assert trace.metrics == {"steps": 2, "done": 0, "truncated": 0, "amount": 7, "even": 1}
+    server.kill()
+
+
 def test_a_cut_changes_nothing(proxy: Proxy, model: Any, tmp_path: Path) -> None:
     scripted = model([("add", {"amount": 2}), ("add", {"amount": 3})])
     scripted.before_answer = lambda turn: proxy.cut()

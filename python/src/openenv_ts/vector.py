@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -68,6 +69,8 @@ class AsyncVectorEnv:
         self._groups: list[Group] = []
         self._pending: dict[int, Slot] = {}
         """The sessions whose results ``as_completed`` waits for."""
+        self._waiting: deque[tuple[Slot, JsonObject]] = deque()
+        """The actions that it has not sent yet."""
         self._completed: list[VectorResult] = []
         """The results that it has not yielded yet."""
         self._closed = False
@@ -141,19 +144,23 @@ class AsyncVectorEnv:
         values = self._by_slot(actions)
         begun = await self._begin_next(values, deadline)
         self._completed += begun.values()
-        for slot, action in values.items():
-            if slot.index in begun:
-                continue
-            obstacle = obstacle_of(slot) or await slot.group.submit("step", [(slot.session, dict(action))])  # type: ignore[union-attr]
+        self._waiting += ((slot, dict(action)) for slot, action in values.items() if slot.index not in begun)
+        await self._send_waiting()
+        available = len(self._completed) + len(self._pending) + len(self._waiting)
+        for _ in range(available if count is None else min(count, available)):
+            if not self._completed:
+                self._completed += await self._next_completed(deadline)
+                await self._send_waiting()
+            yield self._completed.pop(0)
+
+    async def _send_waiting(self) -> None:
+        while self._waiting and len(self._pending) < self._concurrency:
+            slot, action = self._waiting.popleft()
+            obstacle = obstacle_of(slot) or await slot.group.submit("step", [(slot.session, action)])  # type: ignore[union-attr]
             if obstacle is None:
                 self._pending[slot.index] = slot
             else:
                 self._completed.append(self._read(slot, "step", obstacle))
-        available = len(self._completed) + len(self._pending)
-        for _ in range(available if count is None else min(count, available)):
-            if not self._completed:
-                self._completed += await self._next_completed(deadline)
-            yield self._completed.pop(0)
 
     async def _next_completed(self, deadline: float) -> list[VectorResult]:
         slots = list(self._pending.values())
@@ -227,8 +234,9 @@ class AsyncVectorEnv:
         if len(values) != self.size:
             raise ValueError(f"there must be one value for each of {self.size} sessions, not {len(values)}")
         given = {slot: value for slot, value in zip(self._slots, values, strict=True) if value is not None}
+        waiting = {slot.index for slot, _ in self._waiting}
         for slot in given:
-            if slot.index in self._pending:
+            if slot.index in self._pending or slot.index in waiting:
                 raise ValueError(f"session {slot.index} has a pending result: take it from as_completed() first")
         return given
 
@@ -293,11 +301,12 @@ class AsyncVectorEnv:
             tried[slot.index].add(number)
             loads[number] += 1
             places.setdefault(number, []).append(slot)
-        opening = [self._open_at(self._targets[number], own, deadline) for number, own in places.items()]
-        if opening:
+        if places:
+            room = max(1, self._concurrency // len(places))
+            opening = [self._open_at(self._targets[number], own, room, deadline) for number, own in places.items()]
             await self._io.gather(opening)
 
-    async def _open_at(self, target: Target, slots: Sequence[Slot], deadline: float) -> None:
+    async def _open_at(self, target: Target, slots: Sequence[Slot], room: int, deadline: float) -> None:
         left = list(slots)
         limit = min(self._concurrency, MAX_BATCH)
         while left:
@@ -306,8 +315,8 @@ class AsyncVectorEnv:
                 group = next((one for one in open_groups if one.size < limit), None)
                 groups = [group or self._add_group(target, limit)]
             else:
-                groups = [self._add_group(target, 1) for _ in left[:64]]
-            counts = [min(len(left), group.limit - group.size) for group in groups]
+                groups = [self._add_group(target, 1) for _ in left[: min(room, 64)]]
+            counts = [min(len(left), group.limit - group.size, room) for group in groups]
             opening = [group.open(count, deadline) for group, count in zip(groups, counts, strict=True)]
             for group, opened in zip(groups, await self._io.gather(opening), strict=True):
                 for one in opened:
