@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +54,60 @@ def test_continues_after_cuts(proxy: Proxy, own_sockets: bool) -> None:
             assert counts(results) == [count] * 16
             assert all(result is not None and result.recovered for result in results)
         assert envs.recoveries()["sessions"] == 80
+
+
+def test_calls_tools_and_says_what_they_returned(server: Server) -> None:
+    with VectorEnv(server.url, 3, autoreset="next-step") as envs:
+        envs.reset()
+        calls = [{"name": "add", "arguments": {"amount": 2}}, {"name": "add", "arguments": {"amount": "much"}}, None]
+        added, wrong, skipped = envs.call_tools(calls)
+        assert added is not None
+        assert added.tool is not None
+        assert (added.outcome, added.tool.data, added.tool.error) == ("ok", 2, None)
+        assert wrong is not None
+        assert wrong.tool is not None
+        assert (wrong.outcome, wrong.tool.data, wrong.tool.error_type) == ("ok", None, "invalid_args")
+        assert skipped is None
+        envs.step([{"amount": 8}, None, None])
+        [begun, *_] = envs.call_tools([calls[0], None, None])
+        assert begun is not None
+        assert (begun.began, begun.tool) == (True, None)
+
+
+def test_the_state_of_a_lost_session_is_a_failure() -> None:
+    server = Server()
+    with VectorEnv(server.url, 1, resume=False) as envs:
+        envs.reset()
+        server.kill()
+        [failed] = envs.state()
+        assert isinstance(failed, VectorResult)
+        assert (failed.index, failed.outcome, failed.done, failed.reward) == (0, "lost", True, None)
+        assert failed.error is not None
+        assert failed.metadata == {"error_code": failed.error.code, "lost": True}
+
+
+def test_names_are_those_of_the_typescript_client() -> None:
+    client = Path(__file__).parents[2] / "packages/openenv/src/client"
+
+    def names_in(file: str, start: str, member: str) -> set[str]:
+        [text] = re.findall(
+            rf"^export {re.escape(start)}\b.*?^}}", (client / file).read_text(), re.DOTALL | re.MULTILINE
+        )
+        names = re.findall(member, text, re.MULTILINE)
+        return {re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in names}
+
+    methods = names_in("vector/vector-env.ts", "class VectorEnv", r"^  (?:readonly |async )?\*?(\w+)(?:[(<:])")
+    methods -= {"constructor"}
+    assert methods >= {"size", "urls", "step", "call_tools", "as_completed", "reset_groups"}
+    results = names_in("result.ts", "interface StepResult", r"^  readonly (\w+)") | {"error"}
+    results |= names_in("result.ts", "interface VectorPosition", r"^  readonly (\w+)")
+    options = names_in("options.ts", "interface VectorOptions", r"^  (\w+)[?:]")
+    assert options == {"size", "autoreset", "reset_with", "concurrency", "own_sockets"}
+    for kind in (VectorEnv, AsyncVectorEnv):
+        assert methods - {"size", "urls"} <= set(dir(kind))
+    assert {one.name for one in dataclasses.fields(VectorResult)} - {"tool"} == results
+    # The number of sessions is the second argument.
+    assert options - {"size"} <= set(inspect.signature(AsyncVectorEnv).parameters)
 
 
 @pytest.mark.parametrize("own_sockets", [False, True])

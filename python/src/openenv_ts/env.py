@@ -154,10 +154,7 @@ class AsyncEnv:
         answer = await self._ask(message, "observation", timeout)
         connection = self._connection
         assert connection is not None
-        result = read_result(answer["data"], connection.extensions, connection.recovered)
-        event = answer.get("event")
-        result.event = event if isinstance(event, int) else None
-        return result
+        return read_result(StepResult, answer, connection.extensions, connection.recovered)
 
     async def __aenter__(self: E) -> E:
         return self

@@ -11,9 +11,8 @@ from .errors import ENDED, OpenEnvError, RemoteError, protocol_error
 
 JsonObject = dict[str, Any]
 Outcome = Literal["ok", "terminated", "truncated", "env_error", "lost"]
-
-
 ObservationT = TypeVar("ObservationT")
+R = TypeVar("R", bound="StepResult[Any]")
 
 
 @dataclass(slots=True)
@@ -35,38 +34,6 @@ class StepResult(Generic[ObservationT]):
     """The number of the event in the session, from a server that can resume sessions."""
     recovered: bool = False
     """True when the connection was lost during the call and the session was resumed."""
-
-
-@dataclass(slots=True)
-class VectorResult:
-    """The result of one session of a vector environment.
-
-    With ``outcome`` ``env_error`` or ``lost`` there is no result, only ``error``: mask it, it is not a reward of 0.
-    ``metadata`` then has the code of the error as ``error_code``, and ``lost`` for a lost episode, for programs that
-    keep only metadata.
-    """
-
-    index: int
-    outcome: Outcome
-    observation: JsonObject | None = None
-    reward: float | bool | None = None
-    done: bool | None = None
-    """True also when the session has ended; None when it is still open after an error."""
-    metadata: JsonObject = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    digest: str | None = None
-    event: int | None = None
-    recovered: bool = False
-    error: OpenEnvError | None = None
-    began: bool = False
-    """True for the first result of an episode: of a reset, or of a step that autoreset replaced with a reset."""
-    reopened: bool = False
-    """True when this or ``next`` is the first result of a session that replaces a lost one."""
-    group_id: int | None = None
-    """The number of the group that the episode belongs to, after ``reset_groups``. Also ``group_id`` of the metadata,
-    unless the environment has one."""
-    next: VectorResult | None = None
-    """The first result of the next episode, with ``same-step``."""
 
 
 @dataclass(slots=True)
@@ -95,8 +62,35 @@ class ToolResult:
     error_type: str | None = None
 
 
-def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) -> StepResult[JsonObject]:
-    """Reads the data of an ``observation`` frame. ``metadata`` is moved from the observation to the result."""
+@dataclass(slots=True)
+class VectorResult(StepResult[Any]):
+    """The result of one session of a vector environment.
+
+    With ``outcome`` ``env_error`` or ``lost`` there is no result, only ``error``: mask it, it is not a reward of 0. The
+    observation and the reward are None. ``metadata`` then has the code of the error as ``error_code``, and ``lost`` for
+    a lost episode, for programs that keep only metadata.
+    """
+
+    done: bool | None  # type: ignore[assignment]
+    """True also when the session has ended; None when it is still open after an error."""
+    index: int = 0
+    error: OpenEnvError | None = None
+    began: bool = False
+    """True for the first result of an episode: of a reset, or of a step that autoreset replaced with a reset."""
+    reopened: bool = False
+    """True when this or ``next`` is the first result of a session that replaces a lost one."""
+    group_id: int | None = None
+    """The number of the group that the episode belongs to, after ``reset_groups``. Also ``group_id`` of the metadata,
+    unless the environment has one."""
+    tool: ToolResult | None = None
+    """What the tool returned, after ``call_tools``."""
+    next: VectorResult | None = None
+    """The first result of the next episode, with ``same-step``."""
+
+
+def read_result(kind: type[R], answer: JsonObject, extensions: Sequence[str], recovered: bool) -> R:
+    """Reads an ``observation`` frame. ``metadata`` is moved from the observation to the result."""
+    data, event = answer["data"], answer.get("event")
     observation, done, reward = data.get("observation"), data.get("done"), data.get("reward")
     if not isinstance(observation, dict) or not isinstance(done, bool):
         raise protocol_error("a result has no observation, or no done")
@@ -105,9 +99,11 @@ def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) ->
     inner = observation.pop("metadata", None)
     outer = data.get("metadata")
     metadata: JsonObject = outer if isinstance(outer, dict) else inner if isinstance(inner, dict) else {}
-    result = StepResult(observation, reward, done, metadata, recovered=recovered)
+    result = kind(observation, reward, done, metadata, recovered=recovered)
     if done:
         result.outcome = "truncated" if metadata.get("truncated") is True else "terminated"
+    if isinstance(event, int):
+        result.event = event
     added = metadata.get("openenv")
     if extensions and isinstance(added, dict):
         if "digest" in extensions and isinstance(added.get("digest"), str):
@@ -117,25 +113,10 @@ def read_result(data: JsonObject, extensions: Sequence[str], recovered: bool) ->
     return result
 
 
-def to_vector_result(index: int, result: StepResult[JsonObject]) -> VectorResult:
-    return VectorResult(
-        index,
-        result.outcome,
-        result.observation,
-        result.reward,
-        result.done,
-        result.metadata,
-        result.warnings,
-        result.digest,
-        result.event,
-        result.recovered,
-    )
-
-
 def to_failed_result(index: int, error: OpenEnvError) -> VectorResult:
     ended = not isinstance(error, RemoteError) or error.wire_code in ENDED
     metadata: JsonObject = {"error_code": error.code, **({"lost": True} if error.outcome == "lost" else {})}
-    return VectorResult(index, error.outcome, done=True if ended else None, metadata=metadata, error=error)
+    return VectorResult(None, None, True if ended else None, metadata, error.outcome, index=index, error=error)
 
 
 def in_group(result: VectorResult, group_id: int | None) -> VectorResult:

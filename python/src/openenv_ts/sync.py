@@ -10,7 +10,6 @@ from ._blocking import BlockingIO
 from ._connection import JsonObject
 from ._sockets import run
 from .env import TIMEOUT_S, AsyncEnv
-from .errors import OpenEnvError
 from .results import StepResult, Tool, ToolResult, VectorResult
 from .vector import AsyncVectorEnv, ResetOptions
 
@@ -146,13 +145,13 @@ class VectorEnv:
         return self._run(self._envs.step(actions, timeout=timeout))
 
     def call_tools(
-        self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
+        self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
-        """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
+        """Calls a tool in each session, which is a step. See ``AsyncVectorEnv.call_tools``."""
         return self._run(self._envs.call_tools(calls, timeout=timeout))
 
-    def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
-        """The state of each session, or why there is none."""
+    def state(self, *, timeout: float | None = None) -> list[JsonObject | VectorResult]:
+        """The state of each session, or the failure."""
         return self._run(self._envs.state(timeout=timeout))
 
     def as_completed(

@@ -14,7 +14,7 @@ from ._sockets import IO
 from ._start_groups import start_groups
 from .env import TIMEOUT_S, make_targets, request_json
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
-from .results import VectorResult, call_action, in_group, read_result, to_failed_result, to_vector_result
+from .results import VectorResult, call_action, in_group, read_result, read_tool_result, to_failed_result
 
 Autoreset = Literal["disabled", "next-step", "same-step"]
 ResetOptions = Mapping[str, Any]
@@ -29,7 +29,7 @@ class AsyncVectorEnv:
     ``autoreset``: what happens when an episode has ended or was lost: nothing (``disabled``), the next step starts
     an episode and its action is not used (``next-step``), or the step that ended it does (``same-step``), with the
     options that ``reset_with(index)`` returns. ``own_sockets``: a socket for each session. ``concurrency``: how many
-    sessions are called at the same time. The other options are those of ``connect``.
+    sessions are called or opened at the same time. The other options are those of ``connect``.
     """
 
     def __init__(
@@ -122,16 +122,22 @@ class AsyncVectorEnv:
         return [stepped.get(index) for index in range(self.size)]
 
     async def call_tools(
-        self, calls: Sequence[tuple[str, Mapping[str, Any]] | None], *, timeout: float | None = None
+        self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
-        """Calls a tool in each session, given by its name and arguments, which is a step; None skips a session."""
-        return await self.step([call and call_action(call[0], dict(call[1])) for call in calls], timeout=timeout)
+        """Calls a tool in each session, given by its ``name`` and ``arguments``, which is a step; None skips a session.
+        ``tool`` of a result is what the tool returned; None where autoreset began an episode instead."""
+        actions = [call and call_action(call["name"], dict(call.get("arguments") or {})) for call in calls]
+        results = await self.step(actions, timeout=timeout)
+        for call, result in zip(calls, results, strict=True):
+            if call and result and not result.error and not result.began:
+                result.tool = read_tool_result(call["name"], result)
+        return results
 
-    async def state(self, *, timeout: float | None = None) -> list[JsonObject | OpenEnvError]:
-        """The state of each session, or why there is none."""
+    async def state(self, *, timeout: float | None = None) -> list[JsonObject | VectorResult]:
+        """The state of each session, or the failure."""
         answers = await self._ask("state", {slot: {} for slot in self._slots}, self._deadline(timeout))
-        replies = [answers[slot.index] for slot in self._slots]
-        return [reply if isinstance(reply, OpenEnvError) else reply["data"] for reply in replies]
+        replies = [(slot.index, answers[slot.index]) for slot in self._slots]
+        return [to_failed_result(i, one) if isinstance(one, OpenEnvError) else one["data"] for i, one in replies]
 
     async def as_completed(
         self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
@@ -378,11 +384,8 @@ class AsyncVectorEnv:
         if not isinstance(answer, OpenEnvError) and group is not None:
             connection = group.connection
             try:
-                result = to_vector_result(
-                    slot.index, read_result(answer["data"], connection.extensions, connection.recovered)
-                )
-                event = answer.get("event")
-                result.event = event if isinstance(event, int) else None
+                result = read_result(VectorResult, answer, connection.extensions, connection.recovered)
+                result.index = slot.index
             except OpenEnvError as error:
                 answer = error
         if isinstance(answer, OpenEnvError):
