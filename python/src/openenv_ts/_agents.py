@@ -112,7 +112,7 @@ async def begin(env: AsyncEnv, options: Mapping[str, Any], outage: float) -> Ste
         except OpenEnvError as error:
             if time.monotonic() + delay > deadline or not _may_pass(error):
                 raise
-        await env.sleep(delay)
+        await env._target.io.sleep(delay)
         delay = min(2 * delay, RETRY_S)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import selectors
 import socket
 import ssl
@@ -50,7 +51,9 @@ class BlockingSocket:
             raw.close()
             raise
         opened.headers = wire.headers
-        _keep_alive.add(opened)
+        with _sockets_lock:
+            _sockets.add(opened)
+            _start_keep_alive()
         return opened
 
     @property
@@ -129,33 +132,25 @@ class BlockingSocket:
             raise SocketClosedError(None, str(error)) from error
 
 
-class _KeepAlive:
-    """One thread that lets idle blocking sockets answer pings."""
-
-    def __init__(self) -> None:
-        self._sockets: weakref.WeakSet[BlockingSocket] = weakref.WeakSet()
-        self._lock = threading.Lock()
-        self._started = False
-
-    def add(self, opened: BlockingSocket) -> None:
-        with self._lock:
-            self._sockets.add(opened)
-            if not self._started:
-                self._started = True
-                threading.Thread(target=self._work, name="openenv-ts keep-alive", daemon=True).start()
-
-    def _work(self) -> None:
-        while True:
-            time.sleep(KEEP_ALIVE_S)
-            with self._lock:
-                sockets = list(self._sockets)
-            for one in sockets:
-                with contextlib.suppress(Exception):
-                    one.poll()
-            del sockets
+_sockets: weakref.WeakSet[BlockingSocket] = weakref.WeakSet()
+_sockets_lock = threading.Lock()
 
 
-_keep_alive = _KeepAlive()
+@functools.cache
+def _start_keep_alive() -> None:
+    """Starts the one thread that lets idle blocking sockets answer pings."""
+    threading.Thread(target=_keep_alive, name="openenv-ts keep-alive", daemon=True).start()
+
+
+def _keep_alive() -> None:
+    while True:
+        time.sleep(KEEP_ALIVE_S)
+        with _sockets_lock:
+            sockets = list(_sockets)
+        for one in sockets:
+            with contextlib.suppress(Exception):
+                one.poll()
+        del sockets
 
 
 class BlockingIO:

@@ -50,24 +50,18 @@ class Target:
         path = parts.path.rstrip("/") + "/ws"
         return urlunsplit((scheme, parts.netloc, path, urlencode(query, safe=","), ""))
 
-    async def fork(self, session_id: str, token: str, request: JsonObject, timeout: float) -> list[JsonObject]:
-        """Copies a session. Returns the id and the token of each copy."""
-        url = f"{self.url.rstrip('/')}/sessions/{quote(session_id, safe='')}/fork"
+    async def fetch(self, path: str, body: object, timeout: float, headers: Mapping[str, str] | None = None) -> Any:
+        """The JSON at a path; without a body of a GET request."""
         try:
-            status, body = await self.io.post(url, {**self.headers, "openenv-session-token": token}, request, timeout)
+            status, answer = await self.io.post(self.url + path, {**self.headers, **(headers or {})}, body, timeout)
         except OSError as error:
-            raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {self.url}: {error}") from error
-        if status == 200 and isinstance(body, dict) and isinstance(body.get("sessions"), list):
-            sessions: list[JsonObject] = body["sessions"]
-            return sessions
-        raise http_error(status, body)
-
-
-def http_error(status: int, body: Any) -> RemoteError:
-    detail = body if isinstance(body, dict) else {}
-    code = detail.get("code", "REQUEST_FAILED")
-    message = detail.get("message") or detail.get("detail") or f"status {status}"
-    return RemoteError(str(code), str(message), {**detail, "status": status})
+            raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {self.url}{path}: {error}") from error
+        if status == 200:
+            return answer
+        detail = answer if isinstance(answer, dict) else {}
+        code = detail.get("code", "REQUEST_FAILED")
+        message = detail.get("message") or detail.get("detail") or f"status {status}"
+        raise RemoteError(str(code), str(message), {**detail, "status": status})
 
 
 @dataclass
@@ -89,7 +83,7 @@ class Connection:
         """Whether the connection was lost during the last request, and the session continued."""
         self._wanted = [*(["batch"] if batch else []), *(["digest"] if target.digest else [])]
         self._key = key or Key()
-        self._socket: Socket | None = None
+        self.socket: Socket | None = None
         self._route: Mapping[str, str] = {}
         self._window = float("inf")
         self._seq = self._ack = self._attempt = 0
@@ -98,14 +92,10 @@ class Connection:
         self._ended: OpenEnvError | None = None
 
     @property
-    def socket(self) -> Socket | None:
-        return self._socket
-
-    @property
     def up(self) -> bool:
-        if self._ended is not None or self._socket is None:
+        if self._ended is not None or self.socket is None:
             return False
-        return self._numbered or self._socket.closed is None
+        return self._numbered or self.socket.closed is None
 
     async def open(self, deadline: float) -> None:
         """Raises RemoteError when the server refuses, ConnectionLostError when it does not answer."""
@@ -116,7 +106,7 @@ class Connection:
                 await self._return(existing, deadline)
                 return
             wanted = [*self._wanted, *([] if self.target.resume is False else ["resume"])]
-            self._socket = await self._connect({"openenv": ",".join(wanted)} if wanted else {}, deadline)
+            self.socket = await self._connect({"openenv": ",".join(wanted)} if wanted else {}, deadline)
             if self.target.resume is not False:
                 await self._begin(deadline)
         except (SocketClosedError, HandshakeRefusedError, TimeoutError) as error:
@@ -151,11 +141,11 @@ class Connection:
             raise to_remote_error(data)
 
     async def _ask(self, message: JsonObject, deadline: float) -> JsonObject:
-        assert self._socket is not None
+        assert self.socket is not None
         # A server that refuses sends an error, and closes the connection before it has read anything.
         with contextlib.suppress(SocketClosedError):
-            await self._socket.send(json.dumps(message))
-        return parse(await self._socket.receive(min(deadline, time.monotonic() + self.target.connect_timeout)))
+            await self.socket.send(json.dumps(message))
+        return parse(await self.socket.receive(min(deadline, time.monotonic() + self.target.connect_timeout)))
 
     def _confirm(self, answer: JsonObject) -> None:
         window = answer["data"].get("window_s")
@@ -171,7 +161,7 @@ class Connection:
         """Writes a request. A lost connection is noticed by ``collect``."""
         if self._ended is not None:
             raise self._ended
-        assert self._socket is not None
+        assert self.socket is not None
         self.recovered = False
         if self._numbered:
             message = {**message, "seq": self._seq + 1, "ack": self._ack}
@@ -182,16 +172,16 @@ class Connection:
         self._seq += self._numbered
         self._pending = text
         with contextlib.suppress(SocketClosedError):
-            await self._socket.send(text)
+            await self.socket.send(text)
 
     async def collect(self, deadline: float) -> JsonObject:
         """The answer to the request. Raises ConnectionLostError when there is none: the session is lost."""
         losses = 0
         try:
             while True:
-                assert self._socket is not None
+                assert self.socket is not None
                 try:
-                    answer = parse(await self._socket.receive(deadline))
+                    answer = parse(await self.socket.receive(deadline))
                     if not self._numbered or answer.get("seq") == self._seq:
                         break
                     if "seq" not in answer:
@@ -228,8 +218,9 @@ class Connection:
         session_id = self._key.session_id
         if session_id is None:
             raise RemoteError("NOT_RESTORABLE", "Only a session of a server that can resume sessions can be copied.")
-        copies = await self.target.fork(session_id, self._key.token, request, timeout)
-        return [Key(str(copy["session_id"]), str(copy["token"])) for copy in copies]
+        path, proof = f"/sessions/{quote(session_id, safe='')}/fork", {"openenv-session-token": self._key.token}
+        answer = await self.target.fetch(path, request, timeout, proof)
+        return [Key(str(copy["session_id"]), str(copy["token"])) for copy in answer["sessions"]]
 
     async def _recover(self, cause: SocketClosedError, losses: int, deadline: float) -> None:
         """Connects again, proves the token and repeats the request."""
@@ -246,9 +237,9 @@ class Connection:
             attempt += 1
             try:
                 await self._return(session_id, deadline)
-                assert self._socket is not None
+                assert self.socket is not None
                 if self._pending is not None:
-                    await self._socket.send(self._pending)
+                    await self.socket.send(self._pending)
                 break
             except HandshakeRefusedError as error:
                 if error.status < 500 and error.status not in BUSY:
@@ -265,7 +256,7 @@ class Connection:
 
     async def _return(self, session_id: str, deadline: float) -> None:
         query = {"openenv": ",".join([*self._wanted, "resume"]), "session_id": session_id}
-        self._socket = await self._connect(query, deadline)
+        self.socket = await self._connect(query, deadline)
         self._attempt += 1
         answer = await self._ask(
             {"type": "resume", "data": {"token": self._key.token, "attempt": self._attempt}}, deadline
@@ -274,7 +265,7 @@ class Connection:
         if answer.get("type") == "resumed" and data.get("recovered") is True:
             self._confirm(answer)
             return
-        await self._socket.close()
+        await self.socket.close()
         if data.get("code") in LATER:
             raise SocketClosedError(None, str(data.get("message")))
         self._key.session_id = None
@@ -309,23 +300,23 @@ class Connection:
             pass
 
     async def _drop(self) -> None:
-        if self._socket is not None:
-            await self._socket.close()
+        if self.socket is not None:
+            await self.socket.close()
 
     async def close(self) -> None:
         """Ends the session."""
-        if self._socket is None:
+        if self.socket is None:
             return
         if self._ended is None:
             self._ended = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
-            if self._socket.closed is not None and self._key.session_id is not None:
+            if self.socket.closed is not None and self._key.session_id is not None:
                 await self._fail(self._ended)
             try:
-                await self._socket.send('{"type":"close"}')
+                await self.socket.send('{"type":"close"}')
                 # Closing at once could reset the connection before the server has read the frame.
                 deadline = time.monotonic() + END_LIMIT_S
                 while True:
-                    await self._socket.receive(deadline)
+                    await self.socket.receive(deadline)
             except (SocketClosedError, TimeoutError):
                 pass
         elif self._key.session_id is not None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from ._asyncio import AsyncIO
-from ._connection import Connection, JsonObject, Key, Target, http_error, to_remote_error
+from ._connection import Connection, JsonObject, Target, to_remote_error
 from ._sockets import IO
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, protocol_error
 from .results import StepResult, Tool, ToolResult, call_action, read_result, read_tool_result, read_tools
@@ -94,29 +94,22 @@ class AsyncEnv:
         copies: list[E] = []
         try:
             for key in keys:
-                copies.append(await self._adopt(key))
+                copy = Connection(self._target, key=key)
+                await copy.open(time.monotonic() + self.timeout)
+                copies.append(type(self)(self._target, self.timeout, copy))
         except OpenEnvError:
-            for copy in copies:
-                await copy.close()
+            for opened in copies:
+                await opened.close()
             raise
         return copies
 
-    async def _adopt(self: E, key: Key) -> E:
-        connection = Connection(self._target, key=key)
-        await connection.open(time.monotonic() + self.timeout)
-        return type(self)(self._target, self.timeout, connection)
-
     async def get(self, path: str) -> Any:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
-        return await request_json(self._target, path, None, self.timeout)
+        return await self._target.fetch(path, None, self.timeout)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Sends JSON to a path of the server."""
-        return await request_json(self._target, path, body, self.timeout)
-
-    async def sleep(self, seconds: float) -> None:
-        """Waits as the calls of this client do: with or without asyncio."""
-        await self._target.io.sleep(seconds)
+        return await self._target.fetch(path, body, self.timeout)
 
     async def close(self) -> None:
         """Ends the session. Can be called more than once."""
@@ -179,16 +172,6 @@ def make_targets(
         Target(io, url.rstrip("/"), sent, resume, connect_timeout, digest)
         for url in ([urls] if isinstance(urls, str) else urls)
     ]
-
-
-async def request_json(target: Target, path: str, body: object, timeout: float) -> Any:
-    try:
-        status, answer = await target.io.post(f"{target.url}{path}", target.headers, body, timeout)
-    except OSError as error:
-        raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {target.url}{path}: {error}") from error
-    if status == 200:
-        return answer
-    raise http_error(status, answer)
 
 
 connect_async = AsyncEnv.connect

@@ -12,7 +12,7 @@ from ._connection import JsonObject, Target
 from ._group import ELSEWHERE, HOPELESS, MAX_BATCH, Group, Slot, by_group, families, obstacle_of, read_reply, waves
 from ._sockets import IO
 from ._start_groups import start_groups
-from .env import TIMEOUT_S, make_targets, request_json
+from .env import TIMEOUT_S, make_targets
 from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
 from .results import VectorResult, call_action, in_group, read_result, read_tool_result, to_failed_result
 
@@ -77,7 +77,7 @@ class AsyncVectorEnv:
 
     async def get(self, path: str) -> Any:
         """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
-        return await request_json(self._targets[0], path, None, self.timeout)
+        return await self._targets[0].fetch(path, None, self.timeout)
 
     def places(self) -> list[str | None]:
         """The URL of the server of each session; None for a session that is not open."""
@@ -200,13 +200,11 @@ class AsyncVectorEnv:
 
     async def _fork(self, parent: Slot, family: list[Slot], rng: str, deadline: float) -> list[OpenEnvError | None]:
         group = parent.group
-        obstacle = no_episode() if group is None else obstacle_of(parent)
+        obstacle = obstacle_of(parent)
+        if obstacle is None and group is not None:
+            obstacle = group.obstacle_to(sum(1 for slot in family if slot.group is not group))
         if obstacle is not None or group is None:
             return [obstacle] * len(family)
-        added = sum(1 for slot in family if slot.group is not group)
-        refused = group.obstacle_to(added)
-        if refused is not None:
-            return [refused] * len(family)
         await self._end(family, deadline)
         item = {"session": parent.session, "count": len(family), "rng": rng}
         [reply] = await group.tell("fork_many", [item], deadline)
@@ -285,13 +283,10 @@ class AsyncVectorEnv:
                 results[slot.index] = self._read(slot, "reset", answer)
                 if not isinstance(answer, OpenEnvError):
                     continue
-                if slot.index in answers:
-                    is_final = answer.code not in ELSEWHERE
-                    if not is_final:
-                        self._release(slot, answer)
-                else:
-                    is_final = answer.code in HOPELESS
-                if not is_final and len(tried[slot.index]) < len(self._targets):
+                if answer.code in HOPELESS or (slot.index in answers and answer.code not in ELSEWHERE):
+                    continue
+                slot.release(answer)
+                if len(tried[slot.index]) < len(self._targets):
                     again.append(slot)
             left = again
         return results
@@ -302,12 +297,13 @@ class AsyncVectorEnv:
         places: dict[int, list[Slot]] = {}
         loads = [target.load for target in self._targets]
         for slot in slots:
-            self._release(slot, no_episode())
+            slot.release(no_episode())
             number = min((n for n in range(len(loads)) if n not in tried[slot.index]), key=lambda n: loads[n])
             tried[slot.index].add(number)
             loads[number] += 1
             places.setdefault(number, []).append(slot)
         if places:
+            self._groups = [group for group in self._groups if group.size > 0 or group.connection.up]
             room = max(1, self._concurrency // len(places))
             opening = [self._open_at(self._targets[number], own, room, deadline) for number, own in places.items()]
             await self._io.gather(opening)
@@ -343,12 +339,6 @@ class AsyncVectorEnv:
         if group.size == 0 and group in self._groups:
             self._groups.remove(group)
             await group.connection.close()
-
-    def _release(self, slot: Slot, error: OpenEnvError) -> None:
-        group = slot.group
-        slot.release(error)
-        if group is not None and group.size == 0 and not group.connection.up and group in self._groups:
-            self._groups.remove(group)
 
     async def _ask(
         self, method: str, data: Mapping[Slot, JsonObject], deadline: float
@@ -390,7 +380,7 @@ class AsyncVectorEnv:
                 answer = error
         if isinstance(answer, OpenEnvError):
             if slot.group is not None and (not slot.open or answer.code == "SESSION_LOST"):
-                self._release(slot, answer)
+                slot.release(answer)
             elif method == "reset" and slot.state == "playing":
                 slot.state = "over"
             return in_group(to_failed_result(slot.index, answer), None if method == "reset" else slot.group_id)

@@ -1,4 +1,4 @@
-"""Runs of TRL's GRPOTrainer on a CPU, for the tests and for ``npm run bench:training``."""
+"""Runs of TRL's GRPOTrainer, on a GPU if there is one, for the tests and for ``npm run bench:training``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_trainer(task: str | Calls, *, model_seed: int = 0, callbacks: Sequence[
     settings = {"max_steps": 20, "learning_rate": 3e-2, "seed": 1, "per_device_train_batch_size": 8, **given}
     config = GRPOConfig(
         output_dir=tempfile.mkdtemp(prefix="openenv-training-"),
-        use_cpu=True,
+        use_cpu=not torch.cuda.is_available(),
         report_to="none",
         logging_steps=1,
         save_strategy="no",
