@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Proxy, Server
 
-from openenv_ts import ConnectionLostError, RemoteError, connect, connect_async
+from openenv_ts import ConnectionLostError, RemoteError, VectorEnv, connect, connect_async
 
 
 def test_plays_an_episode(server: Server) -> None:
@@ -22,6 +22,17 @@ def test_plays_an_episode(server: Server) -> None:
         last = env.step({"amount": 6})
         assert (last.outcome, last.done) == ("terminated", True)
         assert env.reset(seed=7).observation == first.observation
+
+
+def test_equal_states_have_equal_digests(server: Server) -> None:
+    with connect(server.url, digest=True) as env, VectorEnv(server.url, 2, digest=True) as envs:
+        one, (same, other) = env.reset(seed=1), envs.reset([{"seed": 1}, {"seed": 2}])
+        assert one.digest is not None
+        assert same is not None
+        assert other is not None
+        assert one.digest == same.digest != other.digest
+    with connect(server.url) as env:
+        assert env.reset(seed=1).digest is None
 
 
 def test_async_plays_an_episode(server: Server) -> None:

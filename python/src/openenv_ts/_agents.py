@@ -13,10 +13,9 @@ from .errors import ConnectionLostError, OpenEnvError, RemoteError
 from .results import JsonObject, StepResult, Tool, call_action, read_tool_result, read_tools
 
 RETRY_S = 5.0
-MODEL_ERRORS = ("VALIDATION_ERROR",)
-"""Errors of the server that are the fault of the model: it reads them and may try again."""
 MODEL_TOOL_ERRORS = ("invalid_args", "tool_not_found")
-"""Failed calls that are. Any other says nothing about what the model did, so it is not a reward, not even of 0."""
+"""Failed calls that are the fault of the model, as an invalid action is: it reads the error and may try again. Any
+other says nothing about what the model did, so it is not a reward, not even of 0."""
 
 
 class ToolFailedError(Exception):
@@ -62,7 +61,7 @@ class Toolbox:
         try:
             result = await env.step(action)
         except RemoteError as error:
-            if error.code in MODEL_ERRORS:
+            if error.code == "VALIDATION_ERROR":
                 raise ToolFailedError(error.message) from error
             raise
         record(episode, result)

@@ -157,21 +157,11 @@ class AsyncEnv:
 
 
 def make_targets(
-    io: IO,
-    urls: str | Sequence[str],
-    *,
-    token: str | None,
-    headers: Mapping[str, str] | None,
-    resume: bool | None,
-    connect_timeout: float,
-    digest: bool,
+    io: IO, urls: str | Sequence[str], *, token: str | None, headers: Mapping[str, str] | None, **options: Any
 ) -> list[Target]:
     token = token if token is not None else os.environ.get("OPENENV_TOKEN")
     sent = {**(headers or {}), **({"authorization": f"Bearer {token}"} if token else {})}
-    return [
-        Target(io, url.rstrip("/"), sent, resume, connect_timeout, digest)
-        for url in ([urls] if isinstance(urls, str) else urls)
-    ]
+    return [Target(io, url.rstrip("/"), sent, **options) for url in ([urls] if isinstance(urls, str) else urls)]
 
 
 connect_async = AsyncEnv.connect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from ._blocking import BlockingIO
 from ._connection import JsonObject
@@ -14,15 +14,39 @@ from .results import StepResult, Tool, ToolResult, VectorResult
 from .vector import AsyncVectorEnv, ResetOptions
 
 T = TypeVar("T")
+C = TypeVar("C", bound="AsyncEnv | AsyncVectorEnv")
+S = TypeVar("S", bound="_Blocking[Any]")
 E = TypeVar("E", bound="Env")
 
 
-class Env:
-    """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
+class _Blocking(Generic[C]):
+    """A client whose calls block. Calls of several threads wait for one another."""
 
-    def __init__(self, env: AsyncEnv) -> None:
+    def __init__(self, env: C) -> None:
         self._env = env
         self._lock = threading.Lock()
+
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            return run(call)
+
+    def get(self, path: str) -> Any:
+        """Reads a path of the server, the first of several, such as ``/schema`` or ``/metadata``."""
+        return run(self._env.get(path))
+
+    def close(self) -> None:
+        """Ends all sessions. Can be called more than once."""
+        self._run(self._env.close())
+
+    def __enter__(self: S) -> S:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Env(_Blocking[AsyncEnv]):
+    """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
 
     @classmethod
     def connect(
@@ -39,10 +63,6 @@ class Env:
         """Returns a client for one session of the environment at ``url``. See ``AsyncEnv.connect``."""
         return cls(AsyncEnv.connect(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
                                     resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
-
-    def _run(self, call: Coroutine[Any, Any, T]) -> T:
-        with self._lock:
-            return run(call)
 
     @property
     def url(self) -> str:
@@ -74,91 +94,68 @@ class Env:
         """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
         return [type(self)(copy) for copy in self._run(self._env.fork(count, event=event, rng=rng))]
 
-    def get(self, path: str) -> Any:
-        """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
-        return run(self._env.get(path))
-
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Sends JSON to a path of the server."""
         return run(self._env.post(path, body))
-
-    def close(self) -> None:
-        """Ends the session. Can be called more than once."""
-        self._run(self._env.close())
-
-    def __enter__(self: E) -> E:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 connect = Env.connect
 
 
-class VectorEnv:
+class VectorEnv(_Blocking[AsyncVectorEnv]):
     """Many sessions that are called together, for code without asyncio. The arguments, methods and results are those of
     AsyncVectorEnv."""
 
     def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Any) -> None:
-        self._envs = AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options)
-        self._lock = threading.Lock()
-
-    def _run(self, call: Coroutine[Any, Any, T]) -> T:
-        with self._lock:
-            return run(call)
+        super().__init__(AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options))
 
     @property
     def size(self) -> int:
-        return self._envs.size
+        return self._env.size
 
     @property
     def urls(self) -> list[str]:
-        return self._envs.urls
-
-    def get(self, path: str) -> Any:
-        """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
-        return run(self._envs.get(path))
+        return self._env.urls
 
     def places(self) -> list[str | None]:
         """The URL of the server of each session; None for a session that is not open."""
-        return self._envs.places()
+        return self._env.places()
 
     def recoveries(self) -> dict[str, int]:
         """How many lost connections were replaced, and how many sessions continued on them in all."""
-        return self._envs.recoveries()
+        return self._env.recoveries()
 
     def reset(
         self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
-        return self._run(self._envs.reset(options, timeout=timeout))
+        return self._run(self._env.reset(options, timeout=timeout))
 
     def reset_groups(self, starts: Sequence[ResetOptions], **options: Any) -> list[VectorResult]:
         """Starts groups of episodes that begin alike. See ``AsyncVectorEnv.reset_groups``."""
-        return self._run(self._envs.reset_groups(starts, **options))
+        return self._run(self._env.reset_groups(starts, **options))
 
     def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
-        return self._run(self._envs.step(actions, timeout=timeout))
+        return self._run(self._env.step(actions, timeout=timeout))
 
     def call_tools(
         self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Calls a tool in each session, which is a step. See ``AsyncVectorEnv.call_tools``."""
-        return self._run(self._envs.call_tools(calls, timeout=timeout))
+        return self._run(self._env.call_tools(calls, timeout=timeout))
 
     def state(self, *, timeout: float | None = None) -> list[JsonObject | VectorResult]:
         """The state of each session, or the failure."""
-        return self._run(self._envs.state(timeout=timeout))
+        return self._run(self._env.state(timeout=timeout))
 
     def as_completed(
         self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
     ) -> Iterator[VectorResult]:
         """Steps, and yields results as they arrive. See ``AsyncVectorEnv.as_completed``."""
-        results = self._envs.as_completed(actions, count=count, timeout=timeout)
+        results = self._env.as_completed(actions, count=count, timeout=timeout)
         while True:
             try:
                 yield run(results.__anext__())  # type: ignore[arg-type]
@@ -169,14 +166,4 @@ class VectorEnv:
         self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Replaces sessions by copies of others. See ``AsyncVectorEnv.fork``."""
-        return self._run(self._envs.fork(parents, rng=rng, timeout=timeout))
-
-    def close(self) -> None:
-        """Ends all sessions. Can be called more than once."""
-        self._run(self._envs.close())
-
-    def __enter__(self) -> VectorEnv:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return self._run(self._env.fork(parents, rng=rng, timeout=timeout))
