@@ -1,5 +1,6 @@
-/** `npm run bench`: set-up, then experiments/main.mjs; see there for the options. */
+/** `node scripts/bench.mjs <name> [options]`: set-up, then experiments/<name>/main.mjs, which has the options. */
 import { setup } from "./setup.mjs";
 
+const [name] = process.argv.splice(2, 1);
 await setup();
-await import("../experiments/main.mjs");
+await import(`../experiments/${name}/main.mjs`);

@@ -22,7 +22,7 @@ const CROWDED = 14;
 
 const { values: options } = parseArgs({ options: { install: { type: "boolean" }, start: { type: "boolean" } } });
 await setup();
-const { measurePaths } = await import("../experiments/call-paths.mjs");
+const { measurePaths } = await import("../experiments/one-server/call-paths.mjs");
 const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
 const sources = files.filter((file) => PACKAGES.test(file) && SOURCE.test(file) && !TEST.test(file));
 const { step, reset } = await measurePaths();

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { descriptorLimit, findFreePort } from "openenv-ts/internal";
-import { spawnChild } from "../children.mjs";
+import { spawnChild } from "../harness/children.mjs";
 import { waitUntilHealthy } from "./loopback.mjs";
 import { render } from "./render.mjs";
 

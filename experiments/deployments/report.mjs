@@ -9,7 +9,7 @@ import {
   spreadOf,
 } from "@openenv-ts/bench/internal";
 
-const LIMITS = join(import.meta.dirname, "../cases/deployments.md");
+const LIMITS = join(import.meta.dirname, "limits.md");
 
 /** Renders DEPLOYMENTS.md: the results next to the numbers of the study, and the limit of each set-up. */
 export function renderDeployments({ subjects, study }, results) {
@@ -28,8 +28,8 @@ export function renderDeployments({ subjects, study }, results) {
 The set-ups are those of [a published study](${study.source}) of the Python package (January 2026), as far as one machine
 goes. Its numbers are next to ours to show the same tables, not for a competition: another client, other hardware, another
 year. To be compared are the rows of one run: ours and the Python package's (\`python-…\`). What ran:
-[cases/deployments.json](cases/deployments.json); every burst, with pictures:
-[results/deployments](results/deployments/REPORT.md).
+[deployments.json](../deployments/deployments.json); every burst, with pictures:
+[results/deployments](../results/deployments/REPORT.md).
 
 ## Largest batch
 

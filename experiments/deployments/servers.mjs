@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { dockerProvider } from "@openenv-ts/providers";
 import { findFreePort } from "openenv-ts/internal";
-import { startCluster } from "../clusters.mjs";
+import { startCluster } from "../harness/clusters.mjs";
 import { hasBalancer } from "./balancer.mjs";
 import { render } from "./render.mjs";
 

@@ -1,61 +1,27 @@
-import { execFileSync } from "node:child_process";
-import { once } from "node:events";
-import { createConnection } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
-import { findFreePort } from "openenv-ts/internal";
-import { spawnChild } from "../children.mjs";
+import { hasPython, PYTHON, TYPESCRIPT } from "./disturbed/clients.mjs";
+import { playDisturbed } from "./disturbed/disturbed.mjs";
+import { killRedis } from "./disturbed/processes.mjs";
+import { findRedis, startRedis } from "./disturbed/redis.mjs";
 
-const REDIS = process.env.OPENENV_REDIS ?? "redis-server";
+export const title = "faults and a journal in Redis that is killed, stopped and suspended";
 
-/** `{}`, or `{ missing }` with the reason. */
-export function findRedis() {
-  try {
-    return execFileSync(REDIS, ["--version"], { encoding: "utf8" }).startsWith("Redis") ? {} : { missing: "no Redis" };
-  } catch (error) {
-    return { missing: `redis-server does not run: ${error.message.split("\n")[0]}` };
+export const run = async (bench) => {
+  const { faults, seed, quick, missing } = bench;
+  const redis = findRedis();
+  if (redis.missing) return missing.push(`Not measured, the journal in Redis: ${redis.missing}.`) && [];
+  const rows = [];
+  for (const clients of hasPython(bench) ? [TYPESCRIPT, PYTHON] : [TYPESCRIPT]) {
+    const played = playDisturbed({
+      ...clients,
+      id: `redis-${clients.id}`,
+      who: `${clients.who}, journal in Redis`,
+      faults: Math.ceil(faults / 4),
+      seed,
+      quick,
+      startJournal: startRedis,
+      interruptions: killRedis,
+    });
+    rows.push(...(await played));
   }
-}
-
-/** A Redis that writes each command to a file of the folder before it answers. */
-export async function startRedis(folder) {
-  const port = await findFreePort();
-  const durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
-  const command = [REDIS, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, ...durable];
-  let server;
-  const start = async () => {
-    server = spawnChild(command);
-    for (const stream of [server.child.stdout, server.child.stderr]) stream.resume();
-    while (!(await accepts(port))) await sleep(20);
-  };
-  await start();
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    /** Ends it by the signal, and starts it again with what it has written. */
-    async restart(signal, awayMs) {
-      const ended = once(server.child, "exit");
-      server.child.kill(signal);
-      await ended;
-      await sleep(awayMs);
-      await start();
-      return true;
-    },
-    async suspend(forMs) {
-      server.child.kill("SIGSTOP");
-      await sleep(forMs);
-      server.child.kill("SIGCONT");
-      return true;
-    },
-    close: () => server.close(),
-  };
-}
-
-function accepts(port) {
-  return new Promise((resolve) => {
-    const socket = createConnection({ port, host: "127.0.0.1" });
-    const settle = (value) => {
-      socket.destroy();
-      resolve(value);
-    };
-    socket.once("connect", () => settle(true)).once("error", () => settle(false));
-  });
-}
+  return rows;
+};

@@ -98,7 +98,7 @@ function checkTag(tag: string): string {
   );
 }
 
-/** How to start the image, with and without Docker's port proxy, which limits the sessions (experiments/PORTS.md). */
+/** How to start the image, with and without Docker's port proxy, which limits the sessions (experiments/reports/PORTS.md). */
 function renderRun(tag: string, port: number): string {
   return `  docker run --rm --init -p 127.0.0.1:8000:${port} ${tag}
 

@@ -43,7 +43,7 @@ export function tokenVariables(): Record<string, string | null> {
   };
 }
 
-/** Of a port that Docker publishes: what callers of the same machine pass through. Measured: experiments/PORTS.md. */
+/** Of a port that Docker publishes: what callers of the same machine pass through. Measured: experiments/reports/PORTS.md. */
 export function proxyNote(connections: number): string {
   return (
     `Clients at 127.0.0.1 connect through docker-proxy, which needs six file descriptors for each session (${6 * connections} ` +

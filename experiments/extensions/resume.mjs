@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { residentBytes } from "@openenv-ts/bench";
+import { createFrameLoad } from "../harness/frame-load.mjs";
+import { echoWorkload, measureRate } from "../harness/rate.mjs";
+import { startServer } from "../harness/servers.mjs";
+
+const CONNECTIONS = 32;
+const FEW = 1_000;
+const MANY = 5_000;
+const SETTLE_MS = 700;
+const [ACTION] = echoWorkload.actions(0);
+
+/** The frames of both variants; `frame` gets the number of the step, from 1. */
+const VARIANTS = {
+  extension: {
+    extensions: "resume",
+    hello: [
+      JSON.stringify({ type: "resume", data: { token_hash: "0".repeat(64) } }),
+      JSON.stringify({ type: "reset", seq: 1, ack: 0 }),
+    ],
+    frame: (nth) => JSON.stringify({ type: "step", data: ACTION, seq: nth + 1, ack: nth }),
+  },
+  plain: {
+    extensions: "",
+    hello: [JSON.stringify({ type: "reset" })],
+    frame: () => JSON.stringify({ type: "step", data: ACTION }),
+  },
+};
+
+export const title = "resumable sessions";
+
+export async function run(bench) {
+  const [rounds, seconds] = bench.quick ? [2, 1] : [10, 2];
+  const variants = { extension: "extension", plain: "plain" };
+  const steps = await bench.compare(variants, rounds, (subject) =>
+    bench.withServer("ours", "echo", (server) => measureSteps(bench, { subject, server, seconds })),
+  );
+  const journal = await bench.compare({ process: "process", disk: "disk", plain: "plain" }, rounds, (subject) => {
+    const [variant, environment] = subject === "plain" ? ["plain", "echo"] : ["extension", subject];
+    return bench.withServer("ours", environment, (server) =>
+      measureSteps(bench, { subject: variant, server, seconds }),
+    );
+  });
+  const memory = await bench.compare(variants, bench.quick ? 1 : 3, measureMemory);
+  const more = memory.extension.map((value, round) => value - memory.plain[round]);
+  const row = (id, measure, unit, samples, ...targets) => ({ id: `resume-${id}`, measure, unit, samples, targets });
+  return [
+    row("steps", `steps, ${CONNECTIONS} connections, resumable`, "per server CPU-second", steps, {
+      limit: "at least",
+      value: 0.9,
+      of: "plain",
+    }),
+    row(
+      "process",
+      "the same, with a journal in a file",
+      "per server CPU-second",
+      { extension: journal.process, plain: journal.plain },
+      { limit: "at least", value: 0.5, of: "plain" },
+    ),
+    row("disk", "the same, with the durability disk", "per server CPU-second", {
+      extension: journal.disk,
+      plain: journal.plain,
+    }),
+    row("memory", "memory of an idle resumable session", "kB", memory),
+    row("memory-more", "more than without", "kB", { extension: more }, { limit: "at most", value: 2 }),
+  ];
+}
+
+async function measureSteps(bench, { subject, server, seconds }) {
+  const load = await openLoad(server, subject, CONNECTIONS);
+  try {
+    await load.ask(1);
+    return await measureRate(bench, { subject, server, work: () => load.ask(seconds) });
+  } finally {
+    await load.close();
+  }
+}
+
+/** The growth from few to many sessions, after a garbage collection at both. Of each, one answer is stored. */
+async function measureMemory(subject) {
+  const server = await startServer("ours", "echo", ["--expose-gc"]);
+  const loads = [];
+  const hold = async (connections) => {
+    loads.push(await openLoad(server, subject, connections));
+    await sleep(SETTLE_MS);
+    process.kill(server.pid, "SIGUSR2");
+    await sleep(SETTLE_MS);
+    return residentBytes(server.pid);
+  };
+  try {
+    const before = await hold(FEW);
+    return ((await hold(MANY - FEW)) - before) / (MANY - FEW) / 1000;
+  } finally {
+    await Promise.all(loads.map((load) => load.close()));
+    await server.close();
+  }
+}
+
+function openLoad({ url }, subject, connections) {
+  const check = (answer) => echoWorkload.check(JSON.parse(answer).data, ACTION);
+  return createFrameLoad({ url, connections, check, ...VARIANTS[subject] });
+}

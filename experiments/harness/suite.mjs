@@ -1,0 +1,100 @@
+import { writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+import { renderReport } from "@openenv-ts/bench";
+import { drawFigure, renderCsv } from "@openenv-ts/bench/internal";
+
+const REPORTS = new URL("../reports/", import.meta.url);
+const RESULTS = new URL("../results/", import.meta.url);
+
+/**
+ * Runs the experiments of one report, prints the table of their rows, and with --write writes its files. Common
+ * options: --quick, --only a,b, --json <file>, --write (the report in reports/ and its CSV in results/); `options` adds some, and
+ * `said` has words for those whose value is one machine's own. `details` shows some rows in another way: it returns
+ * those of the table, more text, and the pictures in that text, which are written to results/ too.
+ */
+export async function runSuite({
+  title,
+  command,
+  report,
+  csv,
+  experiments,
+  options: more,
+  said,
+  createBench,
+  notes,
+  details,
+}) {
+  const { only, options, typed } = readArguments(experiments, more, { json: "<file>", ...said });
+  const bench = createBench(options);
+  const rows = [];
+  try {
+    for (const name of only) {
+      process.stderr.write(`${name}: ${experiments[name].title}\n`);
+      rows.push(...(await experiments[name].run(bench, rows)));
+    }
+  } finally {
+    await bench.close();
+  }
+  const { shown = rows, text: moreText = "", figures = [] } = details?.(rows) ?? {};
+  const content = {
+    title,
+    facts: facts(`${command} -- ${typed}`, bench),
+    subjects: bench.subjects,
+    rows: shown,
+    notes: notes(bench, rows),
+  };
+  const text = renderReport(content) + moreText;
+  process.stdout.write(text);
+  if (options.json) writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
+  if (!options.write) return;
+  writeFileSync(new URL(report, REPORTS), text);
+  writeFileSync(new URL(csv, RESULTS), renderCsv(rows));
+  for (const figure of figures) {
+    writeFileSync(new URL(`${figure.name}.svg`, RESULTS), (await drawFigure(figure)).svg);
+  }
+}
+
+function readArguments(experiments, more, said) {
+  try {
+    const { values, tokens } = parseArgs({
+      tokens: true,
+      options: {
+        quick: { type: "boolean", default: false },
+        only: { type: "string", default: Object.keys(experiments).join() },
+        json: { type: "string" },
+        write: { type: "boolean", default: false },
+        ...more,
+      },
+    });
+    const only = values.only.split(",");
+    const unknown = only.find((name) => !(name in experiments));
+    if (unknown !== undefined) throw new Error(`no experiment "${unknown}": ${Object.keys(experiments).join(", ")}`);
+    if (values.write && (values.quick || only.length < Object.keys(experiments).length)) {
+      throw new Error("--write needs a complete run: remove --quick and --only");
+    }
+    return { only, options: values, typed: tokens.map((token) => renderToken(token, said)).join(" ") };
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+}
+
+function renderToken({ rawName, name, value }, said) {
+  return value === undefined ? rawName : `${rawName} ${said[name] ?? value}`;
+}
+
+function facts(command, { python }) {
+  const versions = python?.versions && Object.entries(python.versions);
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    command: `\`${versions ? "OPENENV_PYTHON=python " : ""}${command}\``,
+    node: process.version,
+    machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
+    ...(python && {
+      python:
+        versions?.map(([name, version]) => `${name} ${version ?? "not installed"}`).join(", ") ??
+        `not measured: ${python.missing}`,
+    }),
+  };
+}

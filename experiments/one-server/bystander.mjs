@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createLoad } from "@openenv-ts/bench";
+import { startChild } from "../harness/children.mjs";
+import { CLI } from "../harness/clusters.mjs";
+import { echoWorkload } from "../harness/rate.mjs";
+
+const CONNECTIONS = 4;
+const WARM_UP_SECONDS = 1;
+/** Time for an attack to reach its full rate. */
+const SETTLE_MS = 500;
+const ATTACKER = join(import.meta.dirname, "attacker.ts");
+const ATTACKS = {
+  "one-byte": "one-byte frames behind a slow step, one peer",
+  empty: "empty frames, one peer",
+  "one-byte-20": "one-byte frames, 20 peers",
+  "full-speed-30": "30 peers that pipeline steps",
+  unfinished: "90 peers with 15 MB of an unfinished frame",
+  pipelined: "pipelined HTTP requests behind a slow step",
+  refused: "frames of 15 MB of `[]`, rejected",
+  permitted: "frames of 990,000 values, accepted",
+  nan: "frames of 990,000 NaN and -Infinity",
+  keys: "frames of an object with 198,000 keys",
+  bodies: "6 peers with HTTP bodies of 164,000 objects each",
+  nils: "MessagePack frames of 990,000 nils",
+  silent: "ten silent sockets that hold the free slots, and one that waits",
+};
+
+/** Environments of `controls/ours.mjs`: with capacity for the bystanders and ten more, or unlimited. */
+const SERVERS = { silent: "full" };
+
+export const title = "a bystander during attacks";
+
+export async function run(bench) {
+  const rows = [];
+  for (const [attack, measure] of Object.entries(ATTACKS)) {
+    const samples = await bench.interleave(bench.quick ? { ours: 1 } : { ours: 5 }, (subject) =>
+      bench.withServer(subject, SERVERS[attack] ?? "slow", (server) => compare(server, attack, bench.quick ? 1 : 3)),
+    );
+    rows.push({
+      id: `bystander-${attack}`,
+      measure: `a bystander's p99: ${measure}`,
+      unit: "× undisturbed",
+      samples,
+      targets: [],
+    });
+  }
+  return rows;
+}
+
+/** The p99 of the bystanders during the attack, divided by their p99 before it. None of them may be lost. */
+async function compare(server, attack, seconds) {
+  let steps = [];
+  const onStep = (milliseconds) => steps.push(milliseconds);
+  const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload: echoWorkload, onStep });
+  const measure = async () => {
+    steps = [];
+    await load.step(seconds);
+    return steps.sort((a, b) => a - b)[Math.floor(steps.length * 0.99)];
+  };
+  try {
+    await load.step(WARM_UP_SECONDS);
+    const undisturbed = await measure();
+    const command = [process.execPath, CLI, "run", ATTACKER, server.url, attack];
+    const attacker = await startChild(command, { findPort: (text) => /^ATTACKING (\d+)$/m.exec(text)?.[1] });
+    try {
+      await sleep(SETTLE_MS);
+      return (await measure()) / undisturbed;
+    } finally {
+      await attacker.close();
+    }
+  } finally {
+    await load.close();
+  }
+}
