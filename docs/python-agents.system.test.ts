@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createProject, type Project, type Running, startCommand } from "../test-support/commands/command-line.js";
+import { type ScriptedModel, startScriptedModel, type Turn } from "../test-support/other-servers/scripted-model.js";
 import { requireAgents, requireLangchain } from "../test-support/requirement.js";
-import { type ScriptedModel, startScriptedModel, type Turn } from "../test-support/servers/scripted-model.js";
 
 const page = readFileSync(join(import.meta.dirname, "guide/python-agents.md"), "utf8");
 const [agents, langchain] = [await requireAgents(), await requireLangchain()];

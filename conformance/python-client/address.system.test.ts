@@ -4,9 +4,9 @@ import { defineContract, defineEnvironment, defineTools } from "../../packages/o
 import { serve } from "../../packages/openenv/src/serve.js";
 import type { RunningServer } from "../../packages/openenv/src/server/types.js";
 import { AS_OPERATOR, fetchAsOperator, WITH_OPERATOR } from "../../test-support/operator.js";
+import { startGateway } from "../../test-support/proxies/gateway.js";
 import { requirePython } from "../../test-support/requirement.js";
 import { until } from "../../test-support/servers/cluster.js";
-import { startGateway } from "../../test-support/servers/gateway.js";
 import { type Results, runClients } from "./run-clients.js";
 
 const python = await requirePython();

@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
 import { runCommand } from "../../test-support/commands/command-line.js";
+import { startForeignServer } from "../../test-support/other-servers/foreign-server.js";
 import { requirePython } from "../../test-support/requirement.js";
-import { startForeignServer } from "../../test-support/servers/foreign-server.js";
 import { counter } from "../environments/counter.js";
 
 const python = await requirePython();

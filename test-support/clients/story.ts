@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { defineContract, defineEnvironment, defineTools } from "../../packages/openenv/src/index.js";
 import { serve } from "../../packages/openenv/src/serve.js";
-import { type Gateway, startGateway } from "../servers/gateway.js";
+import { type Gateway, startGateway } from "../proxies/gateway.js";
 
 const TOKEN = "the client's token";
 /** Amounts with which a step does something to its own connection. */

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { defineCounter } from "../../../test-support/environments/counter.js";
-import { type ScriptedPeer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../test-support/other-servers/scripted-server.js";
 import { serve } from "../../openenv/src/server/index.js";
 import { createLoad, runSessions, type Workload } from "./load.js";
 

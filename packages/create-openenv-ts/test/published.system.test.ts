@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanEnv, startProgram } from "../../../test-support/commands/npm.js";
-import { type NpmRegistry, startNpmRegistry } from "../../../test-support/servers/npm-registry.js";
+import { type NpmRegistry, startNpmRegistry } from "../../../test-support/other-servers/npm-registry.js";
 
 const PACKAGES = join(import.meta.dirname, "../..");
 /** npm installs for real. */

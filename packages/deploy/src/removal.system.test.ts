@@ -10,8 +10,8 @@ import {
 import { startBalancer } from "../../../test-support/deploy/balancers.js";
 import { useMcp } from "../../../test-support/environments/mcp.js";
 import { findFreePort } from "../../../test-support/free-port.js";
+import { startDnsServer } from "../../../test-support/other-servers/dns-server.js";
 import { requireEnvoy } from "../../../test-support/requirement.js";
-import { startDnsServer } from "../../../test-support/servers/dns-server.js";
 import { connect } from "../../openenv/src/connect.js";
 
 const { start } = useMcp();

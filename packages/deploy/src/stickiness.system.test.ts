@@ -11,7 +11,7 @@ import {
 import { BALANCERS, startBalancer } from "../../../test-support/deploy/balancers.js";
 import { useMcp } from "../../../test-support/environments/mcp.js";
 import { findFreePort } from "../../../test-support/free-port.js";
-import { startGateway } from "../../../test-support/servers/gateway.js";
+import { startGateway } from "../../../test-support/proxies/gateway.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { connectVector } from "../../openenv/src/client/index.js";
 import { connect } from "../../openenv/src/connect.js";

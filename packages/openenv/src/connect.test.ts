@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import * as z from "zod";
 import { defineCounter } from "../../../test-support/environments/counter.js";
-import { type ScriptedPeer, startScriptedServer } from "../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../test-support/other-servers/scripted-server.js";
 import { openConnection } from "./client/transport/connection.js";
 import { connect } from "./connect.js";
 import type { ConnectionError, RemoteError } from "./errors.js";

@@ -4,11 +4,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { orsClient } from "../../../test-support/clients/ors-client.js";
 import { callCommand, createProject, type Project } from "../../../test-support/commands/command-line.js";
 import { cleanEnv } from "../../../test-support/commands/npm.js";
 import { createNpmImage } from "../../../test-support/commands/npm-image.js";
 import { requireDocker } from "../../../test-support/requirement.js";
-import { orsClient } from "../../../test-support/servers/ors-client.js";
 import { connect } from "../../openenv/src/connect.js";
 import { renderSnippets } from "../src/views/about/snippets.js";
 

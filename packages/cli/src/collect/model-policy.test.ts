@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { sayText, startChatServer } from "../../../../test-support/servers/chat-server.js";
+import { sayText, startChatServer } from "../../../../test-support/other-servers/chat-server.js";
 import { defineContract, defineTools } from "../../../openenv/src/index.js";
 import { rng } from "../../../openenv/src/util/rng.js";
 import { offeredActions } from "../project/offered-actions.js";

@@ -7,7 +7,7 @@ import {
   createProject,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
-import { sayText, startChatServer } from "../../../../test-support/servers/chat-server.js";
+import { sayText, startChatServer } from "../../../../test-support/other-servers/chat-server.js";
 import { parseEpisode } from "../../../openenv/src/protocol/episode.js";
 
 /** Each starts several processes, one after the other. */

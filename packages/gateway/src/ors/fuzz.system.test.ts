@@ -4,7 +4,7 @@ import { serve } from "openenv-ts/server";
 import { expect, test } from "vitest";
 import wordle from "../../../../envs/wordle/server/environment.js";
 import { secretOf } from "../../../../envs/wordle/tasks.js";
-import { orsClient } from "../../../../test-support/servers/ors-client.js";
+import { orsClient } from "../../../../test-support/clients/ors-client.js";
 
 const REQUESTS = 20_000;
 const CLIENTS = 32;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { DESK_TOOLS, defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import { tasked } from "../../../../test-support/environments/words.js";
-import { orsClient } from "../../../../test-support/servers/ors-client.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 
 const servers = useServers();

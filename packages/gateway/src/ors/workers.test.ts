@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { startCluster } from "../../../../test-support/servers/cluster.js";
-import { orsClient } from "../../../../test-support/servers/ors-client.js";
 
 const SESSIONS = 16;
 

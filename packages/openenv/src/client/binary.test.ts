@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
+import { startScriptedServer } from "../../../../test-support/other-servers/scripted-server.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { bytes, defineContract, defineEnvironment } from "../index.js";
 import { loadBinary } from "../protocol/codec/binary.js";

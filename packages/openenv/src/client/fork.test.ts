@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
-import { startGateway } from "../../../../test-support/servers/gateway.js";
+import { startGateway } from "../../../../test-support/proxies/gateway.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { connect } from "../connect.js";
 import { connectTools } from "../connect-tools.js";

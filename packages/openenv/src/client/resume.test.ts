@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
-import { startGateway } from "../../../../test-support/servers/gateway.js";
-import { startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
+import { startScriptedServer } from "../../../../test-support/other-servers/scripted-server.js";
+import { startGateway } from "../../../../test-support/proxies/gateway.js";
 import { useServers, waitFor } from "../../../../test-support/servers/servers.js";
 import { connect } from "../connect.js";
 import type { ConnectionError } from "../errors.js";

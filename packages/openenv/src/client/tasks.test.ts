@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
+import { startScriptedServer } from "../../../../test-support/other-servers/scripted-server.js";
 import { createTaskClient } from "./tasks.js";
 import { parseAddress } from "./transport/address.js";
 import { createHttpClient } from "./transport/http.js";

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { fetchAsOperator } from "../../../../test-support/operator.js";
+import { startGateway } from "../../../../test-support/proxies/gateway.js";
 import { RESET, startCluster, step } from "../../../../test-support/servers/cluster.js";
-import { startGateway } from "../../../../test-support/servers/gateway.js";
 import { openTestSocket, type TestSocket } from "../../../../test-support/sockets/socket.js";
 
 const NAMES = Array.from({ length: 8 }, (_, index) => `name-of-session-${index}`);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { startGateway } from "../../../../test-support/proxies/gateway.js";
 import { startCluster } from "../../../../test-support/servers/cluster.js";
-import { startGateway } from "../../../../test-support/servers/gateway.js";
 import { connect } from "../connect.js";
 
 test("a client resumes its session at the worker that has it", { timeout: 120_000 }, async () => {

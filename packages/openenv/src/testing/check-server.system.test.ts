@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
-import { startForeignServer } from "../../../../test-support/servers/foreign-server.js";
+import { startForeignServer } from "../../../../test-support/other-servers/foreign-server.js";
 import { serve } from "../serve.js";
 import { type CheckServerOptions, checkServer } from "./check-server.js";
 import { renderCheckReport } from "./report.js";

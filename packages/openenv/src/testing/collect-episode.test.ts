@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type ScriptedPeer, startScriptedServer } from "../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../test-support/other-servers/scripted-server.js";
 import { parseAddress } from "../client/transport/address.js";
 import { collectEpisode } from "./collect-episode.js";
 

@@ -20,8 +20,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, listContainers, SERVERS, type TestImage } from "../../../../test-support/commands/images.js";
 import { leaveBehind } from "../../../../test-support/commands/leave-behind.js";
 import { findFreePort } from "../../../../test-support/free-port.js";
+import { startEngineProxy } from "../../../../test-support/proxies/engine-proxy.js";
 import { requireDocker, requireRegistry } from "../../../../test-support/requirement.js";
-import { startEngineProxy } from "../../../../test-support/servers/engine-proxy.js";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 
 const docker = await requireDocker();

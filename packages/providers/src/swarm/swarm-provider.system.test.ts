@@ -6,8 +6,8 @@ import { renderCheckReport } from "openenv-ts/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { buildImage, SERVERS, type TestImage } from "../../../../test-support/commands/images.js";
 import { leaveBehind } from "../../../../test-support/commands/leave-behind.js";
+import { startEngineProxy } from "../../../../test-support/proxies/engine-proxy.js";
 import { requireSwarm } from "../../../../test-support/requirement.js";
-import { startEngineProxy } from "../../../../test-support/servers/engine-proxy.js";
 import { waitFor } from "../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
-import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/other-servers/scripted-server.js";
 import { serve } from "../../../../openenv/src/server/index.js";
 import type { BurstJob, RequestRow } from "../types.js";
 import { createGenerator } from "./generator.js";

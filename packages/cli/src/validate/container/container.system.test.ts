@@ -10,8 +10,8 @@ import {
   type Project,
   runCommand,
 } from "../../../../../test-support/commands/command-line.js";
+import { startEngineProxy } from "../../../../../test-support/proxies/engine-proxy.js";
 import { requireDocker } from "../../../../../test-support/requirement.js";
-import { startEngineProxy } from "../../../../../test-support/servers/engine-proxy.js";
 import { parseManifest } from "../../../../providers/src/manifest/parse-manifest.js";
 import type { PackageReport } from "../report/package-report.js";
 import { startContainer } from "./container.js";

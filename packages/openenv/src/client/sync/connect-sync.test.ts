@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { DESK_TOOLS, defineDesk } from "../../../../../test-support/environments/tool-environment.js";
-import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/other-servers/scripted-server.js";
 import { serve } from "../../serve.js";
 
 const PACKAGE = join(import.meta.dirname, "../../..");

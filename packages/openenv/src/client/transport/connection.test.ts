@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/other-servers/scripted-server.js";
 import { connect } from "../../connect.js";
 import type { ConnectionError, RemoteError } from "../../errors.js";
 import type { EnvClient } from "../env-client.js";

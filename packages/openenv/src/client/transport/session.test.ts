@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/other-servers/scripted-server.js";
 import { connect } from "../../connect.js";
 import { type ConnectionError, RemoteError } from "../../errors.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
-import { startGateway } from "../../../../../test-support/servers/gateway.js";
-import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/servers/scripted-server.js";
+import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/other-servers/scripted-server.js";
+import { startGateway } from "../../../../../test-support/proxies/gateway.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { connectVector, type VectorResult } from "../index.js";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { sayStatus, sayText, startChatServer } from "../../../../../test-support/servers/chat-server.js";
+import { sayStatus, sayText, startChatServer } from "../../../../../test-support/other-servers/chat-server.js";
 import { waitFor } from "../../../../../test-support/servers/servers.js";
 import { RubricError } from "../../errors.js";
 import { LLMJudge, type LLMJudgeOptions } from "./llm-judge.js";

@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
+import { expectNoOperator } from "../../../../../test-support/clients/stranger.js";
 import { BALANCERS, NGINX, run } from "../../../../../test-support/deploy/balancers.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
-import { expectNoOperator } from "../../../../../test-support/servers/stranger.js";
 
 const { start } = useServers();
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { startGateway } from "../../../../../test-support/servers/gateway.js";
+import { expectNoOperator } from "../../../../../test-support/clients/stranger.js";
+import { startGateway } from "../../../../../test-support/proxies/gateway.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
-import { expectNoOperator } from "../../../../../test-support/servers/stranger.js";
 
 const { start } = useServers();
 

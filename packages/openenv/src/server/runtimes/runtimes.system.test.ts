@@ -15,9 +15,9 @@ import { startRedis, type TestRedis } from "../../../../../test-support/journals
 import { AS_OPERATOR } from "../../../../../test-support/operator.js";
 import { requireRedis, requireRuntimes } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
-import { BEGIN, stepFrame, TOKEN } from "../../../../../test-support/servers/resumable.js";
 import { flood, peakMemory } from "../../../../../test-support/sockets/attacks.js";
 import { openRawPeer } from "../../../../../test-support/sockets/raw-peer.js";
+import { BEGIN, stepFrame, TOKEN } from "../../../../../test-support/sockets/resumable.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { OPCODE } from "../../../../bench/src/ws-codec.js";
 import { connect } from "../../connect.js";

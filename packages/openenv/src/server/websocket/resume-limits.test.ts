@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
+import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import {
   BEGIN as begin,
   codeOf as code,
   openResumable,
   returnTo,
   stepFrame as step,
-} from "../../../../../test-support/servers/resumable.js";
-import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+} from "../../../../../test-support/sockets/resumable.js";
 import { StoredAnswers } from "../../session/resume/stored-answers.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 import type { RunningServer } from "../types.js";

@@ -3,6 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
+import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import {
   BEGIN as begin,
   codeOf as code,
@@ -11,9 +13,7 @@ import {
   returnTo,
   stepFrame as step,
   TOKEN,
-} from "../../../../../test-support/servers/resumable.js";
-import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
-import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
+} from "../../../../../test-support/sockets/resumable.js";
 import { defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";

@@ -10,10 +10,10 @@ import { createProject, type Project, startCommand } from "../../../../../test-s
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../../../test-support/operator.js";
+import { startGateway } from "../../../../../test-support/proxies/gateway.js";
 import { requireRedis } from "../../../../../test-support/requirement.js";
 import { openAtBothWorkers } from "../../../../../test-support/servers/cluster.js";
-import { startGateway } from "../../../../../test-support/servers/gateway.js";
-import { openResumable, stepFrame, TOKEN } from "../../../../../test-support/servers/resumable.js";
+import { openResumable, stepFrame, TOKEN } from "../../../../../test-support/sockets/resumable.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 

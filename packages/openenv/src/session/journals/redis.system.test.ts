@@ -4,8 +4,8 @@ import { defineCounter } from "../../../../../test-support/environments/counter.
 import { testJournal } from "../../../../../test-support/journals/contract.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { requireRedis } from "../../../../../test-support/requirement.js";
-import { BEGIN, openResumable, stepFrame } from "../../../../../test-support/servers/resumable.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
+import { BEGIN, openResumable, stepFrame } from "../../../../../test-support/sockets/resumable.js";
 import { ownerName } from "./owner.js";
 import { openRedisJournal } from "./redis.js";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { sayText, startChatServer } from "../../../../../test-support/servers/chat-server.js";
+import { sayText, startChatServer } from "../../../../../test-support/other-servers/chat-server.js";
 import {
   type Action,
   type Contract,

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
-import { startGateway } from "../../../../../test-support/servers/gateway.js";
+import { startGateway } from "../../../../../test-support/proxies/gateway.js";
+import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import {
   BEGIN,
   codeOf as code,
@@ -15,8 +16,7 @@ import {
   returnTo,
   stepFrame as step,
   TOKEN,
-} from "../../../../../test-support/servers/resumable.js";
-import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+} from "../../../../../test-support/sockets/resumable.js";
 import { connect } from "../../connect.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import type { RunningServer } from "../../server/types.js";

@@ -1,7 +1,7 @@
 /** Sessions that outlive their sockets, at the level of frames. */
 import { createHash } from "node:crypto";
 import type { RunningServer } from "../../packages/openenv/src/server/types.js";
-import type { TestSocket } from "../sockets/socket.js";
+import type { TestSocket } from "./socket.js";
 
 type Json = Record<string, unknown>;
 type Open = (server: RunningServer, path?: string) => Promise<TestSocket>;
