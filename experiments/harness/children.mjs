@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 
 const START_TIMEOUT_MS = 90_000;
 const STOP_TIMEOUT_MS = 20_000;
@@ -21,26 +22,38 @@ export async function startChild(command, { findPort, env, onText = () => {} }) 
 }
 
 /** Starts a process that ends with this one. */
-export function spawnChild([file, ...args], { env = {} } = {}) {
-  const child = spawn(file, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+export function spawnChild([file, ...args], { env = {}, stdio = ["ignore", "pipe", "pipe"] } = {}) {
+  const child = spawn(file, args, { env: { ...process.env, ...env }, stdio });
   running.add(child);
   child.once("exit", () => running.delete(child));
   return { child, pid: child.pid, close: () => stop(child) };
 }
 
+/** Runs a program that ends with this process, and resolves with what it prints. */
+export async function runChild(command, options) {
+  const { child } = spawnChild(command, options);
+  const [output, errors, [code, signal]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "exit"),
+  ]);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${signal ?? code}\n${errors}`);
+  return output;
+}
+
 function readPort(child, findPort, onText) {
   const timer = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
   return new Promise((resolve, reject) => {
-    let text = "";
-    const read = (part) => {
+    let read = "";
+    const onPart = (part) => {
       onText(part);
-      text = (text + part).slice(-10_000);
-      const port = findPort(text);
+      read = (read + part).slice(-10_000);
+      const port = findPort(read);
       if (port) resolve(Number(port));
     };
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", read);
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", onPart);
     child.once("error", reject);
-    child.once("exit", (code, signal) => reject(new Error(`ended before it listened (${signal ?? code})\n${text}`)));
+    child.once("exit", (code, signal) => reject(new Error(`ended before it listened (${signal ?? code})\n${read}`)));
   }).finally(() => clearTimeout(timer));
 }
 

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { readServerUse } from "@openenv-ts/bench/internal";
 import { Bench } from "./bench.mjs";
+import { spawnChild } from "./children.mjs";
 import { CLI, startCluster } from "./clusters.mjs";
 
 const CAPACITY = "20000";
@@ -47,9 +47,8 @@ export class ClusterBench extends Bench {
     const dir = mkdtempSync(join(tmpdir(), "openenv-bench-"));
     const grid = ["-n", requests, "-w", wait, "--reps", 1, "--processes", processes, "--timeout", timeout];
     try {
-      const child = spawn(
-        process.execPath,
-        [CLI, "bench", server.url, ...grid.map(String), "--json", "--output-dir", `${dir}/out`],
+      const { child } = spawnChild(
+        [process.execPath, CLI, "bench", server.url, ...grid.map(String), "--json", "--output-dir", `${dir}/out`],
         { stdio: ["ignore", "pipe", "inherit"] },
       );
       let text = "";

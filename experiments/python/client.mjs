@@ -1,6 +1,5 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runChild } from "../harness/children.mjs";
 
 const SCRIPT = join(import.meta.dirname, "client_rates.py");
 const SOURCE = join(import.meta.dirname, "../../python/src");
@@ -18,10 +17,10 @@ export async function run(bench) {
   const rows = [];
   for (const { id, environment, unit, measure, target } of CASES) {
     const samples = await bench.withServer("ours", environment, async ({ url }) => {
-      const env = { ...process.env, PYTHONPATH: SOURCE, PYTHONDONTWRITEBYTECODE: "1" };
+      const env = { PYTHONPATH: SOURCE, PYTHONDONTWRITEBYTECODE: "1" };
       const args = [SCRIPT, id, url, String(rounds), String(seconds)];
-      const { stdout } = await promisify(execFile)(process.env.OPENENV_PYTHON, args, { env });
-      return JSON.parse(stdout.trim().split("\n").at(-1));
+      const output = await runChild([process.env.OPENENV_PYTHON, ...args], { env });
+      return JSON.parse(output.trim().split("\n").at(-1));
     });
     rows.push({ id, measure, unit, samples, targets: [{ limit: "at least", value: target, of: "released" }] });
   }

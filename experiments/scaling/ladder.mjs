@@ -1,10 +1,10 @@
 /** Bursts of increasing size until one fails, for `bench:scaling` and `bench:deployments`. */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findMaxBatches, readResults } from "@openenv-ts/bench/internal";
+import { spawnChild } from "../harness/children.mjs";
 import { CLI } from "../harness/clusters.mjs";
 
 /**
@@ -70,7 +70,7 @@ function addRows(from, to) {
 }
 
 async function run(args) {
-  const child = spawn(process.execPath, args, { stdio: "inherit" });
+  const { child } = spawnChild([process.execPath, ...args], { stdio: "inherit" });
   const [code] = await once(child, "exit");
   if (code !== 0) process.exitCode = 1;
 }

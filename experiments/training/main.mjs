@@ -3,9 +3,11 @@
  * Python package's, through `for_trl` and through a class around the released client. `OPENENV_TRAINING_PYTHON` names a
  * Python with the packages of CONTRIBUTING.md. Options: see harness/suite.mjs.
  */
-import { execFile, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runChild, startChild } from "../harness/children.mjs";
+import { startCluster } from "../harness/clusters.mjs";
 import { runSuite } from "../harness/suite.mjs";
 
 const PYTHON = process.env.OPENENV_TRAINING_PYTHON;
@@ -13,12 +15,38 @@ const TASKS = ["echo", "wordle", "counting"];
 const SEEDS = [1, 2, 3];
 const SUBJECTS = ["ours", "ours, own class", "python", "python, own class"];
 const PARTS = 4;
+const ROOT = join(import.meta.dirname, "../..");
+const SERVERS = join(ROOT, "conformance/python-server");
+const PAGE = join(ROOT, "docs/guide/train-stable-baselines3.md");
+
+/** Calls `work` with the URLs of these servers, each with one of the training tasks. */
+async function withServers(task, kinds, work) {
+  const servers = [];
+  try {
+    for (const kind of kinds) servers.push(await START[kind](task));
+    return await work(...servers.map(({ url }) => url));
+  } finally {
+    await Promise.all(servers.map((server) => server.close()));
+  }
+}
+
+const START = {
+  ours: (task) => startOurs(join(SERVERS, "training-environment.mjs"), { TASK: task }),
+  python: (task) =>
+    startChild([PYTHON, join(SERVERS, "training_server.py"), "64"], {
+      env: { TASK: task },
+      findPort: (text) => /^http:\/\/\S+:(\d+)$/m.exec(text)?.[1],
+    }),
+};
+
+function startOurs(target, env) {
+  return startCluster("node", { target, env: { MAX_CONCURRENT_ENVS: "2000", ...env } });
+}
 
 /** Runs a script of this folder and returns the lines of JSON that it prints. */
 async function run(script, ...args) {
-  const path = join(import.meta.dirname, script);
-  const { stdout } = await promisify(execFile)(PYTHON, [path, ...args.map(String)], { maxBuffer: 2 ** 26 });
-  return stdout
+  const output = await runChild([PYTHON, join(import.meta.dirname, script), ...args.map(String)]);
+  return output
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
@@ -26,7 +54,9 @@ async function run(script, ...args) {
 
 /** Returns the trainings of each seed. */
 async function train(task, steps, rollouts, seeds) {
-  const lines = await run("training.py", task, steps, rollouts, ...seeds);
+  const lines = await withServers(task, ["ours", "python"], (...urls) =>
+    run("training.py", task, steps, rollouts, ...urls, ...seeds),
+  );
   return seeds.map((seed) => lines.filter((line) => line.seed === seed));
 }
 
@@ -64,7 +94,9 @@ async function measureShare({ quick }) {
 }
 
 async function measureVector({ quick }) {
-  const lines = await run("vector_step.py", 64, quick ? 6 : 24, 0.5);
+  const lines = await withServers("counting", ["ours", "ours", "python"], (...urls) =>
+    run("vector_step.py", 64, quick ? 6 : 24, 0.5, ...urls),
+  );
   const rates = Object.fromEntries(
     SUBJECTS.map((subject) => [subject, lines.filter(({ way }) => way === subject).map(({ rate }) => rate)]),
   );
@@ -87,6 +119,38 @@ async function measureVector({ quick }) {
       samples: { ours, python },
       targets: [{ limit: "at least", value: 1, of: "python" }],
     },
+  ];
+}
+
+/** The environment and the script of the page. */
+async function measurePpo({ quick }) {
+  const [, environment] = /^```ts file=line\.ts\n(.*?)^```$/ms.exec(readFileSync(PAGE, "utf8"));
+  // In the repository, where the environment finds its packages.
+  mkdirSync(join(ROOT, ".cache"), { recursive: true });
+  const folder = mkdtempSync(join(ROOT, ".cache/training-"));
+  const target = join(folder, "line.ts");
+  try {
+    writeFileSync(target, environment);
+    const server = await startOurs(target);
+    try {
+      return rowsOfPpo(await run("ppo.py", server.url, ...(quick ? SEEDS.slice(0, 1) : SEEDS)));
+    } finally {
+      await server.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function rowsOfPpo(lines) {
+  const row = (key, measure, unit, ...targets) => {
+    return { id: `ppo-${key}`, measure, unit, samples: { ours: lines.map((line) => line[key]) }, targets };
+  };
+  const steps = lines[0].steps.toLocaleString("en");
+  return [
+    row("before", "PPO, a walk along a line: mean reward of an episode before the training", "reward"),
+    row("after", `the same, after ${steps} steps`, "reward", { limit: "at least", value: 0.7 }),
+    row("seconds", "the same, time of the training and both evaluations", "s"),
   ];
 }
 
@@ -158,6 +222,7 @@ await runSuite({
     curves: { title: "three tasks, three seeds, 20 steps of 8 rollouts", run: measureCurves },
     share: { title: "64 rollouts a step, two seeds", run: measureShare },
     vector: { title: "64 sessions as a vector environment", run: measureVector },
+    ppo: { title: "PPO of Stable-Baselines3, three seeds", run: measurePpo },
   },
   createBench: ({ quick }) => ({ subjects: SUBJECTS, quick, close() {} }),
   notes: ({ quick }) => [
@@ -180,6 +245,8 @@ await runSuite({
     "Time spent on the environment: in resets and tool calls, one after the other, as the trainer waits for them.",
     "Vector environment: `OpenEnvVectorGym` and Stable-Baselines3's `DummyVecEnv` around the released client, `step` " +
       "alone. Each way has its own server and all take turns of half a second in one Python process, in every order.",
+    "PPO: the environment and the script of docs/guide/train-stable-baselines3.md, 32 sessions of `OpenEnvVectorGym`, with " +
+      `${quick ? "the seed 1" : "the seeds 1 to 3"}. An evaluation plays 64 episodes. The best policy has 0.9.`,
     "Before each training and before the vector environments all garbage of Python is collected, and what is left is not " +
       "searched again: a full collection with torch loaded takes up to a second.",
     ...(quick ? ["A quick run: the rewards are exact, the times are from one seed and a few turns."] : []),

@@ -1,6 +1,6 @@
 """Trains with TRL's GRPOTrainer on a CPU, on our server and on the released Python package's; main.mjs reads its output.
 
-Usage: python training.py <task> <steps> <rollouts> <seed>... Prints a line of JSON for each seed and way to play: the
+Usage: python training.py <task> <steps> <rollouts> <url of ours> <url of the other> <seed>... Prints a line of JSON for each seed and way to play: the
 rewards of every episode, the seconds of resets and tool calls in each step, and those of the whole training.
 """
 
@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "python/tests"))
 
 from training.grpo import Recorder, make_trainer
 from training.released import make_class
-from training.servers import PythonServer, start_ours
 
 from openenv_ts.trl import for_trl
 
@@ -85,20 +84,15 @@ def train(way, task, url, steps, rollouts, seed):
     }
 
 
-def main(task, steps, rollouts, *seeds):
-    ours, python = start_ours(task), PythonServer(task)
-    try:
-        ways = {"ours": ours.url, "ours, own class": ours.url, "python": python.url, "python, own class": python.url}
-        # The first training of a process is slower.
-        train("ours", task, ours.url, 2, rollouts, 0)
-        for nth, seed in enumerate(seeds):
-            # In each order, because the machine may be busier at one time than at another.
-            for way, url in list(ways.items())[:: -1 if nth % 2 else 1]:
-                print(json.dumps(train(way, task, url, steps, rollouts, seed)), flush=True)
-    finally:
-        ours.kill()
-        python.kill()
+def main(task, steps, rollouts, ours, python, *seeds):
+    ways = {"ours": ours, "ours, own class": ours, "python": python, "python, own class": python}
+    # The first training of a process is slower.
+    train("ours", task, ours, 2, rollouts, 0)
+    for nth, seed in enumerate(seeds):
+        # In each order, because the machine may be busier at one time than at another.
+        for way, url in list(ways.items())[:: -1 if nth % 2 else 1]:
+            print(json.dumps(train(way, task, url, steps, rollouts, seed)), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], *map(int, sys.argv[2:4]), *sys.argv[4:6], *map(int, sys.argv[6:]))

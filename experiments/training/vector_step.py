@@ -1,6 +1,6 @@
 """Steps per second of many sessions through our vector wrapper and through one around the released client.
 
-Usage: python vector_step.py <sessions> <rounds> <seconds>. The ways take turns; prints a line of JSON for each turn.
+Usage: python vector_step.py <sessions> <rounds> <seconds> <url of ours> <another of ours> <url of the other>. The ways take turns; prints a line of JSON for each turn.
 """
 
 import gc
@@ -8,15 +8,11 @@ import json
 import sys
 import time
 from itertools import cycle, islice, permutations
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "python/tests"))
 
 import gymnasium
 import numpy as np
 from openenv import GenericEnvClient
 from stable_baselines3.common.vec_env import DummyVecEnv
-from training.servers import PythonServer, start_ours
 
 from openenv_ts.gymnasium import OpenEnvGym, OpenEnvVectorGym
 
@@ -57,38 +53,32 @@ def repeated(envs, sessions):
     return measure
 
 
-def main(sessions, rounds, seconds):
+def main(sessions, rounds, seconds, *urls):
     # Each way has its own server: on a busy machine a process that has just used much of a processor waits longer.
-    servers = [start_ours("counting"), start_ours("counting"), PythonServer("counting", sessions)]
-    urls = [server.url for server in servers]
     like = OpenEnvGym(urls[0])
 
     def released(url):
         return DummyVecEnv([lambda: Released(url, like)] * sessions)
 
-    try:
-        opened = {
-            "ours": OpenEnvVectorGym(urls[0], sessions),
-            "ours, own class": released(urls[1]),
-            "python, own class": released(urls[2]),
-        }
-        measures = {way: repeated(envs, sessions) for way, envs in opened.items()}
-        # A full garbage collection of a process with torch takes up to a second, and would count for one way only.
-        gc.collect()
-        gc.freeze()
-        # All orders: the ways share the process of the client, for which the same is true.
-        for nth, order in enumerate(islice(cycle(permutations(measures)), rounds + 1)):
-            for way in order:
-                rate = measures[way](seconds)
-                # The first round warms up.
-                if nth > 0:
-                    print(json.dumps({"way": way, "rate": rate}), flush=True)
-        for envs in opened.values():
-            envs.close()
-    finally:
-        for server in servers:
-            server.kill()
+    opened = {
+        "ours": OpenEnvVectorGym(urls[0], sessions),
+        "ours, own class": released(urls[1]),
+        "python, own class": released(urls[2]),
+    }
+    measures = {way: repeated(envs, sessions) for way, envs in opened.items()}
+    # A full garbage collection of a process with torch takes up to a second, and would count for one way only.
+    gc.collect()
+    gc.freeze()
+    # All orders: the ways share the process of the client, for which the same is true.
+    for nth, order in enumerate(islice(cycle(permutations(measures)), rounds + 1)):
+        for way in order:
+            rate = measures[way](seconds)
+            # The first round warms up.
+            if nth > 0:
+                print(json.dumps({"way": way, "rate": rate}), flush=True)
+    for envs in opened.values():
+        envs.close()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])
