@@ -1,6 +1,5 @@
-import { createLoad } from "@openenv-ts/bench";
-import { createFrameLoad } from "../harness/frame-load.mjs";
-import { echoWorkload, measureRate } from "../harness/rate.mjs";
+import { measureFrames } from "../harness/frame-load.mjs";
+import { echoWorkload, measureSteps } from "../harness/rate.mjs";
 
 const SESSIONS = 64;
 /** Sockets with one batch each, enough that the server never waits for the load. */
@@ -24,20 +23,14 @@ export async function run(bench) {
   ];
 }
 
-async function single(bench, server, seconds) {
-  const load = await createLoad({ url: server.url, connections: SESSIONS, workload: echoWorkload });
-  try {
-    await load.step(1);
-    return await measureRate(bench, { subject: "plain", server, work: () => load.step(seconds) });
-  } finally {
-    await load.close();
-  }
+function single(bench, server, seconds) {
+  return measureSteps(bench, { subject: "plain", server, connections: SESSIONS, warmUp: 1, seconds });
 }
 
 async function batched(bench, server, seconds) {
   const items = Array.from({ length: SESSIONS }, (_, session) => ({ session, data: echoWorkload.actions(session)[0] }));
-  const load = await createFrameLoad({
-    url: server.url,
+  const frames = await measureFrames(bench, {
+    ...{ subject: "extension", server, warmUp: 1, seconds },
     extensions: "batch",
     connections: BATCHES,
     hello: [
@@ -47,13 +40,7 @@ async function batched(bench, server, seconds) {
     frame: JSON.stringify({ type: "step_many", data: { items } }),
     check: (answer) => findFault(JSON.parse(answer).data.items, items),
   });
-  try {
-    await load.ask(1);
-    const frames = await measureRate(bench, { subject: "extension", server, work: () => load.ask(seconds) });
-    return frames * SESSIONS;
-  } finally {
-    await load.close();
-  }
+  return frames * SESSIONS;
 }
 
 function findFault(replies, items) {

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { residentBytes } from "@openenv-ts/bench";
-import { createFrameLoad } from "../harness/frame-load.mjs";
-import { echoWorkload, measureRate } from "../harness/rate.mjs";
+import { createFrameLoad, measureFrames } from "../harness/frame-load.mjs";
+import { echoWorkload } from "../harness/rate.mjs";
 import { startServer } from "../harness/servers.mjs";
+import { measureGrowth } from "../harness/session-memory.mjs";
 
 const CONNECTIONS = 32;
 const FEW = 1_000;
@@ -66,37 +65,26 @@ export async function run(bench) {
   ];
 }
 
-async function measureSteps(bench, { subject, server, seconds }) {
-  const load = await openLoad(server, subject, CONNECTIONS);
-  try {
-    await load.ask(1);
-    return await measureRate(bench, { subject, server, work: () => load.ask(seconds) });
-  } finally {
-    await load.close();
-  }
+function measureSteps(bench, { subject, server, seconds }) {
+  const frames = framesOf(subject, CONNECTIONS);
+  return measureFrames(bench, { subject, server, warmUp: 1, seconds, ...frames });
 }
 
-/** The growth from few to many sessions, after a garbage collection at both. Of each, one answer is stored. */
+/** Of each session, one answer is stored. */
 async function measureMemory(subject) {
   const server = await startServer("ours", "echo", ["--expose-gc"]);
-  const loads = [];
-  const hold = async (connections) => {
-    loads.push(await openLoad(server, subject, connections));
-    await sleep(SETTLE_MS);
-    process.kill(server.pid, "SIGUSR2");
-    await sleep(SETTLE_MS);
-    return residentBytes(server.pid);
-  };
   try {
-    const before = await hold(FEW);
-    return ((await hold(MANY - FEW)) - before) / (MANY - FEW) / 1000;
+    return await measureGrowth([FEW, MANY], {
+      open: (connections) => createFrameLoad({ url: server.url, ...framesOf(subject, connections) }),
+      pids: () => [server.pid],
+      settleMs: SETTLE_MS,
+    });
   } finally {
-    await Promise.all(loads.map((load) => load.close()));
     await server.close();
   }
 }
 
-function openLoad({ url }, subject, connections) {
+function framesOf(subject, connections) {
   const check = (answer) => echoWorkload.check(JSON.parse(answer).data, ACTION);
-  return createFrameLoad({ url, connections, check, ...VARIANTS[subject] });
+  return { connections, check, ...VARIANTS[subject] };
 }

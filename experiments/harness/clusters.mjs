@@ -1,10 +1,13 @@
 /** Servers of the benchmark environment, started as in production: the command line, the control, uvicorn. */
 import { fileURLToPath } from "node:url";
 import { findServerProcesses } from "@openenv-ts/bench/internal";
+import { descriptorLimit } from "openenv-ts/internal";
 import { startChild } from "./children.mjs";
 
 export const CLI = pathOf("../../packages/cli/bin/openenv.js");
 const BENCHMARK = pathOf("../../envs/benchmark");
+/** Share of a worker's file descriptors for sessions, with room for an uneven distribution. */
+const SPARE = 0.75;
 const PYTHON = process.env.OPENENV_PYTHON;
 
 /** The command of a kind of server, and its output when it listens. */
@@ -47,6 +50,14 @@ export async function startCluster(kind, { args = [], env, target = BENCHMARK, o
   const server = await startChild(command, { findPort, env, onText });
   /** All running processes of the server. */
   return { ...server, processes: () => findServerProcesses(server.port) };
+}
+
+/** As many workers as the file descriptor limit requires for so many sessions, and their options. */
+export function planWorkers(sessions) {
+  const limit = descriptorLimit();
+  const workers = Math.max(2, Math.ceil(sessions / (limit * SPARE)));
+  const capacity = Math.floor(limit * SPARE * 1.15);
+  return { limit, workers, args: ["--workers", String(workers), "--max-concurrent-envs", String(capacity)] };
 }
 
 function pathOf(place) {

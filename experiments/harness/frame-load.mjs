@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
+import { measureLoad } from "./rate.mjs";
 
 /**
  * Sockets that each send one frame repeatedly, each time after the last response. `hello` are text frames that are sent
@@ -34,6 +35,15 @@ export async function createFrameLoad({ url, extensions, connections, hello, fra
       );
     },
   };
+}
+
+/** Frames per CPU-second of the server. */
+export function measureFrames(bench, { subject, server, warmUp, seconds, ...frames }) {
+  return measureLoad(bench, {
+    ...{ subject, server, warmUp, length: seconds },
+    open: () => createFrameLoad({ url: server.url, ...frames }),
+    work: (load, time) => load.ask(time),
+  });
 }
 
 function ask(peers, frame, seconds) {

@@ -1,4 +1,4 @@
-import { measureCpu } from "@openenv-ts/bench";
+import { createLoad, measureCpu } from "@openenv-ts/bench";
 import { BEFORE } from "./servers.mjs";
 
 /** Targets of a rate: a fraction of the control's, a multiple of Python's. */
@@ -24,6 +24,29 @@ export async function measureRate(bench, { subject, server, work }) {
   const { user, system } = process.cpuUsage(own);
   (bench.busy[subject] ??= []).push({ server: cpuSeconds / seconds, load: (user + system) / 1e6 / seconds });
   return result.done / cpuSeconds;
+}
+
+/**
+ * The same for a load that `open` resolves with: it works for `warmUp`, then it is measured while it works for `length`.
+ * `work` gets the load and one of the two, seconds in most cases.
+ */
+export async function measureLoad(bench, { subject, server, open, work, warmUp, length }) {
+  const load = await open();
+  try {
+    await work(load, warmUp);
+    return await measureRate(bench, { subject, server, work: () => work(load, length) });
+  } finally {
+    await load.close();
+  }
+}
+
+/** Steps per CPU-second of the server, with the messages of an echo unless there is another workload. */
+export function measureSteps(bench, { subject, server, connections, workload = echoWorkload, warmUp, seconds }) {
+  return measureLoad(bench, {
+    ...{ subject, server, warmUp, length: seconds },
+    open: () => createLoad({ url: server.url, connections, workload }),
+    work: (load, time) => load.step(time),
+  });
 }
 
 /**

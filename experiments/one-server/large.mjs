@@ -1,6 +1,5 @@
-import { createLoad } from "@openenv-ts/bench";
 import { makeNumbers, makeText } from "../controls/observations.mjs";
-import { measureRate } from "../harness/rate.mjs";
+import { measureSteps } from "../harness/rate.mjs";
 
 const CONNECTIONS = 4;
 const KINDS = {
@@ -27,15 +26,9 @@ async function measure(bench, kind) {
   const samples = await bench.interleave(
     { ours: rounds, control: rounds, ...(!bench.quick && { python: 2 }) },
     (subject) =>
-      bench.withServer(subject, kind, async (server) => {
-        const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload });
-        try {
-          await load.step(0.7);
-          return await measureRate(bench, { subject, server, work: () => load.step(seconds) });
-        } finally {
-          await load.close();
-        }
-      }),
+      bench.withServer(subject, kind, (server) =>
+        measureSteps(bench, { subject, server, connections: CONNECTIONS, workload, warmUp: 0.7, seconds }),
+      ),
   );
   const targets = [{ limit: "at least", value: 0.8, of: "control" }];
   return { id: `large-${kind}`, measure, unit: "steps per server CPU-second", samples, targets };

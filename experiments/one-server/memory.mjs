@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { createLoad, residentBytes } from "@openenv-ts/bench";
+import { createLoad } from "@openenv-ts/bench";
 import { echoWorkload } from "../harness/rate.mjs";
 import { startServer } from "../harness/servers.mjs";
+import { measureGrowth } from "../harness/session-memory.mjs";
 
 const SETTLE_MS = 700;
 
@@ -21,23 +21,15 @@ function countsOf(subject) {
   return subject === "python" ? [250, 1_000] : [2_000, 10_000];
 }
 
-/** The growth from few to many sessions, after a garbage collection at both, so that warm-up does not count. */
-async function measure(subject, [few, many]) {
+async function measure(subject, counts) {
   const server = await startServer(subject, "echo", ["--expose-gc"]);
-  const loads = [];
-  const hold = async (connections) => {
-    loads.push(await createLoad({ url: server.url, connections, workload: echoWorkload }));
-    await sleep(SETTLE_MS);
-    process.kill(server.pid, "SIGUSR2");
-    await sleep(SETTLE_MS);
-    return residentBytes(server.pid);
-  };
   try {
-    const before = await hold(few);
-    const after = await hold(many - few);
-    return (after - before) / (many - few) / 1000;
+    return await measureGrowth(counts, {
+      open: (connections) => createLoad({ url: server.url, connections, workload: echoWorkload }),
+      pids: () => [server.pid],
+      settleMs: SETTLE_MS,
+    });
   } finally {
     await server.close();
-    await Promise.all(loads.map((load) => load.close()));
   }
 }

@@ -1,5 +1,4 @@
-import { createLoad } from "@openenv-ts/bench";
-import { echoWorkload, measureRate, rateTargets } from "../harness/rate.mjs";
+import { measureSteps, rateTargets } from "../harness/rate.mjs";
 
 const CONNECTIONS = 32;
 
@@ -10,15 +9,9 @@ export async function run(bench) {
   const samples = await bench.interleave(
     { ours: rounds, control: rounds, python: rounds / 2, ...(!bench.quick && { "python async": rounds / 2 }) },
     (subject) =>
-      bench.withServer(subject, "echo", async (server) => {
-        const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload: echoWorkload });
-        try {
-          await load.step(1);
-          return await measureRate(bench, { subject, server, work: () => load.step(seconds) });
-        } finally {
-          await load.close();
-        }
-      }),
+      bench.withServer(subject, "echo", (server) =>
+        measureSteps(bench, { subject, server, connections: CONNECTIONS, warmUp: 1, seconds }),
+      ),
   );
   const measure = `steps, ${CONNECTIONS} connections`;
   return [{ id: "steps", measure, unit: "per server CPU-second", samples, targets: rateTargets(0.8) }];

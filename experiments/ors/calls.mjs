@@ -1,4 +1,4 @@
-import { measureRate } from "../harness/rate.mjs";
+import { measureLoad } from "../harness/rate.mjs";
 import { createOrsLoad } from "./ors-load.mjs";
 
 const CONNECTIONS = 32;
@@ -9,15 +9,13 @@ export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [2, 1] : [6, 4];
   const asked = { ours: rounds, openreward: rounds };
   const samples = await bench.interleave(asked, (subject) =>
-    bench.withServer(subject, "tools", async (server) => {
-      const load = await createOrsLoad({ url: server.url, connections: CONNECTIONS });
-      try {
-        await load.call(1);
-        return await measureRate(bench, { subject, server, work: () => load.call(seconds) });
-      } finally {
-        await load.close();
-      }
-    }),
+    bench.withServer(subject, "tools", (server) =>
+      measureLoad(bench, {
+        ...{ subject, server, warmUp: 1, length: seconds },
+        open: () => createOrsLoad({ url: server.url, connections: CONNECTIONS }),
+        work: (load, time) => load.call(time),
+      }),
+    ),
   );
   const targets = [{ limit: "at least", value: 10, of: "openreward" }];
   return [{ id: "ors", measure: "`/call` of ORS", unit: "per server CPU-second", samples, targets }];

@@ -3,22 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { descriptorLimit } from "openenv-ts/internal";
-import { CLI, startCluster } from "../harness/clusters.mjs";
+import { CLI, planWorkers, startCluster } from "../harness/clusters.mjs";
 
 const SESSIONS = 65_536;
 const WAIT = 10;
-/** File descriptors of a worker besides sessions, with room for an uneven distribution. */
-const SPARE = 0.75;
 const ROUNDS = 1;
 
 export const title = "65,536 open sessions on Node that step at once, each step 10 s";
 
 export async function run(bench) {
   if (bench.quick) return [];
-  const limit = descriptorLimit();
-  const workers = Math.max(2, Math.ceil(SESSIONS / (limit * SPARE)));
-  const args = ["--workers", String(workers), "--max-concurrent-envs", String(Math.floor(limit * SPARE * 1.15))];
+  const { limit, workers, args } = planWorkers(SESSIONS);
   const seen = { served: [], memory: [] };
   const p99 = await bench.interleave({ ours: ROUNDS }, async () => {
     const server = await startCluster("node", { args });

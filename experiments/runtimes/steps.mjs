@@ -1,5 +1,4 @@
-import { createLoad } from "@openenv-ts/bench";
-import { echoWorkload, measureRate } from "../harness/rate.mjs";
+import { measureSteps } from "../harness/rate.mjs";
 import { NAMES, onRuntime } from "./names.mjs";
 
 const CONNECTIONS = [32, 256];
@@ -27,15 +26,9 @@ async function measure(bench, runtime, connections) {
   const isBun = runtime === "bun";
   const python = isBun ? { python: rounds / 2, "python async": rounds / 2 } : {};
   const samples = await bench.interleave({ ours: rounds, control: rounds, ...python }, (subject) =>
-    bench.withServer(onRuntime(subject, runtime), "echo", async (server) => {
-      const load = await createLoad({ url: server.url, connections, workload: echoWorkload });
-      try {
-        await load.step(2);
-        return await measureRate(bench, { subject, server, work: () => load.step(seconds) });
-      } finally {
-        await load.close();
-      }
-    }),
+    bench.withServer(onRuntime(subject, runtime), "echo", (server) =>
+      measureSteps(bench, { subject, server, connections, warmUp: 2, seconds }),
+    ),
   );
   const ofPython = isBun && connections === CONNECTIONS[0] ? OF_PYTHON : [];
   return {

@@ -1,4 +1,4 @@
-import { measureRate } from "../harness/rate.mjs";
+import { measureLoad } from "../harness/rate.mjs";
 import { createHttpLoad } from "./http-load.mjs";
 
 const CONNECTIONS = 32;
@@ -23,13 +23,11 @@ export async function run(bench) {
  */
 export function measureCalls(bench, { subject, server: name, environment, kind }) {
   const [before, calls] = bench.quick ? [20, 20] : [400, 250];
-  return bench.withServer(name, environment, async (server) => {
-    const load = await createHttpLoad({ url: server.url, connections: CONNECTIONS, kind });
-    try {
-      await load.call(before);
-      return await measureRate(bench, { subject, server, work: () => load.call(calls) });
-    } finally {
-      await load.close();
-    }
-  });
+  return bench.withServer(name, environment, (server) =>
+    measureLoad(bench, {
+      ...{ subject, server, warmUp: before, length: calls },
+      open: () => createHttpLoad({ url: server.url, connections: CONNECTIONS, kind }),
+      work: (load, count) => load.call(count),
+    }),
+  );
 }

@@ -1,5 +1,4 @@
-import { createLoad } from "@openenv-ts/bench";
-import { echoWorkload, measureRate } from "../harness/rate.mjs";
+import { echoWorkload, measureSteps } from "../harness/rate.mjs";
 
 const CONNECTIONS = 32;
 const VARIANTS = { ours: ["tools", () => callWorkload], plain: ["echo", () => echoWorkload] };
@@ -10,15 +9,9 @@ export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [2, 1] : [6, 2];
   const samples = await bench.interleave({ ours: rounds, plain: rounds }, (subject) => {
     const [environment, workload] = VARIANTS[subject];
-    return bench.withServer("ours", environment, async (server) => {
-      const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload: workload() });
-      try {
-        await load.step(1);
-        return await measureRate(bench, { subject, server, work: () => load.step(seconds) });
-      } finally {
-        await load.close();
-      }
-    });
+    return bench.withServer("ours", environment, (server) =>
+      measureSteps(bench, { subject, server, connections: CONNECTIONS, workload: workload(), warmUp: 1, seconds }),
+    );
   });
   const targets = [{ limit: "at least", value: 0.6, of: "plain" }];
   return [{ id: "tools", measure: "call_tool on `/ws`", unit: "per server CPU-second", samples, targets }];

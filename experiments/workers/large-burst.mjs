@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
 import { readServerUse } from "@openenv-ts/bench/internal";
-import { descriptorLimit } from "openenv-ts/internal";
+import { planWorkers } from "../harness/clusters.mjs";
 
 const REQUESTS = 65_536;
 const WAIT = 10;
-/** File descriptors of a worker besides sessions, with room for an uneven distribution. */
-const SPARE = 0.75;
 const ROUNDS = 3;
 const PEAK_EVERY_MS = 250;
 
@@ -13,10 +11,8 @@ export const title = "a burst of 65,536, each step 10 s";
 
 export async function run(bench) {
   if (bench.quick) return [];
-  const limit = descriptorLimit();
-  const workers = Math.max(2, Math.ceil(REQUESTS / (limit * SPARE)));
+  const { limit, workers, args } = planWorkers(REQUESTS);
   const processes = workers;
-  const args = ["--workers", String(workers), "--max-concurrent-envs", String(Math.floor(limit * SPARE * 1.15))];
   const seen = { served: [], cold: [], starts: [], share: [], peak: [] };
   const p99 = await bench.interleave({ ours: ROUNDS }, (subject) =>
     bench.withCluster(

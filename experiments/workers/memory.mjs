@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { createLoad, runSessions } from "@openenv-ts/bench";
-import { readServerUse } from "@openenv-ts/bench/internal";
+import { measureGrowth } from "../harness/session-memory.mjs";
 
 const FEW = 2_000;
 const MANY = 10_000;
@@ -22,22 +21,12 @@ export async function run(bench) {
   return [{ id: "memory", measure: measure10k, unit: "kB", samples, targets: [{ limit: "at most", value: 8 }] }];
 }
 
-/** The growth from few to many sessions, after a garbage collection at both, so that warm-up does not count. */
 async function measure(server) {
-  const loads = [];
-  const hold = async (connections) => {
-    loads.push(await createLoad({ url: server.url, connections, workload }));
-    await sleep(SETTLE_MS);
-    for (const pid of server.processes()) process.kill(pid, "SIGUSR2");
-    await sleep(SETTLE_MS);
-    return readServerUse(server.port).bytes;
-  };
   // Leftovers of the compilers of two processes must not count as sessions.
   await runSessions({ url: server.url, connections: 64, workload }, WARM_UP_SECONDS);
-  try {
-    const before = await hold(FEW);
-    return ((await hold(MANY - FEW)) - before) / (MANY - FEW) / 1000;
-  } finally {
-    await Promise.all(loads.map((load) => load.close()));
-  }
+  return measureGrowth([FEW, MANY], {
+    open: (connections) => createLoad({ url: server.url, connections, workload }),
+    pids: server.processes,
+    settleMs: SETTLE_MS,
+  });
 }
