@@ -31,16 +31,7 @@ ${renderDescriptors(limit)}admin:
 
 static_resources:
   listeners:
-    - name: openenv
-      address:
-        socket_address: { address: "${balancer.host}", port_value: ${isJob ? JOB_PORT : balancer.port}${balancer.host === "::" ? ", ipv4_compat: true" : ""} }
-${isJob ? NO_SHARED_PORT : ""}      filter_chains:
-        - filters:
-            - name: envoy.filters.network.http_connection_manager
-              typed_config:
-                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-                stat_prefix: openenv
-                use_remote_address: true
+${renderListener("openenv", balancer.host, isJob ? JOB_PORT : balancer.port, isJob)}                use_remote_address: true
                 upgrade_configs:
                   - upgrade_type: websocket
                 # No idle timeout for sessions: the server decides how long a session may be idle.
@@ -155,21 +146,26 @@ export function renderEndpoint({ host, port }: { host: string; port: number | st
   return `              - endpoint: { address: { socket_address: { address: "${address}", port_value: ${port} } } }\n`;
 }
 
-/** The statistics are on the admin port; nothing else of the admin interface must be reachable. */
-function renderMetricsListener({ host, metricsPort }: Topology["balancer"], isJob: boolean): string {
-  if (metricsPort === undefined) return "";
-  return `
-    # For Prometheus. Anyone who can reach the port can read it.
-    - name: metrics
+/** The beginning of a listener, up to the settings of its connections. */
+function renderListener(name: string, host: string, port: number | string, isJob: boolean): string {
+  return `    - name: ${name}
       address:
-        socket_address: { address: "${host}", port_value: ${isJob ? JOB_METRICS_PORT : metricsPort}${host === "::" ? ", ipv4_compat: true" : ""} }
+        socket_address: { address: "${host}", port_value: ${port}${host === "::" ? ", ipv4_compat: true" : ""} }
 ${isJob ? NO_SHARED_PORT : ""}      filter_chains:
         - filters:
             - name: envoy.filters.network.http_connection_manager
               typed_config:
                 "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-                stat_prefix: metrics
-                route_config:
+                stat_prefix: ${name}
+`;
+}
+
+/** The statistics are on the admin port; nothing else of the admin interface must be reachable. */
+function renderMetricsListener({ host, metricsPort }: Topology["balancer"], isJob: boolean): string {
+  if (metricsPort === undefined) return "";
+  return `
+    # For Prometheus. Anyone who can reach the port can read it.
+${renderListener("metrics", host, isJob ? JOB_METRICS_PORT : metricsPort, isJob)}                route_config:
                   virtual_hosts:
                     - name: metrics
                       domains: ["*"]
