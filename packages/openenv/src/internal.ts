@@ -117,8 +117,9 @@ export const loadJournal = () => import("./session/resume/read-journal.js");
 /** What watches over workers, and what a worker finds it with. */
 export const loadSupervisor = () => import("./cluster/supervise.js");
 export const loadWorker = () => import("./cluster/worker-cluster.js");
-/** The settings of a server. */
+/** The settings of a server, and how they are read. */
 export const loadSettings = () => import("./server/config/settings.js");
+export const loadSettingsReader = () => import("./server/config/read-settings.js");
 /** The environment among what a module exports, and what its contract says about itself. */
 export const loadContract = () => import("./contract/contract.js");
 export const loadPicker = () => import("./environment/pick-environment.js");

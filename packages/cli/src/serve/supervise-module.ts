@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { loadSettings, loadSupervisor, type SupervisedServer, startInterruptibly } from "openenv-ts/internal";
+import { loadSettingsReader, loadSupervisor, type SupervisedServer, startInterruptibly } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import type { WorkerTask } from "./serve-worker.js";
 
@@ -17,7 +17,7 @@ export async function superviseModule(
     exec: fileURLToPath(new URL("./serve-worker.js", import.meta.url)),
     args: [JSON.stringify(task)],
   };
-  const { readSettings } = await loadSettings();
+  const { readSettings } = await loadSettingsReader();
   const settings = readSettings({ ...options, handleSignals: true }, process.env);
   const { superviseWorkers } = await loadSupervisor();
   return startInterruptibly(() => superviseWorkers(settings, program));

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
-import { readSettings } from "../server/config/settings.js";
+import { readSettings } from "../server/config/read-settings.js";
 import { type Log, silentLog } from "../util/log.js";
 import { superviseWorkers } from "./supervise.js";
 import { Supervisor } from "./supervisor.js";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
-import { TOKENS, type TokenName, type Variables } from "../config/settings.js";
+import type { Variables } from "../config/read-settings.js";
+import { TOKENS, type TokenName } from "../config/settings.js";
 
 export type Tokens = { readonly [K in TokenName]: string | undefined };
 

@@ -6,7 +6,8 @@ import type { RestoreLimits } from "../../session/restore/limits.js";
 import type { ResumeLimits } from "../../session/resume/resumptions.js";
 import { readTokens, type Tokens } from "../access/tokens.js";
 import type { ServeOptions } from "../types.js";
-import { readSettings, type Settings, type Variables } from "./settings.js";
+import { readSettings, type Variables } from "./read-settings.js";
+import type { Settings } from "./settings.js";
 
 /** Settings that decide something together with others, or with the environment. */
 type Resolved =
