@@ -11,7 +11,7 @@ const HERE = import.meta.dirname;
 const PAGES = join(HERE, ".cache/pages");
 const DIST = join(HERE, "dist");
 const TEXTS =
-  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|experiments\/(?!deployments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
+  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|experiments(?!\/deployments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
 const PICTURES = /^(docs|experiments)\/.*\.(png|svg)$/;
 const GROUPS = { "": "Start", "docs/guide": "Guide", "docs/reference": "Reference", "docs/design": "Design" };
 
