@@ -67,5 +67,7 @@ describe("a report", () => {
     expect(lines).toContain("steps,per second,3,ours,90000");
     expect(lines).toContain("steps,per second,1,python,100");
     expect(lines).toHaveLength(1 + 3 + 3 + 1);
+    const [, named] = renderCsv([{ ...row, unit: "ms, p50", samples: { "ours, own class": [1.5] } }]).split("\n");
+    expect(named).toBe('steps,"ms, p50",1,"ours, own class",1.5');
   });
 });

@@ -1,3 +1,4 @@
+import { renderTable } from "./burst/results/csv.js";
 import { spreadOf } from "./burst/results/repetitions.js";
 import { medianOf, ratioOf, type Samples } from "./matrix.js";
 
@@ -66,14 +67,15 @@ export function renderReport(report: BenchReport): string {
 
 /** Every sample: `row,unit,round,subject,value`. */
 export function renderCsv(rows: readonly ReportRow[]): string {
-  const lines = rows.flatMap(({ id, unit, samples }) =>
-    Object.entries(samples).flatMap(([subject, values]) =>
-      values.flatMap((value, round) =>
-        value === null ? [] : [[id, unit, round + 1, subject, digits(value)].join(",")],
+  return renderTable(
+    rows.flatMap(({ id, unit, samples }) =>
+      Object.entries(samples).flatMap(([subject, values]) =>
+        values.flatMap((value, index) =>
+          value === null ? [] : [{ row: id, unit, round: index + 1, subject, value: digits(value) }],
+        ),
       ),
     ),
   );
-  return `${["row,unit,round,subject,value", ...lines].join("\n")}\n`;
 }
 
 function renderTarget({ limit, value, of }: RowTarget): string {
