@@ -4,6 +4,7 @@ Usage: python ppo.py <url> <seed>... Prints a line of JSON for each seed: the me
 training, its steps, and the seconds of the training with both evaluations.
 """
 
+import contextlib
 import json
 import re
 import sys
@@ -25,7 +26,9 @@ def main(url, *seeds):
         if places != 2:
             raise ValueError(f"the script of {PAGE.name} has {places} seeds, not 2")
         started = time.perf_counter()
-        exec(seeded, script)
+        # The script prints its result as text.
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(seeded, script)
         seconds = time.perf_counter() - started
         script["envs"].close()
         names = {"before": script["before"], "after": script["after"], "steps": script["model"].num_timesteps}
