@@ -246,7 +246,7 @@ await runSuite({
     "Vector environment: `OpenEnvVectorGym` and Stable-Baselines3's `DummyVecEnv` around the released client, `step` " +
       "alone. Each way has its own server and all take turns of half a second in one Python process, in every order.",
     "PPO: the environment and the script of docs/guide/train-stable-baselines3.md, 32 sessions of `OpenEnvVectorGym`, with " +
-      `${quick ? "the seed 1" : "the seeds 1 to 3"}. An evaluation plays 64 episodes. The best policy has 0.9.`,
+      `${quick ? "the seed 1" : "the seeds 1 to 3"}. An evaluation plays 64 episodes. The best policy has 0.9 on average. A seed is that of the model and of the first episode of each session; later ones begin at random, so runs differ a little.`,
     "Before each training and before the vector environments all garbage of Python is collected, and what is left is not " +
       "searched again: a full collection with torch loaded takes up to a second.",
     ...(quick ? ["A quick run: the rewards are exact, the times are from one seed and a few turns."] : []),
