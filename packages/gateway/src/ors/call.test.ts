@@ -1,10 +1,11 @@
 import { defineContract, defineEnvironment, image } from "openenv-ts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import { tasked } from "../../../../test-support/environments/words.js";
+import { speedUpTimers } from "../../../../test-support/fast-timers.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 
 const servers = useServers();
@@ -40,6 +41,29 @@ describe("a reset", () => {
     finish();
     expect((await prompt).json).toEqual([{ type: "text", text: "ready" }]);
     expect((await call).result).toMatchObject({ ok: true });
+  });
+
+  test("that takes longer than 25 s is 503 with the state for which the client waits", async () => {
+    let finish = (): void => {};
+    const { ors } = await start(
+      defineEnvironment(contract, () => ({
+        reset: () =>
+          new Promise<{ observation: { text: string } }>((resolve) => {
+            finish = () => resolve({ observation: { text: "ready" } });
+          }),
+        step: () => ({ observation: { text: "stepped" } }),
+      })),
+    );
+    const id = await ors.open();
+    speedUpTimers(100);
+    const waited = await Promise.all([ors.request("GET", "/slow_env/prompt", { id }), ors.call(id, "step")]);
+    for (const { status, headers } of waited) {
+      const state = [status, headers.get("x-backend-state"), headers.get("retry-after")];
+      expect(state).toEqual([503, "starting", "2"]);
+    }
+    expect((await ors.request("POST", "/ping", { id })).status).toBe(200);
+    finish();
+    expect((await ors.request("GET", "/slow_env/prompt", { id })).status).toBe(200);
   });
 
   test("that fails is a failure of the prompt and of every call, not a result", async () => {
@@ -109,6 +133,29 @@ describe("a call", () => {
       expect(events.length).toBeGreaterThan(2);
       for (const { data } of events) expect(data.length).toBeLessThanOrEqual(4096);
     }
+  });
+
+  test("that takes long sends a comment every 10 s", async () => {
+    const { server, ors } = await start();
+    const id = await ors.open();
+    await ors.request("GET", "/counter_env/prompt", { id });
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const response = await fetch(`${server.url}/counter_env/call`, {
+      method: "POST",
+      headers: { "x-session-id": id, "content-type": "application/json" },
+      // Answers when its session ends.
+      body: JSON.stringify({ name: "step", input: { amount: 60 } }),
+    });
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    const read = async (): Promise<string> => new TextDecoder().decode((await reader.read()).value);
+    expect(await read()).toMatch(/^event: task_id\ndata: \S+\n\n$/);
+    for (let n = 0; n < 2; n++) {
+      vi.advanceTimersByTime(10_000);
+      expect(await read()).toBe(": ping\n\n");
+    }
+    await ors.request("POST", "/delete", { id });
+    expect(await read()).toMatch(/^event: error\ndata: /);
   });
 
   test("with the id of an earlier one begins its stream again, and is not made again", async () => {

@@ -1,40 +1,50 @@
-import type { RequestContext, Session } from "openenv-ts/internal";
+import type { GatewayParts, RequestContext, Session } from "openenv-ts/internal";
 import type { Host } from "../host.js";
 import type { CallRequest } from "./bodies.js";
 import { sendError, sendTask, type TaskOutcome } from "./event-stream.js";
+
+type Result = ReturnType<GatewayParts["readStepReply"]>;
 
 const REASONS = {
   unknown_tool: "not_found",
   invalid_input: "input_validation",
   episode_finished: "episode_finished",
 } as const;
+/** The id of a call has the number of the event before it. */
+const TASK_ID = /^[\w-]{36}-(\d{1,15})$/;
 
 /**
  * Calls a tool once, and streams its result. The result is kept with the answers to other repeatable requests of the
- * session, so that a client whose stream was cut comes back with the id. The call continues meanwhile.
+ * session, so that a client whose stream was cut comes back with the id. The call continues meanwhile. With a journal the
+ * client also comes back to the next process, which makes the call if it had no result.
  */
 export async function call(host: Host, ctx: RequestContext, session: Session, body: CallRequest): Promise<void> {
   const { parts, context } = host;
   const { response } = ctx;
   const { task_id, name, input } = body;
-  const answers = context.sessions.resumptions.answersOf(session);
-  if (task_id != null && !answers.has(task_id)) return sendError(response, "unknown task_id");
-  const id = task_id ?? crypto.randomUUID();
-  const stored = answers.admitById(id, parts.digestRequest({ type: name, data: input }));
-  if (typeof stored === "object" && "code" in stored) return sendError(response, stored.message);
-  if (stored !== undefined) return sendTask(response, id, Promise.resolve(stored).then(unpack));
-  const outcome = run(host, ctx, session, body);
-  answers.store(id, outcome.then(pack));
+  const isKnown = task_id == null || context.sessions.resumptions.answersOf(session).has(task_id);
+  if (!isKnown && !isNext(task_id, session)) return sendError(response, "unknown task_id");
+  const id = task_id ?? `${crypto.randomUUID()}-${session.events.last}`;
+  const action = parts.toStepAction(session.runtime, { name, given: input });
+  if ("reason" in action) return sendTask(response, id, Promise.resolve(render(host, session, action)));
+  const reply = parts.callOnce(ctx, session, {
+    message: { type: "step", data: action.data },
+    data: action.data,
+    request_id: id,
+    orchestrator: context.authorization.isOrchestrator(ctx.request.headers),
+    inEpisode: true,
+  });
+  const outcome = Promise.resolve(reply).then((given) => render(host, session, parts.readStepReply(given, action)));
   return sendTask(response, id, outcome);
 }
 
-/** Never rejects. */
-async function run(host: Host, ctx: RequestContext, session: Session, body: CallRequest): Promise<TaskOutcome> {
-  const { parts, context } = host;
-  const { runtime, authorization } = context;
-  const orchestrator = authorization.isOrchestrator(ctx.request.headers);
-  const options = { arrivedAt: ctx.arrivedAt, orchestrator };
-  const result = await parts.callStepTool(session, { name: body.name, given: body.input }, options);
+/** Whether the call came before everything that the session has done since it continues in this process. */
+function isNext(task_id: string, session: Session): boolean {
+  return TASK_ID.exec(task_id)?.[1] === String(session.events.last);
+}
+
+function render({ context, parts }: Host, session: Session, result: Result): TaskOutcome {
+  const { runtime } = context;
   if (!result.ok) {
     const { reason, message, error } = result;
     if (reason !== "infrastructure") {
@@ -52,14 +62,4 @@ async function run(host: Host, ctx: RequestContext, session: Session, body: Call
     runtime.statistics.countError({ code: "EXECUTION_ERROR", message }, session);
     return { error: message };
   }
-}
-
-function pack(outcome: TaskOutcome): string {
-  return "json" in outcome ? outcome.json : `!${outcome.error}`;
-}
-
-/** JSON begins with a brace. */
-function unpack(stored: string | Uint8Array): TaskOutcome {
-  const text = String(stored);
-  return text.startsWith("!") ? { error: text.slice(1) } : { json: text };
 }

@@ -162,11 +162,24 @@ describe("a session", () => {
     expect(await create({ split: "train", index: 0, more: 1 })).toBe(422);
     expect(await create({ split: "train", index: 0 }, "short")).toBe(400);
     const id = await ors.open();
-    expect(await create({ split: "train", index: 0 }, id)).toBe(400);
+    expect(await create({ split: "train", index: 1 }, id)).toBe(400);
     expect((await ors.request("POST", "/create", { body: { split: "train", index: 0 } })).status).toBe(400);
     const counter = await start();
     const wrong = { id: await counter.ors.newId(), body: { task_spec: { seed: 0, unknown: 1 } } };
     expect((await counter.ors.request("POST", "/create", wrong)).status).toBe(400);
+  });
+
+  test("is opened once if its client repeats the request, which is refused after the first step", async () => {
+    const { log, environment } = defineCounter();
+    const { ors } = await start(environment);
+    const id = await ors.newId();
+    const create = async () =>
+      (await ors.request("POST", "/create", { id, body: { split: "train", index: 0 } })).status;
+    expect(await Promise.all([create(), create()])).toEqual([200, 200]);
+    expect(await create()).toBe(200);
+    expect(log.created).toBe(1);
+    await ors.call(id, "step", { amount: 1 });
+    expect(await create()).toBe(400);
   });
 
   test("that is unknown is 404, one that has ended 410", async () => {
@@ -212,6 +225,7 @@ describe("a session", () => {
     const id = await ors.newId();
     const full = await ors.request("POST", "/create", { id, body: { split: "train", index: 0 } });
     expect([full.status, full.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(full.headers.get("x-backend-state")).toBe("starting");
     expect((await ors.request("POST", "/ping", { id })).status).toBe(404);
     const queued = await start(undefined, { maxConcurrentEnvs: 1, queueSize: 1 });
     const first = await queued.ors.open();

@@ -1,4 +1,4 @@
-import type { RequestContext } from "openenv-ts/internal";
+import type { ErrorData, RequestContext } from "openenv-ts/internal";
 import type { Host } from "../host.js";
 import {
   callRequest,
@@ -11,12 +11,13 @@ import {
 import { call } from "./call.js";
 import { sendId } from "./event-stream.js";
 import { Refusal, SessionFailure } from "./refusal.js";
-import { OrsSessions } from "./sessions.js";
+import { addressOf, OrsSessions, STARTING } from "./sessions.js";
 import { OrsTasks } from "./tasks.js";
 
 type Handler = (ctx: RequestContext) => void | Promise<void>;
 
 const BLOCK_TYPES = ["text", "image"];
+const LATER = ["CAPACITY_REACHED", "JOURNAL_UNAVAILABLE", "SESSION_ELSEWHERE"];
 
 /** Answers every request of ORS, the Open Reward Standard. */
 export function createOrs(host: Host): Handler {
@@ -38,15 +39,24 @@ export function createOrs(host: Host): Handler {
       if (open !== undefined) return await open(ctx);
       const id = sessionId(ctx);
       // A session stays in the worker that its id names.
-      if (await parts.forwardToOwner(ctx, id)) return;
+      if (await parts.forwardToOwner(ctx, id, addressOf(id))) return;
       await ofSession.get(key)?.(ctx, id);
     } catch (error) {
       if (error instanceof SessionFailure) return parts.sendFailure(ctx, error.data);
+      if (error instanceof parts.SessionRejectedError) return refuse(host, ctx, error.data);
       if (!(error instanceof Refusal)) throw error;
       for (const [header, value] of Object.entries(error.headers)) response.setHeader(header, value);
       parts.sendJson(response, error.status, { detail: error.message });
     }
   };
+}
+
+/** Where the server is full, or its journal is away, nothing has run: the client waits as for one that starts. */
+function refuse({ parts }: Host, ctx: RequestContext, data: ErrorData): void {
+  if (LATER.includes(data.code)) {
+    for (const [header, value] of Object.entries(STARTING)) ctx.response.setHeader(header, value);
+  }
+  parts.sendFailure(ctx, data);
 }
 
 /** @throws Refusal (400) */
@@ -108,8 +118,8 @@ type SessionHandler = (ctx: RequestContext, id: string) => void | Promise<void>;
 function sessionRoutes(host: Host, name: string, sessions: OrsSessions): Record<string, SessionHandler> {
   const { parts, context } = host;
   const tasks = new OrsTasks(host);
-  const end: SessionHandler = (ctx, id) => {
-    sessions.delete(ctx, id);
+  const end: SessionHandler = async (ctx, id) => {
+    await sessions.delete(ctx, id);
     parts.sendJson(ctx.response, 200, { sid: id });
   };
   return {
@@ -129,17 +139,16 @@ function sessionRoutes(host: Host, name: string, sessions: OrsSessions): Record<
       }),
     delete: end,
     delete_session: end,
-    ping: (ctx, id) => {
-      sessions.find(id);
+    ping: async (ctx, id) => {
+      await sessions.find(ctx, id);
       parts.sendJson(ctx.response, 200, { status: "ok" });
     },
-    task_tools: (ctx, id) => {
-      sessions.find(id);
+    task_tools: async (ctx, id) => {
+      await sessions.find(ctx, id);
       parts.sendJson(ctx.response, 200, listTools(host), context.runtime.maxAnswerBytes);
     },
     prompt: async (ctx, id) => {
-      const { prompt } = await sessions.findReady(id);
-      parts.sendJson(ctx.response, 200, prompt, context.runtime.maxAnswerBytes);
+      parts.sendJson(ctx.response, 200, await sessions.prompt(ctx, id), context.runtime.maxAnswerBytes);
     },
     messages: () => {
       throw new Refusal(404, "this server has no /messages: read /prompt");
@@ -149,7 +158,7 @@ function sessionRoutes(host: Host, name: string, sessions: OrsSessions): Record<
     },
     call: (ctx, id) =>
       parts.withCheckedBody(ctx, callRequest, async (body) => {
-        const { session } = await sessions.findReady(id);
+        const { session } = await sessions.findReady(ctx, id);
         await call(host, ctx, session, body);
       }),
   };

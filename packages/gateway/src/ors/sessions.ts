@@ -1,137 +1,190 @@
+import { createHash } from "node:crypto";
 import type { ContentBlock, ErrorData, JsonObject, RequestContext, Session } from "openenv-ts/internal";
 import type { Host } from "../host.js";
 import { Refusal, SessionFailure } from "./refusal.js";
 
-/** Ids of ended sessions that are kept, so that their clients read that the session has ended. */
-const MAX_ENDED = 10_000;
+/** Ids of sessions that their clients have deleted, so that they read it. */
+const MAX_DELETED = 10_000;
 /** How long a request waits for the first reset. */
 const SETUP_WAIT_MS = 25_000;
-const STARTING = { "x-backend-state": "starting", "retry-after": "2" };
+/** Nothing has run, and the client tries again for up to ten minutes. */
+export const STARTING = { "x-backend-state": "starting", "retry-after": "2" };
 /** An id that cannot be guessed; any client may make its own. */
 const ID = /^[A-Za-z0-9_-]{16,128}$/;
 
+/** By which the server knows the session: `/session/<id>` is the same session. */
+export function addressOf(id: string): string {
+  return createHash("sha256").update(id).digest("hex");
+}
+
 /** A session of an ORS client. */
 export interface OrsSession {
-  readonly id: string;
-  /** Undefined while it opens. */
-  session: Session | undefined;
+  readonly session: Session;
   /** Resolves after the reset, or its failure. */
   ready: Promise<void>;
   isReady: boolean;
-  /** What the first observation shows. */
-  prompt: ContentBlock[];
+  /** What the first observation shows; undefined if another process has made it. */
+  prompt: ContentBlock[] | undefined;
   /** Why the reset failed. */
   failure: ErrorData | undefined;
 }
 
-/** The sessions of ORS clients, by the ids that they send as `X-Session-ID`. They expire like all others. */
+/**
+ * The sessions of ORS clients, by the ids that they send as `X-Session-ID`. They are sessions by address: they expire like
+ * all others, and another process continues them with a journal.
+ */
 export class OrsSessions {
   readonly #host: Host;
-  readonly #open = new Map<string, OrsSession>();
-  readonly #ended = new Set<string>();
+  /** Those that are being opened, with the data of their reset. */
+  readonly #opening = new Map<string, JsonObject>();
+  readonly #known = new WeakMap<Session, OrsSession>();
+  readonly #deleted = new Set<string>();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
-  /** The session, which this request keeps from expiring. @throws Refusal (404, 410) */
-  find(id: string): OrsSession {
-    const found = this.#open.get(id);
-    if (found !== undefined) {
-      if (found.session !== undefined) this.#host.context.sessions.named.find(id);
-      return found;
-    }
-    if (this.#ended.has(id)) throw new Refusal(410, "The session has ended: it was deleted, or was idle for too long");
+  /** The session, which this request keeps from expiring; undefined while it opens. @throws Refusal (404, 410) */
+  async find(ctx: RequestContext, id: string): Promise<OrsSession | undefined> {
+    if (this.#opening.has(id)) return undefined;
+    const session = await this.#claim(ctx, id, "find");
+    if (session !== undefined) return this.#adopt(ctx, session);
+    const lost = this.#host.context.sessions.resumptions.reasonFor(addressOf(id));
+    const reason = this.#deleted.has(id) ? "its client has deleted it" : lost;
+    if (reason !== undefined) throw new Refusal(410, `The session has ended: ${reason}`);
     throw new Refusal(404, "Active environment not found: POST /create opens it");
   }
 
   /** Waits for the reset. @throws Refusal (503) when it takes long, SessionFailure when it failed. */
-  async findReady(id: string): Promise<OrsSession & { session: Session }> {
-    const found = this.find(id);
-    if (!found.isReady) await within(found.ready, SETUP_WAIT_MS);
-    if (!found.isReady) throw new Refusal(503, "The environment is still starting", STARTING);
-    const { session, failure } = this.find(id);
-    if (failure !== undefined) throw new SessionFailure(failure);
-    return Object.assign(found, { session: session as Session });
+  async findReady(ctx: RequestContext, id: string): Promise<OrsSession> {
+    const found = await this.find(ctx, id);
+    if (found !== undefined && !found.isReady) await within(found.ready, SETUP_WAIT_MS);
+    if (!found?.isReady) throw new Refusal(503, "The environment is still starting", STARTING);
+    if (found.session.ended) return this.findReady(ctx, id);
+    if (found.failure !== undefined) throw new SessionFailure(found.failure);
+    return found;
+  }
+
+  /** What the agent reads first. @throws as {@link findReady}. */
+  async prompt(ctx: RequestContext, id: string): Promise<ContentBlock[]> {
+    const found = await this.findReady(ctx, id);
+    if (found.prompt !== undefined) return found.prompt;
+    if (found.session.stepCount > 0) {
+      throw new Refusal(404, "The server has restarted since the first step, and has no prompt any more");
+    }
+    // The process that has made it ended before it was read.
+    this.#begin(ctx, found);
+    return this.prompt(ctx, id);
   }
 
   /**
-   * Opens a session and begins its reset, for which it does not wait.
+   * Opens a session and begins its reset, for which it does not wait. Repeated before the first step it does nothing: the
+   * client has not got the answer.
    * @throws Refusal (400) for an id in use; SessionRejectedError at capacity or when the factory fails.
    */
-  async create({ request, response }: RequestContext, id: string, reset: JsonObject): Promise<void> {
-    const { context } = this.#host;
-    const { sessions, authorization, runtime } = context;
-    if (!ID.test(id) || !id.startsWith(runtime.idPrefix)) {
+  async create(ctx: RequestContext, id: string, reset: JsonObject): Promise<void> {
+    const { sessions, addresses, runtime } = this.#host.context;
+    // With a journal a session continues in another worker than the one that its id names.
+    if (!ID.test(id) || (sessions.journal === undefined && !id.startsWith(runtime.idPrefix))) {
       throw new Refusal(400, "X-Session-ID is not the id of a session: take it from POST /create_session");
     }
-    if (this.#open.has(id) || sessions.named.find(id) !== undefined || sessions.resumptions.has(id)) {
+    const isSame = (start: JsonObject | undefined): boolean => JSON.stringify(start) === JSON.stringify(reset);
+    const opening = this.#opening.get(id);
+    const open = opening === undefined ? await this.#claim(ctx, id, "find") : undefined;
+    if (open !== undefined ? isSame(open.start) && open.stepCount === 0 : isSame(opening)) {
+      if (open !== undefined) this.#adopt(ctx, open);
+      return;
+    }
+    if (
+      opening !== undefined ||
+      open !== undefined ||
+      sessions.named.find(id) !== undefined ||
+      sessions.resumptions.has(id)
+    ) {
       throw new Refusal(400, "Session already exists");
     }
-    let setReady = (): void => {};
-    const ready = new Promise<void>((resolve) => {
-      setReady = resolve;
-    });
-    const entry: OrsSession = { id, session: undefined, ready, isReady: false, prompt: [], failure: undefined };
-    this.#open.set(id, entry);
-    this.#ended.delete(id);
-    const leave = (): void => sessions.leave(response);
-    response.once("close", leave);
+    this.#opening.set(id, reset);
+    this.#deleted.delete(id);
+    const leave = (): void => addresses.leave(addressOf(id), ctx.response);
+    ctx.response.once("close", leave);
     try {
-      const orchestrator = authorization.isOrchestrator(request.headers);
-      const session = await sessions.open(response, { client: "http", orchestrator, id });
-      if (this.#open.get(id) !== entry) return sessions.end(session, "deleted by its client");
-      entry.session = session;
-      sessions.named.add(session);
-      session.join({ connected: false, silent: false, end: () => session.ended && this.#forget(entry) });
-      void this.#begin(entry, session, { reset, orchestrator }).then(setReady);
-    } catch (error) {
-      if (this.#open.get(id) === entry) this.#open.delete(id);
-      setReady();
-      throw error;
+      const session = (await this.#claim(ctx, id, "open", reset)) as Session;
+      if (this.#opening.get(id) !== reset) return this.#release(session);
+      this.#adopt(ctx, session);
     } finally {
-      response.removeListener("close", leave);
+      if (this.#opening.get(id) === reset) this.#opening.delete(id);
+      ctx.response.removeListener("close", leave);
     }
   }
 
   /** Ends a session; of one that is unknown or has ended nothing is left to do. @throws Refusal (403) */
-  delete({ request }: RequestContext, id: string): void {
-    const { authorization, sessions } = this.#host.context;
-    const entry = this.#open.get(id);
-    if (entry === undefined) return;
-    const { session } = entry;
-    if (session?.ownedByOrchestrator && !authorization.isOrchestrator(request.headers)) {
+  async delete(ctx: RequestContext, id: string): Promise<void> {
+    const { authorization } = this.#host.context;
+    if (this.#opening.delete(id)) return this.#forget(id);
+    const session = await this.#claim(ctx, id, "find");
+    if (session === undefined) return;
+    if (session.ownedByOrchestrator && !authorization.isOrchestrator(ctx.request.headers)) {
       throw new Refusal(
         403,
         "The session belongs to the orchestrator: send OPENENV_ORCHESTRATOR_TOKEN as bearer token",
       );
     }
-    this.#forget(entry);
-    if (session !== undefined) sessions.release(session, "deleted by its client");
+    this.#forget(id);
+    this.#release(session);
   }
 
-  async #begin(entry: OrsSession, session: Session, { reset, orchestrator }: Beginning): Promise<void> {
-    const reply = await session.call({ type: "reset", data: reset }, { orchestrator });
+  #release(session: Session): void {
+    this.#host.context.sessions.release(session, "deleted by its client");
+  }
+
+  /** The session of the id, from the journal if another process has had it. */
+  async #claim(ctx: RequestContext, id: string, claim: "find" | "open", start?: JsonObject) {
+    const { addresses, authorization } = this.#host.context;
+    if (!ID.test(id)) return undefined;
+    const orchestrator = authorization.isOrchestrator(ctx.request.headers);
+    const opener = { client: "http", orchestrator, id, start } as const;
+    const claimed = await addresses.claim(addressOf(id), { claim, opener, waiter: ctx.response });
+    const session = claimed?.target as Session | undefined;
+    session?.claim();
+    session?.touch();
+    return session;
+  }
+
+  #adopt(ctx: RequestContext, session: Session): OrsSession {
+    const known = this.#known.get(session);
+    if (known !== undefined) return known;
+    const isReady = session.progress.episodeId !== null;
+    const entry = { session, ready: Promise.resolve(), isReady, prompt: undefined, failure: undefined };
+    this.#known.set(session, entry);
+    if (!isReady) this.#begin(ctx, entry);
+    return entry;
+  }
+
+  #begin({ request }: RequestContext, entry: OrsSession): void {
+    const orchestrator = this.#host.context.authorization.isOrchestrator(request.headers);
+    entry.isReady = false;
+    entry.ready = this.#reset(entry, orchestrator);
+  }
+
+  async #reset(entry: OrsSession, orchestrator: boolean): Promise<void> {
+    const { context, parts } = this.#host;
+    const { session } = entry;
+    const message = { type: "reset", data: session.start ?? {} } as const;
+    const isCrashed = await context.sessions.resumptions.get(session.id)?.journal?.enter(message);
+    const reply = isCrashed ? parts.stepCrashed() : await session.call(message, { orchestrator });
     if (reply.type === "observation") {
       const { description } = session.runtime.definition.contract;
       const about: ContentBlock[] = description === "" ? [] : [{ type: "text", text: description }];
-      entry.prompt = [...about, ...this.#host.parts.renderContent(reply.data.observation)];
+      entry.prompt = [...about, ...parts.renderContent(reply.data.observation)];
     } else entry.failure = reply.data as ErrorData;
     entry.isReady = true;
   }
 
-  #forget(entry: OrsSession): void {
-    if (this.#open.get(entry.id) !== entry) return;
-    this.#open.delete(entry.id);
-    this.#ended.add(entry.id);
-    const [first] = this.#ended;
-    if (this.#ended.size > MAX_ENDED && first !== undefined) this.#ended.delete(first);
+  #forget(id: string): void {
+    this.#deleted.add(id);
+    const [first] = this.#deleted;
+    if (this.#deleted.size > MAX_DELETED && first !== undefined) this.#deleted.delete(first);
   }
-}
-
-interface Beginning {
-  reset: JsonObject;
-  orchestrator: boolean;
 }
 
 async function within(promise: Promise<void>, limitMs: number): Promise<void> {

@@ -38,3 +38,25 @@ test("requests of a session reach the worker that has it, and no log has its sec
   await expect.poll(() => command.stderr.match(/session ended/g)?.length).toBe(ids.length);
   for (const secret of [SECRET, secrets]) expect(command.stdout + command.stderr).not.toContain(secret);
 });
+
+test("with a journal a session continues in another worker when its own is killed", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", JOURNAL: "sessions.lmdb" });
+  const ors = orsClient(cluster.url, { connection: "close" });
+  const pidOf = async (id: string): Promise<number> => {
+    const { json } = await ors.request("GET", "/where_env/prompt", { id });
+    return (JSON.parse((json as { text: string }[])[0]?.text ?? "") as { pid: number }).pid;
+  };
+  const ids = await Promise.all(Array.from({ length: 4 }, () => ors.open()));
+  const [first = 0] = await Promise.all(ids.map(pidOf));
+  const calls = await Promise.all(ids.map((id) => ors.call(id, "count")));
+  process.kill(first, "SIGKILL");
+  // A request that reaches the worker as it ends is refused, and repeated by its client.
+  const repeat = (id: string, more: object) => async () => (await ors.call(id, "count", {}, more)).result;
+  const counted = { ok: true, output: { blocks: [{ text: "0" }] } };
+  for (const [at, id] of ids.entries()) {
+    await expect.poll(repeat(id, { task_id: calls[at]?.taskId })).toMatchObject(counted);
+    await expect.poll(repeat(id, {})).toMatchObject(counted);
+    expect((await ors.request("POST", "/delete", { id })).status).toBe(200);
+  }
+  await expect.poll(async () => (await cluster.capacity()).active_sessions).toBe(0);
+});

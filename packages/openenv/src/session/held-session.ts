@@ -1,3 +1,4 @@
+import type { JsonObject } from "../protocol/messages.js";
 import type { ServerViewSession } from "../protocol/web.js";
 
 /** The peer that opened a session. */
@@ -9,6 +10,8 @@ export interface SessionOpener {
   id?: string | undefined;
   /** The session was in the journal: it may take one of the slots that are reserved for those. */
   isRestored?: boolean;
+  /** The data of the reset with which the server itself begins its only episode. */
+  start?: JsonObject | undefined;
 }
 
 const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
@@ -32,6 +35,7 @@ interface UnclaimedList {
 export abstract class HeldSession {
   readonly client: SessionOpener["client"];
   readonly ownedByOrchestrator: boolean;
+  readonly start: JsonObject | undefined;
   /** When a session that is kept for its client lost its connection, by `performance.now()`; undefined while it has one. */
   detachedAt: number | undefined;
   /** Index in the registry of open sessions. */
@@ -46,9 +50,10 @@ export abstract class HeldSession {
   #endsOnDetach = false;
   #peer: SessionPeer | undefined;
 
-  constructor({ client, orchestrator }: SessionOpener = OVER_HTTP) {
+  constructor({ client, orchestrator, start }: SessionOpener = OVER_HTTP) {
     this.client = client;
     this.ownedByOrchestrator = orchestrator;
+    this.start = start;
   }
 
   /** Only the orchestrator may reset, step and read the state from now on, also on a server without its token. */

@@ -3,21 +3,36 @@ import type { RequestContext } from "../http/router.js";
 import { onNode } from "../runtimes/runtime.js";
 
 export { askTasks } from "../../session/calls/ask-tasks.js";
-export { callStepTool, listStepTools, renderContent } from "../../session/calls/step-tools.js";
+export {
+  listStepTools,
+  readStepReply,
+  renderContent,
+  type StepToolFailure,
+  type StepToolResult,
+  toStepAction,
+} from "../../session/calls/step-tools.js";
+export { stepCrashed } from "../../session/failure.js";
 export { serializeReply } from "../../session/messages/message-codec.js";
-export { digestRequest } from "../../session/resume/request-digest.js";
+export { SessionRejectedError } from "../../session/session-rejected-error.js";
 export { canonicalJson } from "../../util/canonical-json.js";
 export { packageVersion } from "../../util/package-version.js";
 export { sendFailure, sendJson } from "../http/respond.js";
 export { withBody, withCheckedBody } from "../http/router.js";
-export { forwardToRoom } from "../routes/control.js";
+export { callOnce, forwardToRoom } from "../routes/control.js";
 
-/** True if another worker of the cluster has the session and answers. */
-export async function forwardToOwner(ctx: RequestContext, session: string): Promise<boolean> {
+/**
+ * True if another worker of the cluster has the session and answers: the one that its id names or, after the end of that
+ * one, the one in which the journal has continued it.
+ */
+export async function forwardToOwner(ctx: RequestContext, session: string, address: string): Promise<boolean> {
   const { context, forwarded } = ctx;
-  const owner = forwarded ? undefined : context.cluster?.ownerOf(session);
+  const { cluster } = context;
+  if (forwarded || cluster === undefined || session.startsWith(cluster.idPrefix)) return false;
+  const hasJournal = context.sessions.journal !== undefined;
+  const named = cluster.ownerOf(session);
+  const owner = named ?? (hasJournal ? await cluster.ownerOfAddress(address) : undefined);
   if (owner === undefined) return false;
   const body = await readBody(ctx);
-  context.cluster?.forward(owner, { ...onNode(ctx), body: body.toString(), named: true });
+  cluster.forward(owner, { ...onNode(ctx), body: body.toString(), named: !hasJournal });
   return true;
 }

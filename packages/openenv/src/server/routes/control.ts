@@ -103,23 +103,27 @@ interface NamedCall {
   data: JsonObject;
   request_id?: string | null | undefined;
   timeoutMs?: number | undefined;
+  orchestrator?: boolean;
+  inEpisode?: boolean;
 }
 
 /**
  * Calls a session that the request names. With a `request_id` the call is executed once, continues when its client
  * disconnects, and a repeated request gets its answer.
  */
-function callOnce(
+export function callOnce(
   ctx: RequestContext,
   session: Session,
-  { message, data, request_id, timeoutMs }: NamedCall,
+  { message, data, request_id, ...given }: NamedCall,
 ): MaybePromise<ServerMessage> {
   const { sessions, runtime } = ctx.context;
   const request = { type: message.type, data };
-  const journal = ctx.address && sessions.resumptions.get(session.id)?.journal;
+  const resumption = sessions.resumptions.get(session.id);
+  // Other requests to a resumable session are numbered, and marked where they begin.
+  const journal = resumption?.isAddress ? resumption.journal : undefined;
   const call = (options: SessionCallOptions): MaybePromise<ServerMessage> =>
     after(journal?.enter(request) ?? false, (isCrashed) =>
-      isCrashed ? stepCrashed() : session.call(message, { timeoutMs, arrivedAt: ctx.arrivedAt, ...options }),
+      isCrashed ? stepCrashed() : session.call(message, { ...given, arrivedAt: ctx.arrivedAt, ...options }),
     );
   if (request_id == null) return call(cancelledWith(ctx));
   const answers = sessions.resumptions.answersOf(session);

@@ -1,4 +1,4 @@
-import type { ErrorData, JsonObject, ObservationData } from "../../protocol/messages.js";
+import type { ErrorData, JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import {
   ACTION_TOOL,
   type ContentBlock,
@@ -55,10 +55,15 @@ export async function callStepTool(
   request: ToolRequest,
   options?: SessionCallOptions,
 ): Promise<StepToolResult | StepToolFailure> {
-  const action = toAction(session.runtime, request);
+  const action = toStepAction(session.runtime, request);
   if ("reason" in action) return action;
   const reply = await session.call({ type: "step", data: action.data }, { ...options, inEpisode: true });
-  if (reply.type === "observation") return read(reply.data, action.isTool);
+  return readStepReply(reply, action);
+}
+
+/** The result of the step of an action. */
+export function readStepReply(reply: ServerMessage, { isTool }: StepAction): StepToolResult | StepToolFailure {
+  if (reply.type === "observation") return read(reply.data, isTool);
   const error = reply.data as ErrorData;
   const { message } = error;
   if (error.openenv_code === "EPISODE_DONE") return { ok: false, reason: "episode_finished", message };
@@ -84,8 +89,14 @@ export function renderContent(observation: JsonObject): ContentBlock[] {
 
 const IMAGE = /^data:(image\/[a-z0-9.+-]+);base64,/i;
 
+/** What a tool call is as a step. */
+export interface StepAction {
+  data: JsonObject;
+  isTool: boolean;
+}
+
 /** The action of a call, or why it cannot be called: then it is not a step. */
-function toAction(runtime: Runtime, request: ToolRequest): { data: JsonObject; isTool: boolean } | StepToolFailure {
+export function toStepAction(runtime: Runtime, request: ToolRequest): StepAction | StepToolFailure {
   const { tools } = runtime;
   const { name, given } = request;
   if (tools !== undefined && listStepTools(runtime) === tools.summaries) {

@@ -26,6 +26,8 @@ export interface Claimant {
   opener: SessionOpener;
   /** The socket, which is attached; undefined for an HTTP request. */
   holder?: AddressHolder;
+  /** An HTTP request that may wait for a slot; it leaves with {@link Addresses.leave}. */
+  waiter?: Waiter;
   /** The id by which the client also names the session. */
   id?: string | undefined;
 }
@@ -33,6 +35,8 @@ export interface Claimant {
 interface Opening {
   /** Undefined for an HTTP request, and once the socket has left. */
   holder: AddressHolder | undefined;
+  /** The holder, or the HTTP request that waits. */
+  waiter: Waiter | undefined;
   /** The session is open, and is being stored in the journal: no other client may use it before. */
   isStoring: boolean;
   /** Resolves when the session is open, or was cancelled. */
@@ -123,21 +127,21 @@ export class Addresses {
     }
   }
 
-  /** A socket has closed before its session was open. */
-  leave(address: string, holder: ResumptionHolder): void {
-    if (this.#expecting.get(address) === holder) this.#expecting.delete(address);
+  /** A socket, or an HTTP request, has closed before its session was open. */
+  leave(address: string, waiter: Waiter): void {
+    if (this.#expecting.get(address) === waiter) this.#expecting.delete(address);
     const opening = this.#opening.get(address);
-    if (opening?.holder !== holder) return;
+    if (opening?.waiter !== waiter) return;
     if (opening.isStoring) {
       opening.holder = undefined;
       return;
     }
     this.#opening.delete(address);
-    this.#sessions.leave(holder);
+    this.#sessions.leave(waiter);
     opening.end();
   }
 
-  async #open(address: string, { claim, opener, holder }: Claimant): Promise<Resumption> {
+  async #open(address: string, { claim, opener, holder, waiter = holder }: Claimant): Promise<Resumption> {
     const sessions = this.#sessions;
     const { resumptions } = sessions;
     const lost = resumptions.reasonFor(address);
@@ -145,10 +149,10 @@ export class Addresses {
     if (resumptions.isFull) throw rejected(FULL);
     let end = (): void => {};
     const over = new Promise<void>((resolve) => (end = resolve));
-    const opening: Opening = { holder, isStoring: false, over, end };
+    const opening: Opening = { holder, waiter, isStoring: false, over, end };
     this.#opening.set(address, opening);
     try {
-      const session = await sessions.open(holder, opener);
+      const session = await sessions.open(waiter, opener);
       if (this.#opening.get(address) !== opening) sessions.end(session, "disconnected");
       if (session.ended) throw rejected(GONE);
       if (lost !== undefined) session.requireReset(lost);

@@ -108,8 +108,8 @@ export class SessionJournal {
   }
 
   /** Stores how a session by address is opened again; `lost`: why the one before it was lost, until its next reset. */
-  opening({ id, client, ownedByOrchestrator }: Session, lost: string | undefined): MaybePromise<void> {
-    this.#put.set(OPEN, Buffer.from(JSON.stringify({ id, client, orchestrator: ownedByOrchestrator })));
+  opening({ id, client, ownedByOrchestrator, start }: Session, lost: string | undefined): MaybePromise<void> {
+    this.#put.set(OPEN, Buffer.from(JSON.stringify({ id, client, orchestrator: ownedByOrchestrator, start })));
     if (lost !== undefined) this.#lose(lost, "");
     return this.#commit();
   }
