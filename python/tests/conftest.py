@@ -98,23 +98,26 @@ class Proxy:
                     self.cut_at_answer = False
                     self.cut()
                     return
-                target.sendall(data)
+                self._pass(data, source, target, answers)
         except OSError:
             pass
         for one in (source, target):
-            _shut(one)
+            shut(one)
+
+    def _pass(self, data: bytes, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        target.sendall(data)
 
     def cut(self) -> None:
         cut, self._open = self._open, []
         for one in cut:
-            _shut(one)
+            shut(one)
 
     def close(self) -> None:
         self._listener.close()
         self.cut()
 
 
-def _shut(one: socket.socket) -> None:
+def shut(one: socket.socket) -> None:
     with contextlib.suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
 

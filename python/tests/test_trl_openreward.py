@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Server
 
 pytest.importorskip("trl")
 pytest.importorskip("openreward")
 pytest.importorskip("openenv")
 
-from training.grpo import TASKS, make_trainer, read_log
+from training.faults import CallProxy, Faults
+from training.grpo import TASKS, Recorder, make_trainer, read_log
 from training.released import make_class
 from training.servers import PythonServer, start_ours
 from trl.experimental.openreward import OpenRewardSpec
@@ -57,3 +60,41 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str, monkeypatch:
     finally:
         server.kill()
         python.kill()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rewards_are_those_of_a_run_without_faults(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(port: int = 0) -> Server:
+        return start_ours(task, port=port, JOURNAL=str(tmp_path / "sessions.lmdb"))
+
+    def play(url: str, *functions: Any) -> Recorder:
+        monkeypatch.setenv("OPENREWARD_API_URL", url)
+        monkeypatch.setenv("OPENREWARD_SESSION_URL", url)
+        spec, recorder = OpenRewardSpec(url, num_tasks=ROWS), Recorder()
+        make_trainer(
+            task,
+            learning_rate=0.0,
+            max_steps=8,
+            train_dataset=spec.train_dataset,
+            environment_factory=spec.environment_factory,
+            reward_funcs=[recorder, *functions],
+        ).train()
+        return recorder
+
+    running = [start()]
+    proxy = CallProxy(running[0].url)
+    faults = Faults(proxy, running, start)
+    try:
+        undisturbed = play(running[0].url)
+        with faults:
+            disturbed = play(proxy.url, faults.after_step)
+        assert len(undisturbed.episodes) == 64
+        assert disturbed.episodes == undisturbed.episodes
+        assert faults.kills >= 3
+        assert faults.cuts >= 8
+        assert proxy.cut_calls >= 1
+    finally:
+        proxy.close()
+        running[-1].kill()

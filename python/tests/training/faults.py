@@ -1,11 +1,50 @@
 from __future__ import annotations
 
+import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from conftest import Proxy, Server
+from conftest import Proxy, Server, shut
+
+
+class CallProxy(Proxy):
+    """Cuts the connection of a call of ORS only when its client has read the id of the call, with which it comes back.
+    Without the id the SDK makes the call again."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._starting: set[socket.socket] = set()
+        self._due: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.cut_calls = 0
+
+    def _pass(self, data: bytes, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        with self._lock:
+            if not answers and b"/call HTTP/" in data:
+                self._starting.add(source)
+            found = re.search(rb"event: task_id\ndata: \S+\n\n", data) if target in self._due else None
+            target.sendall(data[: found.end()] if found else data)
+            if answers and not data.startswith(b"HTTP/1.1 308"):
+                self._starting.discard(target)
+        if found:
+            self.cut_calls += 1
+            time.sleep(0.1)
+            raise OSError("cut")
+
+    def cut(self) -> None:
+        with self._lock:
+            cut, self._open = self._open, []
+            # The client's socket, and the one behind it.
+            for pair in zip(cut[::2], cut[1::2], strict=True):
+                if pair[0] in self._starting:
+                    self._due.add(pair[0])
+                    self._open += pair
+                else:
+                    for one in pair:
+                        shut(one)
 
 
 class Faults:

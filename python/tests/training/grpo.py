@@ -33,7 +33,7 @@ class Recorder:
 
     def __call__(self, environments: Sequence[Any], **_: Any) -> list[float]:
         self.episodes += [list(one.rewards) for one in environments]
-        return [sum(one.rewards) for one in environments]
+        return [sum(reward or 0 for reward in one.rewards) for one in environments]
 
 
 def make_trainer(task: str | Calls, *, model_seed: int = 0, callbacks: Sequence[Any] = (), **given: Any) -> GRPOTrainer:

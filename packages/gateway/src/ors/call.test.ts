@@ -1,8 +1,10 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { defineContract, defineEnvironment, image } from "openenv-ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { orsClient } from "../../../../test-support/clients/ors-client.js";
-import { defineCounter } from "../../../../test-support/environments/counter.js";
+import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import { tasked } from "../../../../test-support/environments/words.js";
 import { speedUpTimers } from "../../../../test-support/fast-timers.js";
@@ -185,6 +187,41 @@ describe("a call", () => {
     const { result } = await ors.call(id, "step", { amount: 50 }, { task_id });
     expect(result).toMatchObject({ ok: true, output: { reward: 50, finished: true } });
     expect((await server.sessions())[0]?.step_count).toBe(1);
+  });
+
+  test("that was cut before its id arrived is made once when its client sends it again", async () => {
+    let finish = (): void => {};
+    const { server, ors } = await start(
+      defineEnvironment(counterContract, () => {
+        let count = 0;
+        return {
+          reset: () => ({ observation: { count } }),
+          step: async ({ amount }) => {
+            if (count === 0) await new Promise<void>((resolve) => (finish = resolve));
+            return { observation: { count: (count += amount) }, reward: amount };
+          },
+        };
+      }),
+    );
+    const id = await ors.open();
+    await ors.request("GET", "/counter_env/prompt", { id });
+    const steps = async () => (await server.sessions())[0]?.step_count;
+    const { hostname, port } = new URL(server.url);
+    const body = JSON.stringify({ name: "step", input: { amount: 1 } });
+    const head = `POST /counter_env/call HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\nx-session-id: ${id}\r\ncontent-length: ${body.length}`;
+    const socket = connect(Number(port), hostname);
+    socket.write(`${head}\r\n\r\n${body}`);
+    await once(socket, "data");
+    socket.resetAndDestroy();
+    // The server reads the end of the connection before the next request.
+    await ors.request("GET", "/version");
+    const again = ors.call(id, "step", { amount: 1 });
+    finish();
+    expect((await again).result).toMatchObject({ output: { blocks: [{ text: '{"count":1}' }] } });
+    expect(await steps()).toBe(1);
+    // Its answer has arrived, so the same call is another one.
+    expect((await ors.call(id, "step", { amount: 1 })).result).toMatchObject({ output: { reward: 1 } });
+    expect(await steps()).toBe(2);
   });
 
   test("has the images of an observation as blocks", async () => {

@@ -13,20 +13,31 @@ const REASONS = {
 /** The id of a call has the number of the event before it. */
 const TASK_ID = /^[\w-]{36}-(\d{1,15})$/;
 
+interface Started {
+  id: string;
+  body: CallRequest;
+  response: RequestContext["response"];
+}
+
+/** The last call of each session, until its stream has ended. */
+const started = new WeakMap<Session, Started>();
+
 /**
  * Calls a tool once, and streams its result. The result is kept with the answers to other repeatable requests of the
  * session, so that a client whose stream was cut comes back with the id. The call continues meanwhile. With a journal the
- * client also comes back to the next process, which makes the call if it had no result.
+ * client also comes back to the next process, which makes the call if it had no result. A client that was cut off before it
+ * got the id sends the same call again.
  */
 export async function call(host: Host, ctx: RequestContext, session: Session, body: CallRequest): Promise<void> {
   const { parts, context } = host;
   const { response } = ctx;
-  const { task_id, name, input } = body;
+  const { name, input } = body;
+  const task_id = body.task_id ?? findCut(host, session, body);
   const isKnown = task_id == null || context.sessions.resumptions.answersOf(session).has(task_id);
   if (!isKnown && !isNext(task_id, session)) return sendError(response, "unknown task_id");
   const id = task_id ?? `${crypto.randomUUID()}-${session.events.last}`;
   const action = parts.toStepAction(session.runtime, { name, given: input });
-  if ("reason" in action) return sendTask(response, id, Promise.resolve(render(host, session, action)));
+  if ("reason" in action) return void sendTask(response, id, Promise.resolve(render(host, session, action)));
   const reply = parts.callOnce(ctx, session, {
     message: { type: "step", data: action.data },
     data: action.data,
@@ -35,7 +46,17 @@ export async function call(host: Host, ctx: RequestContext, session: Session, bo
     inEpisode: true,
   });
   const outcome = Promise.resolve(reply).then((given) => render(host, session, parts.readStepReply(given, action)));
-  return sendTask(response, id, outcome);
+  const own: Started = { id, body, response };
+  started.set(session, own);
+  const isSent = await sendTask(response, id, outcome);
+  if (isSent && started.get(session) === own) started.delete(session);
+}
+
+/** The id of the same call, whose stream was cut. */
+function findCut({ parts }: Host, session: Session, { name, input }: CallRequest): string | undefined {
+  const last = started.get(session);
+  if (!last?.response.closed || last.body.name !== name) return undefined;
+  return parts.canonicalJson(last.body.input) === parts.canonicalJson(input) ? last.id : undefined;
 }
 
 /** Whether the call came before everything that the session has done since it continues in this process. */

@@ -22,9 +22,9 @@ export function sendId(response: Answer, id: string): void {
 
 /**
  * Answers with the id of a task, and with its outcome when it comes: in one piece if it comes at once, else with comments
- * that keep the connection open.
+ * that keep the connection open. Returns false if the connection was lost before.
  */
-export async function sendTask(response: Answer, id: string, task: Promise<TaskOutcome>): Promise<void> {
+export async function sendTask(response: Answer, id: string, task: Promise<TaskOutcome>): Promise<boolean> {
   let pings: NodeJS.Timeout | undefined;
   const first = renderEvent("task_id", id);
   const begin = setImmediate(() => {
@@ -36,9 +36,10 @@ export async function sendTask(response: Answer, id: string, task: Promise<TaskO
   const rest = renderOutcome(await task);
   clearImmediate(begin);
   clearInterval(pings);
-  if (response.closed) return;
+  if (response.closed) return false;
   if (response.headersSent) response.end(rest);
   else sendAll(response, first + rest);
+  return true;
 }
 
 /** An outcome without a task, such as for an unknown id. */
