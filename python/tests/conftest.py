@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,13 @@ class Server:
         self.process.wait()
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "the condition was not met within 30 s"
+        time.sleep(0.02)
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     started = Server()
@@ -83,13 +91,16 @@ class Proxy:
                 return
             self.accepted += 1
             try:
-                upstream = socket.create_connection(self._target)
+                upstream = self._connect()
             except OSError:
                 client.close()
                 continue
             self._open += [client, upstream]
             threading.Thread(target=self._pump, args=(client, upstream, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(upstream, client, True), daemon=True).start()
+
+    def _connect(self) -> socket.socket:
+        return socket.create_connection(self._target)
 
     def _pump(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
         try:

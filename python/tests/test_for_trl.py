@@ -9,12 +9,13 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, Optional
 
 import pytest
-from conftest import Server
+from conftest import Proxy, Server, wait_for
 
-from openenv_ts import RemoteError
+from openenv_ts import ConnectionLostError, RemoteError, connect
 from openenv_ts.trl import TrlEnvironment, episode_reward, for_trl
 
 NAMES = ["call_class", "call_done", "call_lost", "fail", "my_tool", "take"]
@@ -208,3 +209,105 @@ environment.reset()
     subprocess.run([sys.executable, "-c", code], check=True)
     assert metric(server.url, "openenv_sessions_opened_total") == before + 2
     assert opened(server.url) == 0
+
+
+def reset_in_background(environment: Any, **row: Any) -> Future[str]:
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(environment.reset, **row)
+    pool.shutdown(wait=False)
+    return future
+
+
+@pytest.mark.parametrize("played", [False, True])
+def test_a_reset_waits_for_a_server_that_restarts_without_a_journal(played: bool) -> None:
+    first = Server("tools.mjs")
+    proxy = Proxy(first.url)
+    spec = for_trl(proxy.url)
+    environment = spec.environment_factory()
+    try:
+        if played:
+            environment.reset(seed=1)
+            play(environment, "take", count=1)
+        first.kill()
+        tried = proxy.accepted
+        future = reset_in_background(environment, seed=2)
+        wait_for(lambda: proxy.accepted > tried + 1)
+        assert not future.done()
+        second = Server("tools.mjs", port=first.port)
+        try:
+            assert future.result(timeout=60) == "marbles 2"
+            assert play(environment, "my_tool") == "my-tool"
+            assert score(spec, environment) == [[0.0]]
+            assert spec.lost_rollouts == 0
+            spec.close()
+        finally:
+            second.kill()
+    finally:
+        proxy.close()
+
+
+@pytest.mark.parametrize("played", [False, True])
+def test_a_reset_marks_the_rollout_as_lost_after_the_outage_and_never_raises(played: bool) -> None:
+    first = Server("tools.mjs")
+    spec = for_trl(first.url, outage=0.3, timeout=0.5)
+    environment = spec.environment_factory()
+    if played:
+        environment.reset(seed=1)
+    first.kill()
+    for lost in (1, 2):
+        assert environment.reset(seed=2) == ""
+        assert isinstance(environment.lost, ConnectionLostError)
+        assert play(environment, "take", count=1) == "The environment is not available."
+        assert score(spec, environment) == [[None]]
+        assert spec.lost_rollouts == lost
+    second = Server("tools.mjs", port=first.port)
+    try:
+        spec.outage = 60
+        assert environment.reset(seed=3) == "marbles 3"
+        assert environment.lost is None
+        assert score(spec, environment) == [[0.0]]
+        spec.close()
+    finally:
+        second.kill()
+
+
+@pytest.mark.parametrize("queue", ["0", "1"])
+def test_a_reset_waits_while_the_server_is_full(queue: str) -> None:
+    server = Server(
+        "tools.mjs",
+        MAX_CONCURRENT_ENVS="1",
+        QUEUE_SIZE=queue,
+        QUEUE_TIMEOUT="0.2",
+        OPENENV_OPERATOR_TOKEN="operator",
+    )
+    try:
+        other = connect(server.url)
+        other.reset()
+        with for_trl(server.url) as spec:
+            environment = spec.environment_factory()
+            future = reset_in_background(environment, seed=2)
+            wait_for(lambda: metric(server.url, "openenv_rejections_total") > 1)
+            assert not future.done()
+            other.close()
+            assert future.result(timeout=60) == "marbles 2"
+            assert spec.lost_rollouts == 0
+    finally:
+        server.kill()
+
+
+def test_a_reset_marks_the_rollout_as_lost_when_the_server_stays_full() -> None:
+    server = Server("tools.mjs", MAX_CONCURRENT_ENVS="1", OPENENV_OPERATOR_TOKEN="operator")
+    try:
+        with connect(server.url) as other, for_trl(server.url, outage=0.3) as spec:
+            other.reset()
+            environment = spec.environment_factory()
+            assert environment.reset(seed=2) == ""
+            assert environment.lost.code == "CAPACITY_REACHED"
+            assert score(spec, environment) == [[None]]
+            assert spec.lost_rollouts == 1
+            other.close()
+            wait_for(lambda: opened(server.url) == 0)
+            assert environment.reset(seed=3) == "marbles 3"
+            assert score(spec, environment) == [[0.0]]
+    finally:
+        server.kill()

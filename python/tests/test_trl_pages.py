@@ -88,6 +88,6 @@ def test_the_class_for_async_grpo_plays_in_threads_of_another_process(
     monkeypatch.syspath_prepend(str(tmp_path))
     kind = importlib.import_module("async_page").Environment
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        first, without = process.submit(play_in_threads, kind, 16, server.process.pid).result(timeout=120)
+        first, without = process.submit(play_in_threads, kind, 16, server.process.pid).result(timeout=600)
     assert first == [index * 0.1 for index in range(16)]
     assert without == [None] * 16

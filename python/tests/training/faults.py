@@ -11,8 +11,9 @@ from conftest import Proxy, Server, shut
 
 
 class CallProxy(Proxy):
-    """Cuts the connection of a call of ORS only when its client has read the id of the call, with which it comes back.
-    Without the id the SDK makes the call again."""
+    """For ORS. Cuts the connection of a call when its client has read the id of the call, with which it comes back:
+    without the id the SDK makes the call again. Waits for a server that restarts, as a balancer does, because the SDK
+    gives up after 3 s."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -20,6 +21,16 @@ class CallProxy(Proxy):
         self._due: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.cut_calls = 0
+
+    def _connect(self) -> socket.socket:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                return super()._connect()
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
 
     def _pass(self, data: bytes, source: socket.socket, target: socket.socket, answers: bool) -> None:
         with self._lock:
