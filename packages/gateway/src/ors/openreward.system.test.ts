@@ -3,17 +3,21 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { EnvironmentDefinition } from "openenv-ts";
+import { defineContract, defineEnvironment, type EnvironmentDefinition } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import benchmark from "../../../../envs/benchmark/server/environment.js";
 import coding from "../../../../envs/coding/server/environment.js";
 import echo from "../../../../envs/echo/server/environment.js";
 import wordle from "../../../../envs/wordle/server/environment.js";
 import { secretOf } from "../../../../envs/wordle/tasks.js";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../../test-support/operator.js";
 import { requireOpenreward } from "../../../../test-support/requirement.js";
+import { orsClient } from "../../../../test-support/servers/ors-client.js";
 
 const python = await requireOpenreward();
 const script = fileURLToPath(new URL("openreward_client.py", import.meta.url));
@@ -181,6 +185,42 @@ describe.skipIf(!python.available)("the SDK openreward 0.1.167", () => {
     const { stdout } = await promisify(execFile)(python.path, ["-c", program], { env });
     expect(stdout).toContain("['train', 'test'] 2054");
     expect(stdout).toContain("['step']\n0 False");
+  });
+
+  test("waits for a reset that takes longer than 25 s", { timeout: 120_000 }, async () => {
+    let resets = 0;
+    const contract = defineContract({
+      name: "slow_env",
+      action: z.object({}),
+      observation: z.object({ text: z.string() }),
+    });
+    const slow = defineEnvironment(contract, () => ({
+      reset: async () => {
+        // Two requests for the prompt end with 503.
+        if (resets++ === 0) await sleep(26_000);
+        return { observation: { text: "ready" } };
+      },
+      step: () => ({ observation: { text: "stepped" }, reward: 1 }),
+    }));
+    await using server = await serve(slow, { port: 0, logLevel: "silent", orsSeeds: 20 });
+    const [first] = (await play(server.url, { calls: [["step", {}]] })).sessions;
+    expect(first).toMatchObject({ prompt: [{ text: "ready" }], steps: [{ reward: 1 }] });
+    expect(resets).toBe(2);
+  });
+
+  test("waits for a slot of a full server, longer than its three tries", { timeout: 120_000 }, async () => {
+    const options = { port: 0, logLevel: "silent", orsSeeds: 20, maxConcurrentEnvs: 1, ...WITH_OPERATOR } as const;
+    await using server = await serve(echo, options);
+    const ors = orsClient(server.url);
+    const id = await ors.open();
+    const played = play(server.url, { calls: [["echo_message", { message: "hi" }]] });
+    const refused = async (): Promise<number> => {
+      const metrics = await (await fetchAsOperator(`${server.url}/metrics`)).text();
+      return Number(/openenv_rejections_total\{.*reason="full".*\} (\d+)/.exec(metrics)?.[1] ?? 0);
+    };
+    await expect.poll(refused, { timeout: 60_000 }).toBeGreaterThan(3);
+    await ors.request("POST", "/delete", { id });
+    for (const { step_count } of (await played).sessions) expect(step_count).toBe(1);
   });
 
   test("reads the results unchanged, with rewards and the end of the episode", { timeout: 120_000 }, async () => {
