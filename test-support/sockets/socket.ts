@@ -16,7 +16,7 @@ export interface TestSocket extends AsyncDisposable {
 
 export async function openTestSocket(
   url: string,
-  options: { headers?: Record<string, string> } = {},
+  options: { headers?: Record<string, string>; autoPong?: boolean } = {},
 ): Promise<TestSocket> {
   const ws = new WebSocket(url.replace(/^http/, "ws"), { ...options, perMessageDeflate: false });
   const frames: Json[] = [];

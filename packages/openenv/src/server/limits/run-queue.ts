@@ -1,4 +1,5 @@
 import { Fifo } from "../../util/async/fifo.js";
+import { nextTurn } from "../../util/async/next-turn.js";
 
 /** Milliseconds of queued work after which the event loop handles its other events. */
 const TURN_MS = 5;
@@ -50,7 +51,7 @@ export class RunQueue {
   #arm(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;
-    setImmediate(this.#turn);
+    nextTurn(this.#turn);
   }
 
   #run(): void {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { RootDatabase } from "lmdb";
 import { ConfigError } from "../../errors.js";
+import { nextTurn } from "../../util/async/next-turn.js";
 import {
   type Durability,
   damagedEntry,
@@ -218,7 +219,7 @@ class LmdbJournal implements Journal {
       found.push(...page.filter(({ id }) => id !== last));
       if (page.length < PAGE_ENTRIES) return found;
       last = page.at(-1)?.id ?? "";
-      await new Promise(setImmediate);
+      await new Promise<void>(nextTurn);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../protocol/messages.js";
+import { nextTurn } from "../../util/async/next-turn.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
@@ -96,7 +97,7 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
       await Promise.race([replayEvent(session, event), late]);
       if (performance.now() - turn < TURN_MS) continue;
       // Sync events let nothing else run, not even the timer.
-      await new Promise(setImmediate);
+      await new Promise<void>(nextTurn);
       turn = performance.now();
     }
     await Promise.race([late, undefined]);
