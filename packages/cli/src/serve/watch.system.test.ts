@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { delimiter, dirname, join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
 import {
   counterModule,
   createProject,
@@ -8,6 +8,7 @@ import {
   type Running,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
+import { requireRuntimes } from "../../../../test-support/requirement.js";
 
 /** Each test starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });
@@ -15,17 +16,26 @@ vi.setConfig({ testTimeout: 90_000 });
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:\d+)/;
 const ARGS = ["serve", "--watch", "--port", "0", "--log-level", "warn"];
 
+const RUNTIMES = await requireRuntimes();
+const [NODE] = RUNTIMES;
+
 interface Watched extends AsyncDisposable {
   project: Project;
   running: Running;
   url: string;
 }
 
+/** Serves a project with --watch. */
+function watch({ dir }: Project, { name, path }: { name: string; path: string }): Running {
+  const env = { PATH: `${dirname(path)}${delimiter}${process.env["PATH"]}` };
+  return startCommand([...ARGS, "--runtime", name], { cwd: dir, env });
+}
+
 /** Serves an environment whose step adds a constant of another file, with --watch. */
-async function startWatched(): Promise<Watched> {
+async function startWatched(runtime: { name: string; path: string } = NODE): Promise<Watched> {
   const main = `import { factor } from "./factor.js";\n${counterModule("amount * factor")}`;
   const project = await createProject({ "environment.ts": main, "factor.ts": "export const factor: number = 1;" });
-  const running = startCommand(ARGS, { cwd: project.dir });
+  const running = watch(project, runtime);
   const [, url = ""] = await running.printed(URL_LINE);
   await running.printed(/Watching environment\.ts/);
   return {
@@ -45,12 +55,53 @@ async function countAfterStep(url: string): Promise<unknown> {
   return (await answer.json()).observation.count;
 }
 
-test("a change in an imported file restarts the server on the same port", async () => {
-  await using watched = await startWatched();
-  expect(await countAfterStep(watched.url)).toBe(1);
-  await watched.project.write("factor.ts", "export const factor: number = 5;");
-  await watched.running.printed(/Restarted/);
-  expect(await countAfterStep(watched.url)).toBe(5);
+describe.each(RUNTIMES)("on $name", ({ name, path, available }) => {
+  test.skipIf(!available)("a change in an imported file restarts the server on the same port", async () => {
+    await using watched = await startWatched({ name, path });
+    expect(await countAfterStep(watched.url)).toBe(1);
+    await watched.project.write("factor.ts", "export const factor: number = 5;");
+    await watched.running.printed(/Restarted/);
+    expect(await countAfterStep(watched.url)).toBe(5);
+    // Only Node names its keep-alive.
+    const { headers } = await fetch(`${watched.url}/health`);
+    expect(headers.has("keep-alive")).toBe(name === "node");
+    watched.running.process.kill("SIGTERM");
+    expect(await watched.running.exited).toBe(0);
+    await expect(fetch(watched.url)).rejects.toThrow();
+  });
+
+  test.skipIf(!available)(
+    "a data file that is created after the start restarts the server, also when its folder is new",
+    async () => {
+      const main = `import { existsSync, readFileSync } from "node:fs";
+      import { delimiter, dirname, join } from "node:path";
+      const file = join(import.meta.dirname, ["da", "ta"].join(""), "factor.txt");
+      const other = join(import.meta.dirname, "more/words.txt");
+      const factor = existsSync(file) ? Number(readFileSync(file, "utf8")) : 1;
+      const read = () => { try { return Number(readFileSync(other, "utf8")); } catch { return 1; } };
+      ${counterModule("factor * read()")}`;
+      await using project = await createProject({ "environment.ts": main });
+      await using running = watch(project, { name, path });
+      const [, url = ""] = await running.printed(URL_LINE);
+      await running.printed(/Watching/);
+      expect(await countAfterStep(url)).toBe(1);
+      const counts = (expected: number) =>
+        vi.waitUntil(async () => (await countAfterStep(url).catch(() => 0)) === expected, {
+          timeout: 60_000,
+          interval: 100,
+        });
+      await project.write("data/factor.txt", "2");
+      await counts(2);
+      await rm(join(project.dir, "data"), { recursive: true });
+      await counts(1);
+      await project.write("data/factor.txt", "3");
+      await counts(3);
+      // No module refers to this file, but the step has tried to read it.
+      await project.write("more/words.txt", "5");
+      await counts(15);
+      expect(running.stdout + running.stderr).toContain("Restarted");
+    },
+  );
 });
 
 test("a change of a data file restarts the server, in data/ and where a module refers to it", async () => {
@@ -68,36 +119,6 @@ test("a change of a data file restarts the server, in data/ and where a module r
   await project.write("data/more/factor.txt", "3");
   await running.printed(/Restarted[\s\S]*Restarted/);
   expect(await countAfterStep(url)).toBe(6);
-});
-
-test("a data file that is created after the start restarts the server, also when its folder is new", async () => {
-  const main = `import { existsSync, readFileSync } from "node:fs";
-    import { join } from "node:path";
-    const file = join(import.meta.dirname, ["da", "ta"].join(""), "factor.txt");
-    const other = join(import.meta.dirname, "more/words.txt");
-    const factor = existsSync(file) ? Number(readFileSync(file, "utf8")) : 1;
-    const read = () => { try { return Number(readFileSync(other, "utf8")); } catch { return 1; } };
-    ${counterModule("factor * read()")}`;
-  await using project = await createProject({ "environment.ts": main });
-  await using running = startCommand(ARGS, { cwd: project.dir });
-  const [, url = ""] = await running.printed(URL_LINE);
-  await running.printed(/Watching/);
-  expect(await countAfterStep(url)).toBe(1);
-  const counts = (expected: number) =>
-    vi.waitUntil(async () => (await countAfterStep(url).catch(() => 0)) === expected, {
-      timeout: 60_000,
-      interval: 100,
-    });
-  await project.write("data/factor.txt", "2");
-  await counts(2);
-  await rm(join(project.dir, "data"), { recursive: true });
-  await counts(1);
-  await project.write("data/factor.txt", "3");
-  await counts(3);
-  // No module refers to this file, but the step has tried to read it.
-  await project.write("more/words.txt", "5");
-  await counts(15);
-  expect(running.stdout + running.stderr).toContain("Restarted");
 });
 
 test("an edit that does not compile is reported, and the previous version keeps running until it is fixed", async () => {
