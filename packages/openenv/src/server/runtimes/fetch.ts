@@ -56,7 +56,8 @@ export class FetchRequest implements HttpRequest {
   /** @param onRead is called when the body has been read, at once if there is none. */
   constructor({ method, url, headers, body }: Request, onRead: () => void = () => {}) {
     this.method = method;
-    this.url = url.slice(url.indexOf("/", url.indexOf("://") + 3));
+    // Bun adds no origin for a request without `Host`.
+    this.url = url.startsWith("/") ? url : url.slice(url.indexOf("/", url.indexOf("://") + 3));
     this.headers = Object.fromEntries(headers as unknown as Iterable<[string, string]>);
     this.#body = body as AsyncIterable<Uint8Array> | null;
     this.#onRead = onRead;

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,6 +13,7 @@ import { AS_OPERATOR } from "../../../../../test-support/operator.js";
 import { requireRedis, requireRuntimes } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
+import { pipelineRequests } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { BEGIN, stepFrame, TOKEN } from "../../../../../test-support/sockets/resumable.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
@@ -61,6 +63,12 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       leave.abort();
       await expect(endless).rejects.toThrow();
       await until(async () => (await server.capacity()).active_sessions === 1);
+    });
+
+    test("answers HTTP/1.0 without a host, as balancers check the health", async () => {
+      await using server = await start();
+      const socket = pipelineRequests(Number(new URL(server.url).port), "GET /health?from=balancer HTTP/1.0\r\n\r\n");
+      expect(await text(socket)).toMatch(/^HTTP\/1\.[01] 200 [\s\S]*\{"status":"healthy"\}$/);
     });
 
     test("serves MCP with sessions, the page and its updates, the documentation and metrics", async () => {
