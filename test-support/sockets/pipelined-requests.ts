@@ -13,10 +13,11 @@ export function renderRequest(path: string, body?: object): string {
 export function pipelineRequests(port: number, requests: string | Iterable<string>): Socket {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
+  const closed = new Promise((resolve) => socket.once("close", resolve));
   void (async () => {
     for (const part of typeof requests === "string" ? [requests] : requests) {
       if (socket.destroyed) return;
-      if (!socket.write(part)) await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
+      if (!socket.write(part)) await Promise.race([new Promise((resolve) => socket.once("drain", resolve)), closed]);
     }
   })();
   return socket;

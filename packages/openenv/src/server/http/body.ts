@@ -35,7 +35,7 @@ export function readBody(reader: BodyReader): Promise<Buffer> {
 async function readAll(reader: BodyReader): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   checkLength(reader);
-  for await (const chunk of reader.request.iterator({ destroyOnReturn: false })) {
+  for await (const chunk of reader.request) {
     take(reader, chunk.byteLength);
     chunks.push(chunk);
   }

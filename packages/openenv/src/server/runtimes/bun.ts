@@ -4,25 +4,15 @@ import type { Config } from "../config/config.js";
 import { listenProblem } from "../lifecycle/listen-problem.js";
 import { AT_START } from "../limits/descriptors.js";
 import {
-  atEndOfTurn,
   FetchRequest,
   FetchResponse,
-  pollDrain,
-  refuseThreadMemory,
-  refuseWorkers,
+  FetchSocket,
+  refuseUnsupported,
   rejection,
   subprotocol,
   wantsWebSocket,
 } from "./fetch.js";
-import type {
-  AcceptOptions,
-  Listener,
-  PeerSocket,
-  ServerParts,
-  ServerRuntime,
-  SocketPeer,
-  Upgrade,
-} from "./runtime.js";
+import type { AcceptOptions, Listener, ServerParts, ServerRuntime, Upgrade } from "./runtime.js";
 
 /** Seconds without a byte after which a connection that sends a request is closed. */
 const REQUEST_IDLE_S = 10;
@@ -43,8 +33,7 @@ const TOO_BIG = "Received too big message";
 export const BUN: ServerRuntime = {
   name: "Bun",
   check(config) {
-    refuseWorkers(config, "Bun");
-    refuseThreadMemory(config, "Bun");
+    refuseUnsupported(config, "Bun");
     const idleTime = idleTimeOf(config);
     if (idleTime >= MIN_IDLE_S && idleTime <= MAX_IDLE_S) return;
     throw new ConfigError(
@@ -148,17 +137,14 @@ class BunUpgrade implements Upgrade {
   }
 }
 
-class BunSocket implements PeerSocket {
-  peer!: SocketPeer;
-  readonly bytesRead = undefined;
+class BunSocket extends FetchSocket {
   readonly freesUnread = true;
-  readonly unfinishedBytes = 0;
-  readonly unreadBytes = 0;
   readonly #ws: ServerWebSocket;
   /** Data may wait for the peer to read it. */
   #waits = false;
 
   constructor(ws: ServerWebSocket) {
+    super();
     this.#ws = ws;
   }
 
@@ -172,29 +158,10 @@ class BunSocket implements PeerSocket {
     return untaken;
   }
 
-  awaitDrain(stallMs: number): void {
-    pollDrain(this, stallMs);
-  }
-
-  /** Bun itself collects what is sent while it handles the data of a read. */
-  cork<P>(end: (peer: P) => void, peer: P): void {
-    atEndOfTurn(end, peer);
-  }
-
-  uncork(): void {}
-
   ping(): boolean {
     this.#ws.ping();
     return true;
   }
-
-  pong(): void {}
-
-  pause(): boolean {
-    return false;
-  }
-
-  resume(): void {}
 
   close(code: number, reason?: string): void {
     this.#ws.close(code, reason);

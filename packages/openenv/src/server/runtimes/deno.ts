@@ -5,25 +5,15 @@ import { listenProblem } from "../lifecycle/listen-problem.js";
 import type { Backlog } from "../limits/backlog.js";
 import { AT_START } from "../limits/descriptors.js";
 import {
-  atEndOfTurn,
   FetchRequest,
   FetchResponse,
-  pollDrain,
-  refuseThreadMemory,
-  refuseWorkers,
+  FetchSocket,
+  refuseUnsupported,
   rejection,
   subprotocol,
   wantsWebSocket,
 } from "./fetch.js";
-import type {
-  AcceptOptions,
-  Listener,
-  PeerSocket,
-  ServerParts,
-  ServerRuntime,
-  SocketPeer,
-  Upgrade,
-} from "./runtime.js";
+import type { AcceptOptions, Listener, ServerParts, ServerRuntime, Upgrade } from "./runtime.js";
 
 /** The largest message that Deno reads, bytes. */
 const MAX_MESSAGE = 64 * 1024 * 1024;
@@ -38,8 +28,7 @@ const UNASKED = 16 * 1024;
 export const DENO: ServerRuntime = {
   name: "Deno",
   check(config) {
-    refuseWorkers(config, "Deno");
-    refuseThreadMemory(config, "Deno");
+    refuseUnsupported(config, "Deno");
     if (config.pingIntervalMs < MIN_PING_MS) {
       throw new ConfigError(
         `PING_INTERVAL is ${config.pingIntervalMs / 1000}, but on Deno it must be at least ${MIN_PING_MS / 1000}: Deno ` +
@@ -136,12 +125,8 @@ class DenoUpgrade implements Upgrade {
   }
 }
 
-class DenoSocket implements PeerSocket {
-  peer!: SocketPeer;
-  readonly bytesRead = undefined;
+class DenoSocket extends FetchSocket {
   readonly freesUnread = false;
-  readonly unfinishedBytes = 0;
-  readonly unreadBytes = 0;
   readonly #ws: WebSocket;
   /** Sent since the system had accepted all, bytes or characters. */
   #sent = 0;
@@ -149,6 +134,7 @@ class DenoSocket implements PeerSocket {
   #leftOver = 0;
 
   constructor(ws: WebSocket, maxBytes: number) {
+    super();
     this.#ws = ws;
     ws.binaryType = "arraybuffer";
     let isTooLarge = false;
@@ -180,27 +166,9 @@ class DenoSocket implements PeerSocket {
     return untaken;
   }
 
-  awaitDrain(stallMs: number): void {
-    pollDrain(this, stallMs);
-  }
-
-  cork<P>(end: (peer: P) => void, peer: P): void {
-    atEndOfTurn(end, peer);
-  }
-
-  uncork(): void {}
-
   ping(): boolean {
     return false;
   }
-
-  pong(): void {}
-
-  pause(): boolean {
-    return false;
-  }
-
-  resume(): void {}
 
   close(code: number, reason?: string): void {
     this.#leftOver = this.untaken;

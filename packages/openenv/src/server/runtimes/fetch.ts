@@ -3,29 +3,28 @@ import { Writable } from "node:stream";
 import { ConfigError } from "../../errors.js";
 import { selectSubprotocol } from "../access/authorization.js";
 import type { Config } from "../config/config.js";
-import type { HttpRequest, HttpResponse, PeerSocket } from "./runtime.js";
+import type { HttpRequest, HttpResponse, PeerSocket, SocketPeer } from "./runtime.js";
 
 /** What Bun and Deno share: their servers pass a `Request` of the web and expect a `Response`. */
 
 const POLL_MS = 50;
 
 /** @throws ConfigError for a setting that neither Bun nor Deno can keep. */
-export function refuseWorkers({ workers, supervise }: Config, runtime: string): void {
-  if (workers === 1 && !supervise) return;
-  const setting = workers === 1 ? "supervise is true" : `WORKERS is ${workers}`;
-  throw new ConfigError(
-    `${setting}, but a server on ${runtime} is one process: set it to ${workers === 1 ? "false" : "1"}, and start several ` +
-      "servers behind a balancer: openenv deploy renders the configuration of HAProxy.",
-  );
-}
-
-/** @throws ConfigError for a memory limit of threads, which the runtime ignores or does not survive. */
-export function refuseThreadMemory({ isolation }: Config, runtime: string): void {
-  if (isolation?.kind !== "thread" || isolation.isolateMemoryMb === undefined) return;
-  throw new ConfigError(
-    `ISOLATE_MEMORY_MB is ${isolation.isolateMemoryMb}, but ${runtime} does not keep a memory limit of threads: set ` +
-      "ISOLATION to process, or remove the limit.",
-  );
+export function refuseUnsupported({ workers, supervise, isolation }: Config, runtime: string): void {
+  if (workers > 1 || supervise) {
+    const setting = workers === 1 ? "supervise is true" : `WORKERS is ${workers}`;
+    throw new ConfigError(
+      `${setting}, but a server on ${runtime} is one process: set it to ${workers === 1 ? "false" : "1"}, and start several ` +
+        "servers behind a balancer: openenv deploy renders the configuration of HAProxy.",
+    );
+  }
+  // It is ignored, or ends the process.
+  if (isolation?.kind === "thread" && isolation.isolateMemoryMb !== undefined) {
+    throw new ConfigError(
+      `ISOLATE_MEMORY_MB is ${isolation.isolateMemoryMb}, but ${runtime} does not keep a memory limit of threads: set ` +
+        "ISOLATION to process, or remove the limit.",
+    );
+  }
 }
 
 export function wantsWebSocket({ headers }: Request): boolean {
@@ -64,13 +63,9 @@ export class FetchRequest implements HttpRequest {
     if (body === null) onRead();
   }
 
-  async *iterator(): AsyncGenerator<Uint8Array> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     if (this.#body !== null) yield* this.#body;
     this.#onRead();
-  }
-
-  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    return this.iterator();
   }
 }
 
@@ -155,10 +150,51 @@ export class FetchResponse extends Writable implements HttpResponse {
   }
 }
 
+/** A socket of a runtime that reads as long as its peer sends, answers pings, and drops silent peers itself. */
+export abstract class FetchSocket implements PeerSocket {
+  peer!: SocketPeer;
+  abstract readonly freesUnread: boolean;
+  abstract readonly untaken: number;
+  abstract send(message: string | Uint8Array): void;
+  abstract ping(): boolean;
+  abstract close(code: number, reason?: string): void;
+  abstract terminate(): void;
+
+  awaitDrain(stallMs: number): void {
+    pollDrain(this, stallMs);
+  }
+
+  cork<P>(end: (peer: P) => void, peer: P): void {
+    atEndOfTurn(end, peer);
+  }
+
+  uncork(): void {}
+
+  pong(): void {}
+
+  pause(): boolean {
+    return false;
+  }
+
+  resume(): void {}
+
+  get bytesRead(): undefined {
+    return undefined;
+  }
+
+  get unfinishedBytes(): number {
+    return 0;
+  }
+
+  get unreadBytes(): number {
+    return 0;
+  }
+}
+
 const ended: [(peer: never) => void, unknown][] = [];
 
 /** Calls `end(peer)` once this turn of the event loop has handled what it read. One immediate serves all peers. */
-export function atEndOfTurn<P>(end: (peer: P) => void, peer: P): void {
+function atEndOfTurn<P>(end: (peer: P) => void, peer: P): void {
   if (ended.push([end, peer]) === 1) setImmediate(endTurn);
 }
 
@@ -167,7 +203,7 @@ function endTurn(): void {
 }
 
 /** As {@link PeerSocket.awaitDrain}, for a runtime that only shows how much waits. */
-export function pollDrain(socket: PeerSocket, stallMs: number): void {
+function pollDrain(socket: PeerSocket, stallMs: number): void {
   let before = socket.untaken;
   let takenAt = performance.now();
   const timer = setInterval(() => {

@@ -46,13 +46,11 @@ export interface RequestOrigin {
   isPipelined?: boolean;
 }
 
-/** A request, as `IncomingMessage` of Node has it. */
-export interface HttpRequest {
+/** A request, as `IncomingMessage` of Node has it. Iterates over its body. */
+export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Reads the body. */
-  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>;
 }
 
 /** The answer to a request, as `ServerResponse` of Node has it; emits `close` when it is sent or its client is gone. */
