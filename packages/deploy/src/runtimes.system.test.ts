@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { openHttp, stepHttp } from "../../../test-support/deploy/balanced-sessions.js";
 import { startBalancer } from "../../../test-support/deploy/balancers.js";
+import { startGateway } from "../../../test-support/proxies/gateway.js";
 import { requireHaproxy, requireRuntimes } from "../../../test-support/requirement.js";
 import { startCluster, until } from "../../../test-support/servers/cluster.js";
-import { startGateway } from "../../../test-support/servers/gateway.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { connect } from "../../openenv/src/connect.js";
 

@@ -15,9 +15,9 @@ import coding from "../../../../envs/coding/server/environment.js";
 import echo from "../../../../envs/echo/server/environment.js";
 import wordle from "../../../../envs/wordle/server/environment.js";
 import { secretOf } from "../../../../envs/wordle/tasks.js";
+import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../test-support/operator.js";
 import { requireOpenreward } from "../../../../test-support/requirement.js";
-import { orsClient } from "../../../../test-support/servers/ors-client.js";
 
 const python = await requireOpenreward();
 const script = fileURLToPath(new URL("openreward_client.py", import.meta.url));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { orsClient } from "../../../../test-support/servers/ors-client.js";
+import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 
 const servers = useServers();
