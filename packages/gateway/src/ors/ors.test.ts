@@ -169,6 +169,18 @@ describe("a session", () => {
     expect((await counter.ors.request("POST", "/create", wrong)).status).toBe(400);
   });
 
+  test("has an id, which a client gets again that was cut off behind it", async () => {
+    const { ors } = await start();
+    const make = (body: unknown) => ors.request("POST", "/create_session", { body });
+    const { text } = await make({});
+    expect(text).toMatch(/^event: task_id\ndata: [\w-]{36}\n\nevent: end\ndata: \n\n$/);
+    const task_id = /data: (\S+)/.exec(text)?.[1];
+    expect((await make({ task_id })).text).toBe(text);
+    expect((await make({ task_id: "short" })).text).not.toContain("short");
+    expect((await make({ env: { A: "1" } })).status).toBe(400);
+    expect((await make({ more: 1 })).status).toBe(422);
+  });
+
   test("is opened once if its client repeats the request, which is refused after the first step", async () => {
     const { log, environment } = defineCounter();
     const { ors } = await start(environment);
