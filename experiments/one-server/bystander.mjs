@@ -10,7 +10,7 @@ const WARM_UP_SECONDS = 1;
 /** Time for an attack to reach its full rate. */
 const SETTLE_MS = 500;
 const ATTACKER = join(import.meta.dirname, "attacker.ts");
-const ATTACKS = {
+export const ATTACKS = {
   "one-byte": "one-byte frames behind a slow step, one peer",
   empty: "empty frames, one peer",
   "one-byte-20": "one-byte frames, 20 peers",
@@ -33,19 +33,23 @@ export const title = "a bystander during attacks";
 
 export async function run(bench) {
   const rows = [];
-  for (const [attack, measure] of Object.entries(ATTACKS)) {
-    const samples = await bench.interleave(bench.quick ? { ours: 1 } : { ours: 5 }, (subject) =>
-      bench.withServer(subject, SERVERS[attack] ?? "slow", (server) => compare(server, attack, bench.quick ? 1 : 3)),
-    );
-    rows.push({
-      id: `bystander-${attack}`,
-      measure: `a bystander's p99: ${measure}`,
-      unit: "× undisturbed",
-      samples,
-      targets: [],
-    });
-  }
+  for (const attack of Object.keys(ATTACKS)) rows.push(await attackServer(bench, attack, { rounds: 5 }));
   return rows;
+}
+
+/** A row of the report: what an attack does to the bystanders of a server, `ours` without a runtime. */
+export async function attackServer(bench, attack, { rounds, runtime }) {
+  const server = runtime === undefined ? "ours" : `ours on ${runtime}`;
+  const samples = await bench.interleave({ ours: bench.quick ? 1 : rounds }, () =>
+    bench.withServer(server, SERVERS[attack] ?? "slow", (started) => compare(started, attack, bench.quick ? 1 : 3)),
+  );
+  return {
+    id: ["bystander", runtime, attack].filter(Boolean).join("-"),
+    measure: `a bystander's p99: ${ATTACKS[attack]}`,
+    unit: "× undisturbed",
+    samples,
+    targets: [],
+  };
 }
 
 /** The p99 of the bystanders during the attack, divided by their p99 before it. None of them may be lost. */

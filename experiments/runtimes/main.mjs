@@ -1,11 +1,12 @@
 /**
  * `OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes`: what a step, a session and a started server cost on Node,
- * Bun and Deno, compared with a minimal server of the same runtime and with Python; and a cold burst on Node. Options:
- * see harness/suite.mjs.
+ * Bun and Deno, compared with a minimal server of the same runtime and with Python; and a cold burst on Node.
+ * `OPENENV_NODE26=node` adds large observations on Node 26. Options: see harness/suite.mjs.
  */
 import { Bench } from "../harness/bench.mjs";
 import { runSuite } from "../harness/suite.mjs";
 import { explain } from "./breakdown.mjs";
+import * as bystanders from "./bystanders.mjs";
 import * as cold from "./cold.mjs";
 import * as held from "./held.mjs";
 import * as large from "./large.mjs";
@@ -25,7 +26,7 @@ await runSuite({
   command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes",
   report: "RUNTIMES.md",
   csv: "runtimes.csv",
-  experiments: { steps, sessions, start, large, pieces, cold, held },
+  experiments: { steps, sessions, start, large, pieces, cold, bystanders, held },
   createBench: (options) => new RuntimesBench(options),
   details: explain,
   notes: (bench) => [
@@ -34,6 +35,7 @@ await runSuite({
     "Python: the reference under uvicorn, with plain methods; `python async` is its best case. In the other rows Python is left out: REPORT.md has it.",
     "CPU-seconds are those of the server, user and system, all threads.",
     "Cold burst: `openenv bench --cold`, a new server and new processes of the load for each burst, in turn. Client and server share the two cores.",
+    "A bystander is one of four that step while other clients attack the server; REPORT.md has Node. Bun and Deno close many of the attackers, which Node stops reading instead.",
     ...bench.remarks,
   ],
 });

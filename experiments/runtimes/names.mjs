@@ -1,6 +1,6 @@
-export const NAMES = { node: "Node", bun: "Bun", deno: "Deno" };
+export const NAMES = { node: "Node", node26: "Node 26", bun: "Bun", deno: "Deno" };
 
-/** The server of a subject; There is one Python for all runtimes. */
+/** The server of a subject; there is one Python for all runtimes. */
 export function onRuntime(subject, runtime) {
   return subject.startsWith("python") ? subject : `${subject} on ${runtime}`;
 }

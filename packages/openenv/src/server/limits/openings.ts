@@ -3,7 +3,7 @@ import { Fifo } from "../../util/async/fifo.js";
 /** Milliseconds of openings, after which the event loop handles its other events. */
 const TURN_MS = 5;
 /** While connections arrive, one socket is opened for this many. */
-const ACCEPTED_FIRST = 8;
+const ACCEPTED_FIRST = 16;
 
 /**
  * Accepts the connections of a burst first and opens their sockets later. The system resets connections that do not fit
