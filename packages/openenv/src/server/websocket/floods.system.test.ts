@@ -83,7 +83,7 @@ describe.each(RUNTIMES)("a server on $name that is flooded", ({ name, path, avai
 
     // The limit of waiting frames is 16,384 where reading cannot stop.
     const waiting = isNode ? 30_000 : 16_000;
-    test(`answers ${waiting} steps that were sent after a slow one, in order`, async () => {
+    test("answers thousands of steps that were sent after a slow one, in order", async () => {
       await using server = await start();
       const counts: number[] = [];
       const onAnswer = (answer: Buffer): void => void counts.push(countOf(JSON.parse(String(answer))));
