@@ -121,8 +121,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.locator(".pane--step", { hasText: "The action is not valid" }).waitFor();
     await page.getByLabel("Name").fill("free");
     await page.getByRole("button", { name: /^Send ↵/ }).click();
-    await page.getByRole("heading", { name: "Step 1" }).waitFor();
-    expect(await page.locator("#action_name__error").count()).toBe(0);
+    await page.locator("#action_name__error").waitFor({ state: "detached" });
   });
 
   test("shows an error of the environment in the step, and the session continues", async () => {
