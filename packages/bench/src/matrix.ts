@@ -21,11 +21,11 @@ export function medianOf(samples: Samples, subject: string): number | undefined 
   return median((samples[subject] ?? []).filter((value) => value !== null));
 }
 
-/** The median of the ratios of two subjects, each within one round; rounds without both values are skipped. */
+/** The median of the ratios of two subjects, each within one round; rounds without both values, or against 0, are skipped. */
 export function ratioOf(samples: Samples, subject: string, other: string): number | undefined {
   const ratios = (samples[subject] ?? []).map((value, round) => {
     const against = samples[other]?.[round] ?? null;
-    return value === null || against === null || (value === 0 && against === 0) ? null : value / against;
+    return value === null || against === null || against === 0 ? null : value / against;
   });
   return median(ratios.filter((value) => value !== null));
 }

@@ -31,7 +31,7 @@ describe("a comparison", () => {
     expect(medianOf({ ours: [1, 2] }, "ours")).toBe(1.5);
     expect(medianOf(row.samples, "other")).toBeUndefined();
     expect(ratioOf(row.samples, "ours", "other")).toBeUndefined();
-    expect(ratioOf({ ours: [0], control: [0] }, "ours", "control")).toBeUndefined();
+    expect(ratioOf({ ours: [0, 1], control: [0, 0] }, "ours", "control")).toBeUndefined();
   });
 });
 
