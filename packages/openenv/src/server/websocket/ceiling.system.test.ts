@@ -17,7 +17,7 @@ import { MEMORY_CEILING_BYTES } from "../limits/backlog.js";
 
 const MB = 1024 * 1024;
 const BYSTANDERS = 20;
-const UNCOLLECTED_BYTES = 256 * MB;
+const UNCOLLECTED_BYTES = 512 * MB;
 /** Actions of the environment: a step that does not end, and a step that answers with a megabyte. */
 const ENDLESS = 15;
 const LARGE = 16;
