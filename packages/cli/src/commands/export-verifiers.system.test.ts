@@ -43,7 +43,7 @@ export default ({ episode, step }) => {
 const GUIDE = readFileSync(new URL("../../../../docs/guide/export.md", import.meta.url), "utf8");
 const [, READ] = /## Use verifiers\n\n```python\n(.*?)```/s.exec(GUIDE) ?? [];
 
-/** Prints what the package makes of the file, and of its own record of it. */
+/** Prints the episodes that verifiers reads from the file, and again from what verifiers writes of them. */
 const SHOW = `
 import json
 from verifiers.v1.episode import WireEpisode

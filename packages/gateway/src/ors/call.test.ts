@@ -23,8 +23,8 @@ describe("a reset", () => {
     action: z.object({}),
     observation: z.object({ text: z.string() }),
   });
-
-  test("runs in the background, and the prompt waits for it", async () => {
+  /** A session whose reset ends with `finish`. */
+  const openSlow = async () => {
     let finish = (): void => {};
     const { ors } = await start(
       defineEnvironment(contract, () => ({
@@ -35,7 +35,11 @@ describe("a reset", () => {
         step: () => ({ observation: { text: "stepped" } }),
       })),
     );
-    const id = await ors.open();
+    return { ors, id: await ors.open(), finish: () => finish() };
+  };
+
+  test("runs in the background, and the prompt waits for it", async () => {
+    const { ors, id, finish } = await openSlow();
     expect((await ors.request("GET", "/slow_env/task_tools", { id })).status).toBe(200);
     const prompt = ors.request("GET", "/slow_env/prompt", { id });
     const call = ors.call(id, "step");
@@ -46,17 +50,7 @@ describe("a reset", () => {
   });
 
   test("that takes longer than 25 s is 503 with the state for which the client waits", async () => {
-    let finish = (): void => {};
-    const { ors } = await start(
-      defineEnvironment(contract, () => ({
-        reset: () =>
-          new Promise<{ observation: { text: string } }>((resolve) => {
-            finish = () => resolve({ observation: { text: "ready" } });
-          }),
-        step: () => ({ observation: { text: "stepped" } }),
-      })),
-    );
-    const id = await ors.open();
+    const { ors, id, finish } = await openSlow();
     speedUpTimers(100);
     const waited = await Promise.all([ors.request("GET", "/slow_env/prompt", { id }), ors.call(id, "step")]);
     for (const { status, headers } of waited) {

@@ -39,7 +39,7 @@ export function createOrs(host: Host): Handler {
       if (open !== undefined) return await open(ctx);
       const id = sessionId(ctx);
       // A session stays in the worker that its id names.
-      if (await parts.forwardToOwner(ctx, id, addressOf(id))) return;
+      if (await parts.forwardToOwner(ctx, id, () => addressOf(id))) return;
       await ofSession.get(key)?.(ctx, id);
     } catch (error) {
       if (error instanceof SessionFailure) return parts.sendFailure(ctx, error.data);

@@ -24,13 +24,13 @@ export { callOnce, forwardToRoom } from "../routes/control.js";
  * True if another worker of the cluster has the session and answers: the one that its id names or, after the end of that
  * one, the one in which the journal has continued it.
  */
-export async function forwardToOwner(ctx: RequestContext, session: string, address: string): Promise<boolean> {
+export async function forwardToOwner(ctx: RequestContext, session: string, address: () => string): Promise<boolean> {
   const { context, forwarded } = ctx;
   const { cluster } = context;
   if (forwarded || cluster === undefined || session.startsWith(cluster.idPrefix)) return false;
   const hasJournal = context.sessions.journal !== undefined;
   const named = cluster.ownerOf(session);
-  const owner = named ?? (hasJournal ? await cluster.ownerOfAddress(address) : undefined);
+  const owner = named ?? (hasJournal ? await cluster.ownerOfAddress(address()) : undefined);
   if (owner === undefined) return false;
   const body = await readBody(ctx);
   cluster.forward(owner, { ...onNode(ctx), body: body.toString(), named: !hasJournal });
