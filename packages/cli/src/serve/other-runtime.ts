@@ -10,6 +10,12 @@ const COMMANDS = {
   deno: ["deno", "run", "--allow-all", "--unstable-no-legacy-abort"],
 } as const;
 
+/**
+ * Bun collects the later, the more memory the machine has: on one with 24 GB a server under attack took up to 1.8 GB
+ * instead of 1.3. This does not limit the memory of a server.
+ */
+const VARIABLES = { BUN_JSC_forceRAMSize: String(2 ** 30) };
+
 export type RuntimeName = keyof typeof COMMANDS;
 export const RUNTIMES = Object.keys(COMMANDS) as RuntimeName[];
 
@@ -29,7 +35,7 @@ export function runtimeHere(): RuntimeName {
 export async function runIn(runtime: RuntimeName): Promise<void> {
   const [file, ...args] = COMMANDS[runtime];
   const main = fileURLToPath(new URL("../../bin/openenv.js", import.meta.url));
-  const env = { ...process.env, [STARTED_BY]: String(process.pid) };
+  const env = { ...VARIABLES, ...process.env, [STARTED_BY]: String(process.pid) };
   // In a group of its own: a terminal signals the group, and a second signal would end the server without waiting.
   const child = spawn(file, [...args, main, ...process.argv.slice(2)], { stdio: "inherit", env, detached: true });
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
