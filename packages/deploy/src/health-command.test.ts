@@ -26,7 +26,8 @@ const COMMANDS: [string, (port: number) => Promise<string[]>][] = [
 test.each(COMMANDS)(
   "the health check of %s fails for a server that closes connections without a response",
   async (_of, find) => {
-    await using server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
+    // A socket that is not read stays open after its client has exited.
+    await using server = createServer((socket) => socket.resume().end()).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const [file = "", ...args] = await find(port);
