@@ -13,6 +13,7 @@ interface RequestOptions {
   id?: string;
   body?: unknown;
   headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
 }
 
 export interface OrsResponse {
@@ -38,10 +39,11 @@ export interface OrsEvent {
 export function orsClient(url: string, always: Record<string, string> = {}): OrsClient {
   const client: OrsClient = {
     url,
-    async request(method, path, { id, body, headers = {} } = {}) {
+    async request(method, path, { id, body, headers = {}, signal } = {}) {
       const response = await fetch(url + path, {
         method,
         redirect: "manual",
+        signal: signal ?? null,
         headers: {
           ...always,
           ...(id !== undefined && { "x-session-id": id }),

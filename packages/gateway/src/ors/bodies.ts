@@ -21,7 +21,7 @@ export const splitRequest = z.strictObject({ split });
 export const taskRequest = z.strictObject({ split, index });
 export const taskRangeRequest = z.strictObject({ split, start: index.nullish(), stop: index.nullish() });
 
-/** `POST /{env}/call`. With the `task_id` of an earlier call, its stream begins again and nothing is executed. */
+/** `POST /{env}/call`. With the `task_id` of an earlier call, its stream begins again: the call is executed only if it has no result. */
 export const call = z.strictObject({ name: z.string(), input: object, task_id: z.string().nullish() });
 export type CallRequest = z.output<typeof call>;
 /** Compiled, because calls are the most frequent requests. */

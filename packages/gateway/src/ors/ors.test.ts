@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { defineEnvironment } from "openenv-ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { DESK_TOOLS, defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import { tasked } from "../../../../test-support/environments/words.js";
-import { useServers } from "../../../../test-support/servers/servers.js";
+import { WITH_OPERATOR } from "../../../../test-support/operator.js";
+import { countWaiting, useServers } from "../../../../test-support/servers/servers.js";
 
 const servers = useServers();
 
@@ -194,6 +196,60 @@ describe("a session", () => {
     expect(await create()).toBe(400);
   });
 
+  test("whose client was cut off while it waited for a slot is open when the client asks again", async () => {
+    const { log, environment } = defineCounter();
+    const { server, ors } = await start(environment, { ...WITH_OPERATOR, maxConcurrentEnvs: 1, queueSize: 2 });
+    const first = await ors.open();
+    const [id, deleted] = [await ors.newId(), await ors.newId()];
+    const create = (id: string, signal?: AbortSignal) =>
+      ors.request("POST", "/create", { id, body: { split: "train", index: 0 }, signal });
+    const cut = new AbortController();
+    const before = create(id, cut.signal);
+    await expect.poll(() => countWaiting(server.url)).toBe(1);
+    cut.abort();
+    await expect(before).rejects.toThrow("aborted");
+    const repeated = create(id);
+    const other = create(deleted);
+    await expect.poll(() => countWaiting(server.url)).toBe(2);
+    expect((await ors.request("POST", "/ping", { id })).status).toBe(200);
+    await ors.request("POST", "/delete", { id: deleted });
+    expect((await other).status).not.toBe(200);
+    expect(await countWaiting(server.url)).toBe(1);
+    expect((await ors.request("POST", "/ping", { id: deleted })).status).toBe(410);
+    await ors.request("POST", "/delete", { id: first });
+    expect((await repeated).status).toBe(200);
+    expect((await ors.call(id, "step", { amount: 1 })).result).toMatchObject({ ok: true });
+    expect(log.created).toBe(2);
+  });
+
+  test("whose client was cut off while its environment was being made is open when the client asks again", async () => {
+    const { log, environment } = defineCounter();
+    let go = (): void => {};
+    const made = new Promise<void>((resolve) => (go = resolve));
+    const { contract, create: factory } = environment;
+    const slow = defineEnvironment(contract, async (...given: Parameters<typeof factory>) => {
+      await made;
+      return factory(...given);
+    });
+    const { server, ors } = await start(slow);
+    const id = await ors.newId();
+    const create = (signal?: AbortSignal) =>
+      ors.request("POST", "/create", { id, body: { split: "train", index: 0 }, signal });
+    const cut = new AbortController();
+    const before = create(cut.signal);
+    await expect.poll(() => server.capacity().active_sessions).toBe(1);
+    cut.abort();
+    await expect(before).rejects.toThrow("aborted");
+    const ping = () => ors.request("POST", "/ping", { id });
+    expect((await ping()).status).toBe(200);
+    const repeated = create();
+    expect((await ping()).status).toBe(200);
+    go();
+    expect((await repeated).status).toBe(200);
+    expect((await ors.call(id, "step", { amount: 1 })).result).toMatchObject({ ok: true });
+    expect(log.created).toBe(1);
+  });
+
   test("that is unknown is 404, one that has ended 410", async () => {
     const { server, ors } = await start();
     const id = await ors.newId();
@@ -223,11 +279,14 @@ describe("a session", () => {
   });
 
   test("expires without requests, and a ping keeps it", async () => {
-    const { server, ors } = await start(undefined, { sessionTimeout: 0.6 });
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { server, ors } = await start(undefined, { sessionTimeout: 20 });
     const [kept, left] = [await ors.open(), await ors.open()];
-    const ping = setInterval(() => void ors.request("POST", "/ping", { id: kept }), 100);
-    await expect.poll(async () => (await server.sessions()).map(({ session_id }) => session_id)).toEqual([kept]);
-    clearInterval(ping);
+    vi.advanceTimersByTime(15_000);
+    expect((await ors.request("POST", "/ping", { id: kept })).status).toBe(200);
+    vi.advanceTimersByTime(10_000);
+    expect((await server.sessions()).map(({ session_id }) => session_id)).toEqual([kept]);
     expect((await ors.request("POST", "/ping", { id: left })).status).toBe(410);
   });
 

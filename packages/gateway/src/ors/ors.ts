@@ -38,7 +38,6 @@ export function createOrs(host: Host): Handler {
       const open = second === undefined ? routes.get(key) : below.get(key);
       if (open !== undefined) return await open(ctx);
       const id = sessionId(ctx);
-      // A session stays in the worker that its id names.
       if (await parts.forwardToOwner(ctx, id, () => addressOf(id))) return;
       await ofSession.get(key)?.(ctx, id);
     } catch (error) {
@@ -51,7 +50,7 @@ export function createOrs(host: Host): Handler {
   };
 }
 
-/** Where the server is full, or its journal is away, nothing has run: the client waits as for one that starts. */
+/** When the server is full or its journal is unavailable, nothing has run: the client waits as for a session that starts. */
 function refuse({ parts }: Host, ctx: RequestContext, data: ErrorData): void {
   if (LATER.includes(data.code)) {
     for (const [header, value] of Object.entries(STARTING)) ctx.response.setHeader(header, value);

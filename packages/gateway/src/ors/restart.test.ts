@@ -69,6 +69,17 @@ const prompt = (ors: ReturnType<typeof orsClient>, id: string) => ors.request("G
 const textOf = (result: unknown): string | undefined =>
   (result as { output?: { blocks: { text: string }[] } } | undefined)?.output?.blocks[0]?.text;
 
+test("with a journal two requests at once open one session", async () => {
+  const { server, ors } = await start();
+  const id = await ors.newId();
+  const body = { split: "train", index: 3 };
+  const created = await Promise.all([1, 2, 3].map(() => ors.request("POST", "/create", { id, body })));
+  expect(created.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect((await ors.request("POST", "/ping", { id })).status).toBe(200);
+  expect((await server.sessions()).length).toBe(1);
+  expect(resets).toEqual([3]);
+});
+
 describe("after its server was killed, with a journal, a session", () => {
   test("continues with the next call, as if nothing had happened", async () => {
     const { ors } = await start();
@@ -132,6 +143,22 @@ describe("after its server was killed, with a journal, a session", () => {
     ]);
     expect(textOf((await next.call(ids[0] as string, "step", { amount: 1 })).result)).toBe("51");
     goOn();
+  });
+
+  test("has one prompt for two requests, and none while its first call runs", async () => {
+    const { ors } = await start();
+    const ids = [await ors.open({ split: "train", index: 7 }), await ors.open({ split: "train", index: 8 })] as const;
+    for (const id of ids) await prompt(ors, id);
+    const { ors: next } = await afterKill();
+    const prompts = await Promise.all([prompt(next, ids[0]), prompt(next, ids[0])]);
+    expect(prompts.map(({ status }) => status)).toEqual([200, 200]);
+    expect(resets).toEqual([7, 8, 7]);
+    const running = next.call(ids[1], "step", { amount: 50 });
+    await expect.poll(() => ran).toEqual([50]);
+    expect((await prompt(next, ids[1])).status).toBe(404);
+    goOn();
+    expect(textOf((await running).result)).toBe("58");
+    expect(resets).toEqual([7, 8, 7]);
   });
 
   test("is opened by a repeated request, and its prompt is not made again after the first step", async () => {

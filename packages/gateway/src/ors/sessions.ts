@@ -3,7 +3,7 @@ import type { ContentBlock, ErrorData, JsonObject, RequestContext, Session } fro
 import type { Host } from "../host.js";
 import { Refusal, SessionFailure } from "./refusal.js";
 
-/** Ids of sessions that their clients have deleted, so that they read it. */
+/** Ids of deleted sessions, so that later requests get 410 with the reason. */
 const MAX_DELETED = 10_000;
 /** How long a request waits for the first reset. */
 const SETUP_WAIT_MS = 25_000;
@@ -12,9 +12,17 @@ export const STARTING = { "x-backend-state": "starting", "retry-after": "2" };
 /** An id that cannot be guessed; any client may make its own. */
 const ID = /^[A-Za-z0-9_-]{16,128}$/;
 
-/** By which the server knows the session: `/session/<id>` is the same session. */
+/** The address of the session: `/session/<id>` is the same session. */
 export function addressOf(id: string): string {
   return createHash("sha256").update(id).digest("hex");
+}
+
+/** A session that is being opened. This continues without its client, which may have been cut off and asks again. */
+interface Opening {
+  reset: JsonObject;
+  /** What waits for a slot. */
+  waiter: object;
+  done: Promise<void>;
 }
 
 /** A session of an ORS client. */
@@ -35,8 +43,7 @@ export interface OrsSession {
  */
 export class OrsSessions {
   readonly #host: Host;
-  /** Those that are being opened, with the data of their reset. */
-  readonly #opening = new Map<string, JsonObject>();
+  readonly #opening = new Map<string, Opening>();
   readonly #known = new WeakMap<Session, OrsSession>();
   readonly #deleted = new Set<string>();
 
@@ -50,7 +57,7 @@ export class OrsSessions {
     const session = await this.#claim(ctx, id, "find");
     if (session !== undefined) return this.#adopt(ctx, session);
     const lost = this.#host.context.sessions.resumptions.reasonFor(addressOf(id));
-    const reason = this.#deleted.has(id) ? "its client has deleted it" : lost;
+    const reason = this.#deleted.has(id) ? "its client deleted it" : lost;
     if (reason !== undefined) throw new Refusal(410, `The session has ended: ${reason}`);
     throw new Refusal(404, "Active environment not found: POST /create opens it");
   }
@@ -69,58 +76,62 @@ export class OrsSessions {
   async prompt(ctx: RequestContext, id: string): Promise<ContentBlock[]> {
     const found = await this.findReady(ctx, id);
     if (found.prompt !== undefined) return found.prompt;
-    if (found.session.stepCount > 0) {
-      throw new Refusal(404, "The server has restarted since the first step, and has no prompt any more");
+    if (found.session.stepCount > 0 || found.session.busy) {
+      throw new Refusal(404, "The server has restarted since the reset, and has no prompt after the first call");
     }
-    // The process that has made it ended before it was read.
-    this.#begin(ctx, found);
+    // The process that has made it ended before it was read. Another request may have begun the reset.
+    if (found.isReady) this.#begin(ctx, found);
     return this.prompt(ctx, id);
   }
 
   /**
-   * Opens a session and begins its reset, for which it does not wait. Repeated before the first step it does nothing: the
-   * client has not got the answer.
+   * Opens a session and begins its reset, for which it does not wait. Repeated before the first step it does nothing more:
+   * the client has not got the answer.
    * @throws Refusal (400) for an id in use; SessionRejectedError at capacity or when the factory fails.
    */
   async create(ctx: RequestContext, id: string, reset: JsonObject): Promise<void> {
-    const { sessions, addresses, runtime } = this.#host.context;
+    const { sessions, runtime } = this.#host.context;
     // With a journal a session continues in another worker than the one that its id names.
     if (!ID.test(id) || (sessions.journal === undefined && !id.startsWith(runtime.idPrefix))) {
       throw new Refusal(400, "X-Session-ID is not the id of a session: take it from POST /create_session");
     }
-    const isSame = (start: JsonObject | undefined): boolean => JSON.stringify(start) === JSON.stringify(reset);
     const opening = this.#opening.get(id);
-    const open = opening === undefined ? await this.#claim(ctx, id, "find") : undefined;
-    if (open !== undefined ? isSame(open.start) && open.stepCount === 0 : isSame(opening)) {
-      if (open !== undefined) this.#adopt(ctx, open);
-      return;
-    }
-    if (
-      opening !== undefined ||
-      open !== undefined ||
-      sessions.named.find(id) !== undefined ||
-      sessions.resumptions.has(id)
-    ) {
-      throw new Refusal(400, "Session already exists");
-    }
-    this.#opening.set(id, reset);
+    if (opening === undefined) return this.#start(ctx, id, reset);
+    if (!isSame(opening.reset, reset)) throw inUse();
+    return opening.done;
+  }
+
+  #start(ctx: RequestContext, id: string, reset: JsonObject): Promise<void> {
+    const own: Opening = { reset, waiter: {}, done: Promise.resolve() };
+    this.#opening.set(id, own);
+    own.done = this.#open(ctx, id, own).finally(() => {
+      if (this.#opening.get(id) === own) this.#opening.delete(id);
+    });
+    return own.done;
+  }
+
+  async #open(ctx: RequestContext, id: string, own: Opening): Promise<void> {
+    const { sessions } = this.#host.context;
+    const { reset } = own;
+    const open = await this.#claim(ctx, id, "find");
+    const isOther = open !== undefined && (!isSame(open.start, reset) || open.stepCount > 0);
+    if (isOther || (open === undefined && isUsed(sessions, id))) throw inUse();
+    const session = open ?? ((await this.#claim(ctx, id, "open", own)) as Session);
+    // Its client has deleted it meanwhile.
+    if (this.#opening.get(id) !== own) return this.#release(session);
     this.#deleted.delete(id);
-    const leave = (): void => addresses.leave(addressOf(id), ctx.response);
-    ctx.response.once("close", leave);
-    try {
-      const session = (await this.#claim(ctx, id, "open", reset)) as Session;
-      if (this.#opening.get(id) !== reset) return this.#release(session);
-      this.#adopt(ctx, session);
-    } finally {
-      if (this.#opening.get(id) === reset) this.#opening.delete(id);
-      ctx.response.removeListener("close", leave);
-    }
+    this.#adopt(ctx, session);
   }
 
   /** Ends a session; of one that is unknown or has ended nothing is left to do. @throws Refusal (403) */
   async delete(ctx: RequestContext, id: string): Promise<void> {
-    const { authorization } = this.#host.context;
-    if (this.#opening.delete(id)) return this.#forget(id);
+    const { addresses, authorization } = this.#host.context;
+    const opening = this.#opening.get(id);
+    if (opening !== undefined) {
+      this.#opening.delete(id);
+      addresses.leave(addressOf(id), opening.waiter);
+      this.#forget(id);
+    }
     const session = await this.#claim(ctx, id, "find");
     if (session === undefined) return;
     if (session.ownedByOrchestrator && !authorization.isOrchestrator(ctx.request.headers)) {
@@ -138,12 +149,12 @@ export class OrsSessions {
   }
 
   /** The session of the id, from the journal if another process has had it. */
-  async #claim(ctx: RequestContext, id: string, claim: "find" | "open", start?: JsonObject) {
+  async #claim(ctx: RequestContext, id: string, claim: "find" | "open", opening?: Opening) {
     const { addresses, authorization } = this.#host.context;
     if (!ID.test(id)) return undefined;
     const orchestrator = authorization.isOrchestrator(ctx.request.headers);
-    const opener = { client: "http", orchestrator, id, start } as const;
-    const claimed = await addresses.claim(addressOf(id), { claim, opener, waiter: ctx.response });
+    const opener = { client: "http", orchestrator, id, start: opening?.reset } as const;
+    const claimed = await addresses.claim(addressOf(id), { claim, opener, waiter: opening?.waiter });
     const session = claimed?.target as Session | undefined;
     session?.claim();
     session?.touch();
@@ -185,6 +196,18 @@ export class OrsSessions {
     const [first] = this.#deleted;
     if (this.#deleted.size > MAX_DELETED && first !== undefined) this.#deleted.delete(first);
   }
+}
+
+function isSame(start: JsonObject | undefined, reset: JsonObject): boolean {
+  return JSON.stringify(start) === JSON.stringify(reset);
+}
+
+function isUsed({ named, resumptions }: Host["context"]["sessions"], id: string): boolean {
+  return named.find(id) !== undefined || resumptions.has(id);
+}
+
+function inUse(): Refusal {
+  return new Refusal(400, "Session already exists");
 }
 
 async function within(promise: Promise<void>, limitMs: number): Promise<void> {

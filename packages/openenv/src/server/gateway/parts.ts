@@ -21,16 +21,16 @@ export { withBody, withCheckedBody } from "../http/router.js";
 export { callOnce, forwardToRoom } from "../routes/control.js";
 
 /**
- * True if another worker of the cluster has the session and answers: the one that its id names or, after the end of that
- * one, the one in which the journal has continued it.
+ * True if another worker of the cluster has the session and answers: the one that its id names or, with a journal, the one
+ * that has its address, because another process may have continued it.
  */
 export async function forwardToOwner(ctx: RequestContext, session: string, address: () => string): Promise<boolean> {
   const { context, forwarded } = ctx;
   const { cluster } = context;
-  if (forwarded || cluster === undefined || session.startsWith(cluster.idPrefix)) return false;
+  if (forwarded || cluster === undefined) return false;
   const hasJournal = context.sessions.journal !== undefined;
-  const named = cluster.ownerOf(session);
-  const owner = named ?? (hasJournal ? await cluster.ownerOfAddress(address()) : undefined);
+  if (!hasJournal && session.startsWith(cluster.idPrefix)) return false;
+  const owner = hasJournal ? await cluster.ownerOfAddress(address()) : cluster.ownerOf(session);
   if (owner === undefined) return false;
   const body = await readBody(ctx);
   cluster.forward(owner, { ...onNode(ctx), body: body.toString(), named: !hasJournal });

@@ -27,7 +27,7 @@ export interface Claimant {
   /** The socket, which is attached; undefined for an HTTP request. */
   holder?: AddressHolder;
   /** An HTTP request that may wait for a slot; it leaves with {@link Addresses.leave}. */
-  waiter?: Waiter;
+  waiter?: Waiter | undefined;
   /** The id by which the client also names the session. */
   id?: string | undefined;
 }
@@ -152,7 +152,9 @@ export class Addresses {
     const opening: Opening = { holder, waiter, isStoring: false, over, end };
     this.#opening.set(address, opening);
     try {
-      const session = await sessions.open(waiter, opener);
+      const opened = sessions.open(waiter, opener);
+      // One that leaves the queue gets no session.
+      const session = await Promise.race([opened, over.then(gone)]);
       if (this.#opening.get(address) !== opening) sessions.end(session, "disconnected");
       if (session.ended) throw rejected(GONE);
       if (lost !== undefined) session.requireReset(lost);
@@ -194,6 +196,10 @@ export class Addresses {
       throw error;
     }
   }
+}
+
+function gone(): never {
+  throw rejected(GONE);
 }
 
 function rejected(data: ErrorData): SessionRejectedError {
