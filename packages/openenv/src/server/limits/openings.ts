@@ -4,6 +4,8 @@ import { Fifo } from "../../util/async/fifo.js";
 const TURN_MS = 5;
 /** While connections arrive, one socket is opened for this many. */
 const ACCEPTED_FIRST = 16;
+/** Connections that arrive for longer are no burst: from then on one socket is opened for each, so that none waits for ever. */
+const MAX_BURST_MS = 5000;
 
 /**
  * Accepts the connections of a burst first and opens their sockets later. The system resets connections that do not fit
@@ -16,6 +18,8 @@ export class Openings {
   #new = 0;
   /** Connections accepted since the last opening. */
   #accepted = 0;
+  /** Since when sockets have been waiting. */
+  #since = 0;
   readonly #turn = (): void => this.#run();
 
   /** A connection was accepted in this turn. */
@@ -27,6 +31,7 @@ export class Openings {
   /** Opens a socket at once, unless connections are arriving or others wait. */
   add(open: () => void): void {
     if (!this.#isArmed) return open();
+    if (this.#waiting.size === 0) this.#since = performance.now();
     this.#waiting.push(open);
   }
 
@@ -43,8 +48,8 @@ export class Openings {
     if (this.#waiting.size === 0) return;
     this.#arm();
     if (accepted > 0) {
-      this.#accepted += accepted;
-      for (; this.#accepted >= ACCEPTED_FIRST; this.#accepted -= ACCEPTED_FIRST) this.#waiting.shift()?.();
+      const first = performance.now() - this.#since < MAX_BURST_MS ? ACCEPTED_FIRST : 1;
+      for (this.#accepted += accepted; this.#accepted >= first; this.#accepted -= first) this.#waiting.shift()?.();
       return;
     }
     const end = performance.now() + TURN_MS;
