@@ -100,7 +100,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "timeouts/server-keepalive": { options: { pingIntervalMs: 500 } },
   "edge/no-pong": { options: { pingIntervalMs: 50 }, complete: { closed_by_server: { code: 1011 } } },
   "timeouts/own-websocket-idle": { pause: true },
-  "timeouts/attached-socket-idle": { before: created("<id>"), pause: true },
+  "timeouts/attached-socket-idle": { before: created("<id>"), pause: true, options: { sessionTimeout: 2.5 } },
   "timeouts/http-session-idle": {
     async before(stage) {
       await stage.createSession("<idle session>");

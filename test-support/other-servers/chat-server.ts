@@ -20,12 +20,12 @@ export async function startChatServer(script: (response: ServerResponse, nth: nu
   const requests: ReceivedChatRequest[] = [];
   let givenUp = 0;
   const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request.setEncoding("utf8")) text += chunk;
-    requests.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
     response.on("close", () => {
       if (!response.writableFinished) givenUp++;
     });
+    let text = "";
+    for await (const chunk of request.setEncoding("utf8")) text += chunk;
+    requests.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
     script(response, requests.length);
   });
   server.listen(0, "127.0.0.1");

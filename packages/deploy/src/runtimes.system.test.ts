@@ -1,4 +1,4 @@
-/** Two processes of each runtime behind the rendered HAProxy: where sessions go, and what a killed process takes along. */
+/** Two processes of each runtime behind the rendered HAProxy: where sessions go, and which of them end with a killed process. */
 import { describe, expect, test } from "vitest";
 import { openHttp, stepHttp } from "../../../test-support/deploy/balanced-sessions.js";
 import { startBalancer } from "../../../test-support/deploy/balancers.js";
@@ -65,7 +65,7 @@ describe.each(RUNTIMES)("two servers on $name behind haproxy", ({ name, path, av
       for (const { env } of clients) await env.close();
     });
 
-    test("a killed process ends its sessions with clear errors, and those of the other go on", async () => {
+    test("a killed process ends its sessions with clear errors, and those of the other continue", async () => {
       await using pair = await startPair();
       const sockets = await openOnBoth(async () => {
         const socket = await openTestSocket(`${pair.url}/ws`);

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { Policy, PolicyInput } from "openenv-ts";
 import type { EnvClient, StepResult } from "openenv-ts/client";
 import { isObject, OpenEnvError, rng } from "openenv-ts/internal";
@@ -108,7 +109,9 @@ async function choose(policy: Policy, turn: PolicyInput): Promise<JsonObject | n
   try {
     const action: unknown = await policy(turn);
     if (action === null || isObject(action)) return action;
-    throw new TypeError(`the policy returned ${JSON.stringify(action)}, which is not an action or null`);
+    throw new TypeError(
+      `the policy returned ${inspect(action, { depth: 1 }).slice(0, 100)}, which is not an action or null`,
+    );
   } catch (cause) {
     const message = (cause instanceof Error && cause.message) || String(cause);
     const error = new OpenEnvError("POLICY_FAILED", message, { cause });

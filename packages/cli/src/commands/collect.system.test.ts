@@ -149,7 +149,7 @@ describe("openenv collect", () => {
     expect(readFileSync(folder.file, "utf8")).toBe("hello\n");
   });
 
-  test("records an episode whose policy failed as lost, goes on, and plays it the next time", async () => {
+  test("records an episode whose policy failed as lost, continues, and plays it the next time", async () => {
     const fails = `export default ({ episode, step }) => {
       if (!process.env.BROKEN || step === 0) return { amount: 5 };
       process.stderr.write("[" + episode + "]");

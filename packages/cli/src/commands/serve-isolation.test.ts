@@ -9,9 +9,11 @@ const MODULE = counterModule("amount === 13 ? forever() : process.pid").concat(
   "function forever(): number { for (;;); }",
 );
 
-test("--isolation, --isolate-pool-size and --step-timeout isolate a module in TypeScript", async () => {
+test("--isolation, --isolate-pool-size and --step-timeout isolate a module in TypeScript", {
+  timeout: 90_000,
+}, async () => {
   await using project = await createProject({ "environment.ts": MODULE });
-  const flags = ["--isolation", "process", "--isolate-pool-size", "1", "--step-timeout", "2"];
+  const flags = ["--isolation", "process", "--isolate-pool-size", "1", "--step-timeout", "5"];
   await using running = startCommand(["serve", ...FREE, ...flags], { cwd: project.dir });
   const [, url = ""] = await running.printed(URL_LINE);
   const pids = new Set<unknown>();

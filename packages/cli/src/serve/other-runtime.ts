@@ -11,8 +11,8 @@ const COMMANDS = {
 } as const;
 
 /**
- * Bun collects the later, the more memory the machine has: on one with 24 GB a server under attack took up to 1.8 GB
- * instead of 1.3. This does not limit the memory of a server.
+ * Bun runs its garbage collection later on a machine with more memory: on one with 24 GB a server under attack took up to
+ * 1.8 GB instead of 1.3. This does not limit the memory of a server.
  */
 const VARIABLES = { BUN_JSC_forceRAMSize: String(2 ** 30) };
 

@@ -6,7 +6,7 @@ import { createHttpClient } from "./transport/http.js";
 
 const silent = (): void => {};
 const clientOf = (url: string) =>
-  createTaskClient(createHttpClient(parseAddress(url), { headers: {}, timeoutMs: 1000 }));
+  createTaskClient(createHttpClient(parseAddress(url), { headers: {}, timeoutMs: 10_000 }));
 
 describe("the task client", () => {
   it("requests the name of the environment once and uses it in every path", async () => {

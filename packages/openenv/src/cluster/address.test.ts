@@ -111,7 +111,7 @@ test("an address whose worker has ended is lost until the next reset", { timeout
 });
 
 test("an address is lost with a worker that hangs, before its process has ended", { timeout: 120_000 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", WORKER_TIMEOUT: "1" });
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", WORKER_TIMEOUT: "4" });
   const ask = async (message: object): Promise<Answer["data"]> => {
     const socket = await openTestSocket(`${cluster.url}/session/${NAMES[0]}/ws`);
     return ((await socket.ask(message as Record<string, unknown>)) as unknown as Answer).data;

@@ -56,8 +56,10 @@ describe("workers behind one address", () => {
     const look = async () => {
       const headers = { connection: "close", authorization: `Bearer ${OPERATOR_TOKEN}` };
       const signal = AbortSignal.timeout(5_000);
-      const response = await fetch(`${cluster.url}/web/server`, { headers, signal }).catch(() => undefined);
-      seen = response?.ok ? ((await response.json()) as ServerView) : undefined;
+      const read = async (response: Response) => (response.ok ? ((await response.json()) as ServerView) : undefined);
+      seen = await fetch(`${cluster.url}/web/server`, { headers, signal })
+        .then(read)
+        .catch(() => undefined);
       return `${seen?.workers.length} ${seen?.silent_workers.length}`;
     };
     const players = await openAll(cluster.url, 6);

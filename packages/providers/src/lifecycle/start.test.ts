@@ -96,10 +96,10 @@ test("the deadline covers the whole start, and the error says what it waited for
   });
   const first = await failed(acquiring);
   expect(first).toMatchObject({ code: "START_TIMEOUT", message: expect.stringContaining("while pulling an image") });
-  const waiting = startEnvironment("test", { ...SPEC, timeoutMs: 2_000 }, async () => quiet(NOBODY));
+  const waiting = startEnvironment("test", { ...SPEC, timeoutMs: 5_000 }, async () => quiet(NOBODY));
   const second = await failed(waiting);
   expect(second).toMatchObject({ code: "START_TIMEOUT", logs: "line 1\nline 2\n" });
-  expect(second.message).toMatch(/timed out after 2000 ms while waiting for the answer to a reset \(Could not reach/);
+  expect(second.message).toMatch(/timed out after 5000 ms while waiting for the answer to a reset \(Could not reach/);
 });
 
 test("a cleanup that an abandoned acquire registers later runs at once", async () => {

@@ -60,7 +60,7 @@ describe("a burst", () => {
       await peer.answer();
       await never;
     });
-    const { rows } = await createGenerator().burst(job(server.url, { timeoutMs: 2_000 }), idle);
+    const { rows } = await createGenerator().burst(job(server.url, { timeoutMs: 5_000 }), idle);
     for (const row of rows) {
       expect(row).toMatchObject({ success: false, error_type: "TIMEOUT", step_ms: null } satisfies Partial<RequestRow>);
       expect(row.reset_ms).toBeGreaterThan(0);
@@ -74,7 +74,10 @@ describe("a burst", () => {
     for (const mode of ["ws", "http"] as const) {
       expect(await typesOf(job(server.url, { mode }))).toEqual(new Set(["CONNECTION_REFUSED"]));
     }
-    const talker = createServer((socket) => socket.on("error", idle).end("220 mail\r\n\r\n")).listen(0, "127.0.0.1");
+    const talker = createServer((socket) => socket.on("error", idle).resume().end("220 mail\r\n\r\n")).listen(
+      0,
+      "127.0.0.1",
+    );
     await new Promise((resolve) => talker.once("listening", resolve));
     const { port } = talker.address() as { port: number };
     expect(await typesOf(job(`ws://127.0.0.1:${port}`))).toEqual(new Set(["PROTOCOL_ERROR"]));

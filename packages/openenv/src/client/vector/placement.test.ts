@@ -103,7 +103,7 @@ describe("of several servers", () => {
     async (manner) => {
       const server = await start();
       await using gateway = await startGateway(server, manner);
-      const options = { size: 4, connectTimeoutMs: 2_000 };
+      const options = { size: 4, connectTimeoutMs: 5_000 };
       await using envs = await connectVector([gateway.url, server.url], counterContract, options);
       expect(outcomes(await envs.reset())).toEqual(Array(4).fill("ok"));
       expect(envs.places()).toEqual(Array(4).fill(server.url));
@@ -163,7 +163,7 @@ describe("of several servers", () => {
     await using full = await startFull(answers);
     const server = await start();
     await using envs = await connectVector([full.url, server.url], { size: 2, check: false });
-    expect(outcomes(await envs.reset({}, { timeoutMs: 2_000 }))).toEqual(["ok", "ok"]);
+    expect(outcomes(await envs.reset({}, { timeoutMs: 5_000 }))).toEqual(["ok", "ok"]);
     expect(full.opened).toBe(1);
     expect(envs.places()).toEqual([server.url, server.url]);
   });

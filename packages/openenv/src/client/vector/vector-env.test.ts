@@ -171,7 +171,7 @@ test.each([false, true])(
     const options = { size: 6, concurrency: 2, ownSockets };
     await using envs = await connectVector(server.url, counterContract, options);
     await envs.reset();
-    const stepping = envs.step([{ amount: 60 }, { amount: 60 }, ...add(4)], { timeoutMs: 1_000 });
+    const stepping = envs.step([{ amount: 60 }, { amount: 60 }, ...add(4)], { timeoutMs: 3_000 });
     expect(outcomes(await stepping)).toEqual(["lost", "lost", "ok", "ok", "ok", "ok"]);
   },
 );

@@ -146,14 +146,17 @@ describe("an MCP client with a session", () => {
     vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
     try {
       const { server, log, active } = await start({ sessionTimeout: 3 });
-      const session = await initialize(server.url);
-      const { client } = await open(server);
+      const [session, held] = [await initialize(server.url), await initialize(server.url)];
+      await (await send(server.url, { jsonrpc: "2.0", method: "notifications/initialized" }, held)).text();
+      const leaving = new AbortController();
+      const stream = { headers: { accept: "text/event-stream", ...held }, signal: leaving.signal };
+      expect((await fetch(`${server.url}/mcp`, stream)).status).toBe(200);
       const pass = () => vi.advanceTimersByTime(1_000);
       await expect.poll(() => pass() && log.closed).toBe(1);
       const late = await send(server.url, { ...rpc, method: "tools/list" }, session);
       expect([late.status, await late.json()]).toMatchObject([404, { error: { code: -32001 } }]);
-      expect(await client.ping()).toEqual({});
-      await client.close();
+      expect((await send(server.url, { ...rpc, method: "ping" }, held)).status).toBe(200);
+      leaving.abort();
       await expect.poll(() => pass() && active()).toBe(0);
     } finally {
       vi.useRealTimers();

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
@@ -96,11 +96,14 @@ describe("named sessions", () => {
   });
 
   test("time out without a socket, but not while they have one", async () => {
-    const server = await start({ sessionTimeout: 2 });
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const server = await start({ sessionTimeout: 20, pingIntervalMs: 600_000 });
     const attached = await open(server, `/ws?session_id=${await create(server)}`);
     await attached.ask(RESET);
     const idle = await create(server);
-    await waitFor(() => server.capacity().active_sessions === 1);
+    vi.advanceTimersByTime(25_000);
+    expect(server.capacity().active_sessions).toBe(1);
     const late = await open(server, `/ws?session_id=${idle}`);
     expect(await late.receive()).toMatchObject({ data: { code: "SESSION_ERROR" } });
     expect(await attached.ask(step(1))).toMatchObject({ type: "observation" });

@@ -1,3 +1,4 @@
+import { afterReading } from "../../util/async/after-reading.js";
 import type { Log } from "../../util/log.js";
 import type { Call } from "../calls/call.js";
 import { unpackError } from "../packed-error.js";
@@ -213,15 +214,6 @@ export class Isolate {
     clearTimeout(pending?.timer);
     return pending;
   }
-}
-
-/**
- * Like setTimeout, but handles messages that have arrived first. After this process was blocked, timers run before
- * pending messages, so an answer that arrived in time would be missed. May call after clearTimeout: callbacks check for
- * that.
- */
-function afterReading(ms: number, call: () => void): NodeJS.Timeout {
-  return setTimeout(() => setImmediate(call), ms);
 }
 
 function reasonOf(signal: AbortSignal | undefined): string {

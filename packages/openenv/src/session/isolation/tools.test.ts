@@ -117,7 +117,7 @@ test.each(["step", "mcp"])("a tool call that ends its isolate fails and has no r
 });
 
 test("a tool that never returns is ended with its session", async () => {
-  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 1 }, MODULE);
+  await using isolated = await startIsolated({ isolation: "thread", stepTimeout: 4 }, MODULE);
   const socket = await isolated.open();
   await socket.ask({ type: "reset" });
   expect(await socket.ask(frame("loop"))).toMatchObject({ data: { error: { data: { error_type: "timeout" } } } });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { speedUpTimers } from "../../../../../test-support/fast-timers.js";
+import { findFreePort } from "../../../../../test-support/free-port.js";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
@@ -96,7 +97,7 @@ const countsOf = (results: readonly (object | null)[]): unknown[] =>
 describe.each(["snapshot", "replay"] as const)("a session that is restored by %s", (tier) => {
   test("continues after its server was stopped, as if nothing had happened", async () => {
     const play = async (disturb: (server: RunningServer) => Promise<RunningServer>) => {
-      let server = await servers.start({ journal }, tally(tier));
+      let server = await servers.start({ journal, port: await findFreePort() }, tally(tier));
       await using env = await connect(server.url, contract, { resume: true });
       const seen = [(await env.reset({ seed: 7 })).observation];
       for (const amount of [1, 2, 13, 3]) {
@@ -116,7 +117,7 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
   });
 
   test("and its copies continue after their server was stopped", async () => {
-    const server = await servers.start({ journal }, tally(tier));
+    const server = await servers.start({ journal, port: await findFreePort() }, tally(tier));
     await using env = await connect(server.url, contract, { resume: true });
     await env.reset({ seed: 7 });
     await env.step({ amount: 1 });
@@ -132,7 +133,7 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
   });
 
   test("answers a repeated request from the journal, and keeps its id and token", async () => {
-    const server = await servers.start({ journal }, tally(tier));
+    const server = await servers.start({ journal, port: await findFreePort() }, tally(tier));
     const { socket, id } = await openSession(server);
     const first = await socket.ask(step(4, 2));
     steps = 0;
@@ -149,7 +150,7 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
 
   test("continues in a batch, with the numbers of its sessions", async () => {
     const play = async (disturb: (server: RunningServer) => Promise<RunningServer>) => {
-      let server = await servers.start({ journal }, tally(tier));
+      let server = await servers.start({ journal, port: await findFreePort() }, tally(tier));
       await using envs = await connectVector(server.url, contract, { size: 3, resume: true });
       const seen = [countsOf(await envs.reset({ seed: 7 }))];
       for (const amount of [1, 2]) {
@@ -177,7 +178,7 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
 });
 
 test("a batch of which one session has no snapshot is lost, and never one step behind", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   await using envs = await connectVector(server.url, contract, { size: 2, resume: true });
   await envs.reset();
   expect(countsOf(await envs.step([{ amount: 99 }, { amount: 1 }]))).toMatchObject([{ count: 99 }, { count: 1 }]);
@@ -187,7 +188,7 @@ test("a batch of which one session has no snapshot is lost, and never one step b
 });
 
 test("a seeded session that could not be replayed for a while is restored after its next reset", async () => {
-  const server = await servers.start({ journal }, tally("replay"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("replay"));
   await using env = await connect(server.url, contract, { resume: true });
   await env.reset({ seed: 7 });
   const [copy] = await env.fork(1, { rng: "split" });
@@ -200,7 +201,7 @@ test("a seeded session that could not be replayed for a while is restored after 
 });
 
 test("a session without a way to restore it says so", async () => {
-  const server = await servers.start({ journal }, tally("none"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("none"));
   const { id } = await openSession(server);
   const next = await restart(server, "none");
   const { answer } = await resume(next, id);
@@ -211,14 +212,14 @@ test("a session without a way to restore it says so", async () => {
 });
 
 test("a session that cannot be restored holds no slot after a restart", async () => {
-  const server = await servers.start({ journal }, tally("none"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("none"));
   const { id } = await openSession(server);
   await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
   expect(await other.list()).toMatchObject([{ id, ended: { reason: expect.stringContaining("neither snapshot()") } }]);
 });
 
 test("a session whose client leaves while it is restored waits for the next connection", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { id } = await openSession(server);
   const next = await restart(server, "snapshot");
   const gone = await servers.open(next, `/ws?openenv=resume&session_id=${id}`);
@@ -230,14 +231,14 @@ test("a session whose client leaves while it is restored waits for the next conn
 });
 
 test("a client waits for a session that is restored for longer than a first frame may take", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { id } = await openSession(server);
   await server.close();
   let go: (() => void) | undefined;
   onRestore = () => new Promise<void>((resolve) => (go = resolve));
-  const next = await servers.start({ journal }, tally("snapshot"));
-  // Two seconds are left for the first frame.
-  speedUpTimers(5);
+  const next = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
+  // Five seconds are left for the first frame.
+  speedUpTimers(2);
   const resumed = resume(next, id);
   await expect.poll(() => go).toBeDefined();
   // Ends after the timers of the same length that began before.
@@ -248,7 +249,7 @@ test("a client waits for a session that is restored for longer than a first fram
 });
 
 test("a session that has had no request is opened again", async () => {
-  const server = await servers.start({ journal }, tally("none"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("none"));
   const socket = await servers.open(server, "/ws?openenv=resume");
   const { data } = (await socket.ask(begin)) as { data: { session_id: string } };
   const next = await restart(server, "none");
@@ -257,7 +258,7 @@ test("a session that has had no request is opened again", async () => {
 });
 
 test("a binary request is repeated as text after a restart", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const packed = await openBinarySocket(`${server.url}/ws?openenv=binary,resume`);
   const { frame } = await packed.ask(JSON.stringify(begin));
   const { session_id } = frame["data"] as { session_id: string };
@@ -269,7 +270,7 @@ test("a binary request is repeated as text after a restart", async () => {
 });
 
 test("an ended session says why after a restart", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { socket, id } = await openSession(server);
   socket.send({ type: "close" });
   await socket.closed;
@@ -282,7 +283,7 @@ test("an ended session says why after a restart", async () => {
 });
 
 test("a close with a number, first after an instance that was lost, ends the session", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { socket: first, id } = await openSession(server);
   await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
   await other.takeOver(id);
@@ -295,7 +296,7 @@ test("a close with a number, first after an instance that was lost, ends the ses
 });
 
 test("an instance whose session was taken over sends nothing and is closed", async () => {
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { socket, id } = await openSession(server);
   await using other = await openLmdbJournal({ path: journal, durability: "process", owner: ownerName("") });
   expect(await other.takeOver(id)).toMatchObject({ epoch: 2 });
@@ -311,7 +312,7 @@ test("a session of another server that lives is elsewhere", async () => {
   await using owner = startOwner();
   await using other = await openLmdbJournal({ path: journal, durability: "process", owner: owner.name });
   await other.create("elsewhere", begin.data.token_hash);
-  const server = await servers.start({ journal }, tally("snapshot"));
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { answer, socket } = await resume(server, "elsewhere");
   expect(answer).toMatchObject({ type: "error", data: { code: "SESSION_ELSEWHERE" } });
   expect((await socket.closed).code).toBe(1013);

@@ -1,4 +1,4 @@
-/** A timer of 0 ms takes 1 or 2; one that takes longer was due before the event loop came to the sockets. Milliseconds. */
+/** A 0 ms timer fires after 1 or 2 ms. A later one was due before the event loop read its sockets. Milliseconds. */
 const ON_TIME_MS = 3;
 
 /** Calls `work` when the event loop has handled its other events. */

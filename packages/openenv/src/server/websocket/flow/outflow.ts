@@ -1,3 +1,4 @@
+import { afterReading } from "../../../util/async/after-reading.js";
 import type { Backlog } from "../../limits/backlog.js";
 import type { RunQueue } from "../../limits/run-queue.js";
 import type { PeerSocket } from "../../runtimes/runtime.js";
@@ -60,7 +61,7 @@ export abstract class Outflow {
         clearTimeout(timer);
         resolve(isAlive);
       };
-      const timer = setTimeout(settle, ALIVE_MS, false);
+      const timer = afterReading(ALIVE_MS, () => settle(false));
       const before = this.#onLife;
       this.#onLife = (isAlive) => {
         before?.(isAlive);
