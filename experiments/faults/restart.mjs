@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "openenv-ts/client";
+import { killAll } from "../harness/children.mjs";
 import { startCluster } from "../harness/clusters.mjs";
 
 export const title = "restart with a journal";
@@ -29,7 +30,7 @@ export async function run({ quick }) {
     }
     await Promise.all(envs.map((env) => env.reset()));
     await Promise.all(envs.map((env) => env.step({ amount: 1 })));
-    for (const pid of new Set([server.pid, ...server.processes()])) process.kill(pid, "SIGKILL");
+    killAll([server.pid, ...server.processes()]);
     const killed = performance.now();
     server = await start(server.port);
     const started = performance.now();

@@ -57,6 +57,17 @@ function readPort(child, findPort, onText) {
   }).finally(() => clearTimeout(timer));
 }
 
+/** Sends SIGKILL to these processes. Workers end by themselves when their supervisor has been killed. */
+export function killAll(pids) {
+  for (const pid of new Set(pids)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  }
+}
+
 async function stop(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");

@@ -28,9 +28,14 @@ export async function playDisturbed(options) {
     const opened = await clients.open(proxy.url);
     const interruption = interrupt(interruptions?.({ server, journal }) ?? {}, quick ? "quick" : "full");
     proxy.disturb();
-    const isOver = () => proxy.faults >= faults && interruption.isComplete();
+    let failure;
+    const isOver = () => failure !== undefined || (proxy.faults >= faults && interruption.isComplete());
     const progress = setInterval(() => process.stderr.write(`  ${proxy.faults} faults\n`), PROGRESS_MS);
-    await Promise.all([opened.play(isOver), interruption.run(isOver)]).finally(() => clearInterval(progress));
+    const interrupted = interruption.run(isOver).catch((error) => {
+      failure = error;
+      throw error;
+    });
+    await Promise.all([opened.play(isOver), interrupted]).finally(() => clearInterval(progress));
     proxy.calm();
     const { transcripts, lost, raised } = await opened.end();
     for (const reason of lost) process.stderr.write(`  ${reason}\n`);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { killAll } from "../../harness/children.mjs";
 import { startCluster } from "../../harness/clusters.mjs";
 
 const WORKERS = 2;
@@ -23,12 +24,12 @@ export async function startServer(folder, journal) {
     killWorker() {
       const pids = workers();
       if (pids.length < WORKERS) return false;
-      process.kill(Math.min(...pids), "SIGKILL");
+      killAll([Math.min(...pids)]);
       return true;
     },
     /** Kills all processes and starts them again at the same port. */
     async killAll() {
-      for (const pid of new Set([server.pid, ...workers()])) process.kill(pid, "SIGKILL");
+      killAll([server.pid, ...workers()]);
       await server.close();
       server = await start(port);
       return true;
