@@ -88,20 +88,24 @@ export class VectorEngine {
     const fail = (slots: Iterable<Slot>, failure: CallFailure): void => {
       for (const slot of slots) failures.set(slot, failure);
     };
+    // Those whose parent cannot be copied end, too: nobody expects their episode any more.
+    const refused: Slot[] = [];
     const families = Array.from(groupBy(parents.keys(), (slot) => parents.get(slot) as Slot)).filter(
       ([parent, copies]) => {
         const obstacle = parent.state.kind === "unopened" ? noSession() : findObstacle(parent);
-        if (obstacle) fail(copies, obstacle);
-        return obstacle === undefined;
+        if (obstacle === undefined) return true;
+        fail(copies, obstacle);
+        refused.push(...copies);
+        return false;
       },
     );
     const byGroup = groupBy(families, ([parent]) => (parent.state as OpenState).group);
     const forks = Array.from(byGroup, async ([group, own]) => {
       const replaced = own.flatMap(([, copies]) => copies);
       const added = replaced.filter((slot) => openState(slot)?.group !== group).length;
+      await this.#end(replaced, limits);
       const obstacle = group.obstacleTo(added);
       if (obstacle) return fail(replaced, obstacle);
-      await this.#end(replaced, limits);
       const items = own.map(([parent, { length: count }]) => {
         return { session: (parent.state as OpenState).session, count, rng };
       });
@@ -112,7 +116,7 @@ export class VectorEngine {
         else for (const slot of copies) this.#placement.place(slot, parent, reply.shift() as number);
       }
     });
-    await Promise.all(forks);
+    await Promise.all([this.#end(refused, limits), ...forks]);
     return failures;
   }
 

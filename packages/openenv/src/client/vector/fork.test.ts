@@ -74,6 +74,16 @@ describe("fork of a vector environment", () => {
     expect(sums(await envs.reset([null, {}, null]))).toEqual([null, 0, null]);
   });
 
+  test("ends the sessions whose parent has no episode", async () => {
+    const server = await servers.start({}, bySnapshot);
+    await using envs = await connectVector(server.url, contract, { size: 3 });
+    await envs.reset([null, {}, {}]);
+    expect(await envs.fork([null, 0, 0])).toMatchObject([null, { outcome: "lost" }, { outcome: "lost" }]);
+    const results = await envs.step(add(null, 1, 1));
+    expect(results).toMatchObject([null, { outcome: "lost", reward: null }, { outcome: "lost", reward: null }]);
+    expect(sums(await envs.reset())).toEqual([0, 0, 0]);
+  });
+
   test("leaves all sessions as they are when it is aborted before it begins, or the client is closed", async () => {
     const server = await servers.start({}, bySnapshot);
     const envs = await connectVector(server.url, contract, { size: 3 });
