@@ -12,7 +12,7 @@ import { readConfig } from "./server/config.js";
 import { type Coding, prepareCoding, sandboxMarks } from "./test-support/sessions.js";
 
 const [bubblewrap, python] = [await requireBubblewrap(), await requirePython()];
-const TIME_LIMIT = { timeout: 90_000 };
+const TIME_LIMIT = { timeout: 300_000 };
 
 describe.skipIf(!bubblewrap.available)("the coding environment", TIME_LIMIT, () => {
   let environment: Coding;
@@ -92,7 +92,7 @@ describe.skipIf(!bubblewrap.available)("the coding environment", TIME_LIMIT, () 
 
   test.skipIf(!python.available)("a typed client of the Python package plays it", async () => {
     await using server = await serve(environment, { port: 0, logLevel: "silent" });
-    const { stdout } = await promisify(execFile)(python.path, ["-c", CLIENT, server.url], { timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(python.path, ["-c", CLIENT, server.url], { timeout: 200_000 });
     expect(stdout.trim()).toBe("42 0 1.0 ok | 1 True");
   });
 

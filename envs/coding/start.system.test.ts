@@ -69,7 +69,7 @@ describe.skipIf(!bubblewrap.available)("with bubblewrap", TIME_LIMIT, () => {
     expect((await session.step({ code: "print(6 * 7)" })).observation.stdout).toBe("42\n");
   });
 
-  test("a server of low priority serves both languages", async () => {
+  test("a server of low priority serves both languages", { timeout: 240_000 }, async () => {
     const env = { ...process.env, PORT: "0", SANDBOX_BUBBLEWRAP: bubblewrap.path };
     const server = spawn("nice", ["-n", "10", process.execPath, APP], { cwd: folder, env });
     try {
