@@ -6,7 +6,7 @@ import { type Gateway, startGateway } from "../proxies/gateway.js";
 
 const TOKEN = "the client's token";
 /** Amounts with which a step does something to its own connection. */
-const [CUT, HANG] = [100, 1_000];
+const [CUT, HANG, SLOW] = [100, 1_000, 2_000];
 
 /**
  * What a program does with the client, in each runtime: a module with `play(url)`, whose result is {@link EXPECTED}. It
@@ -25,14 +25,14 @@ const failure = (promise) =>
 export async function play(url) {
   const report = {};
   let recoveries = 0;
-  const env = await connect(url, { ...options, resume: { pingIntervalMs: 100, onRecovered: () => recoveries++ } });
+  const env = await connect(url, { ...options, resume: { pingIntervalMs: 3_000, onRecovered: () => recoveries++ } });
   report.reset = (await env.reset({ seed: 1, episodeId: "story" })).observation;
   const { observation, reward, outcome } = await env.step({ amount: 2 });
   report.step = { observation, reward, outcome };
   report.refused = await failure(env.step({ amount: "many" }));
   const resumed = await env.step({ amount: ${CUT} });
-  // Longer than several pings.
-  const slow = await env.step({ amount: ${HANG} });
+  // Longer than two pings.
+  const slow = await env.step({ amount: ${SLOW} });
   report.slow = { observation: slow.observation, recoveries };
   report.resumed = { observation: resumed.observation, recovered: resumed.recovered };
   report.state = await env.state();
@@ -64,7 +64,7 @@ export const EXPECTED = {
   refused: [true, "VALIDATION_ERROR"],
   // The server has executed the step once.
   resumed: { observation: { count: 2 + CUT }, recovered: true },
-  slow: { observation: { count: 2 + CUT + HANG }, recoveries: 1 },
+  slow: { observation: { count: 2 + CUT + SLOW }, recoveries: 1 },
   state: { episode_id: "story", step_count: 3 },
   tool: "Hello, Bo!",
   timeout: [true, "CLIENT_TIMEOUT"],
@@ -93,6 +93,7 @@ export async function startStoryServer(allowedOrigins: string[] = []) {
       step: async ({ amount }) => {
         if (amount === CUT) proxy?.cut();
         if (amount === HANG) await sleep(1_000);
+        if (amount === SLOW) await sleep(7_000);
         return { observation: { count: (count += amount) }, reward: amount };
       },
       tools: { greet: ({ name }) => `Hello, ${name}!` },
