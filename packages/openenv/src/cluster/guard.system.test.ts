@@ -121,7 +121,7 @@ describe("a server that an operator has paused", { timeout: 120_000 }, () => {
       }
       const { sessions: left } = await fetchAsOperator(`${cluster.url}/sessions`).then((answer) => answer.json());
       expect(left).toEqual([]);
-      expect(await askHealth(cluster.url)).toBe(503);
+      await expect.poll(() => askHealth(cluster.url)).toBe(503);
     },
   );
 
@@ -301,7 +301,7 @@ describe.skipIf(!existsSync("/proc/self/stat"))("a server with workers", { timeo
     running.process.kill("SIGKILL");
     await until(() => processesOfGroup(group).length === 0);
     expect(await readdir(folder)).toEqual([]);
-    expect(await askHealth(url)).toBe("refused");
+    await expect.poll(() => askHealth(url)).toBe("refused");
     await running.exited;
     await rm(folder, { recursive: true });
   });
