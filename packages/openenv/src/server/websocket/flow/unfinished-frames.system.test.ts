@@ -28,11 +28,11 @@ test("at low memory only the largest unfinished message without progress for 5 s
   const states = (): number[] => [largest, smaller].map(({ socket }) => socket.ws.readyState);
   // The backlog is full, but no peer has been stalled for long.
   backlog.hold(4 * MB);
-  await sleep(2_000);
+  await sleep(500);
   expect(states()).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
   backlog.give(4 * MB);
   // No progress for 5 s, but the backlog is not full.
-  await sleep(4_000);
+  await sleep(5_500);
   expect(states()).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
   // Larger than both, but it makes progress.
   const progressing = await open(3.4 * MB);
