@@ -131,8 +131,8 @@ test.each(["process", "disk"])(
     `,
     });
     let acknowledged = 0;
-    let rounds = 0;
-    for (; rounds < 20; rounds++) {
+    // On a slow machine many rounds end before their first commit.
+    for (let rounds = 0; rounds < 20 || acknowledged <= 20; rounds++) {
       const child = spawn(process.execPath, ["write.mjs"], { cwd: project.dir, stdio: ["ignore", "pipe", "inherit"] });
       const lines = text(child.stdout);
       const ended = once(child, "close");
@@ -147,7 +147,6 @@ test.each(["process", "disk"])(
       expect([acknowledged, acknowledged + 1]).toContain(Number(found));
       acknowledged = Number([...output.matchAll(/done (\d+)\n/g)].at(-1)?.[1] ?? found);
     }
-    expect(acknowledged).toBeGreaterThan(rounds);
   },
   120_000,
 );
