@@ -9,14 +9,14 @@ import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 const { start } = useMcp();
 
-/** Sets every timeout to three seconds except those of sessions, which stay as rendered. */
+/** Sets every timeout to six seconds except those of sessions, which stay as rendered. */
 const SHORTEN = {
-  haproxy: (text) => text.replaceAll(/timeout (http-request|client|server) \w+/g, "timeout $1 3s"),
+  haproxy: (text) => text.replaceAll(/timeout (http-request|client|server) \w+/g, "timeout $1 6s"),
   // An idle connection is drained before it is closed.
   envoy: (text) =>
     text
-      .replace("idle_timeout: 900s", "idle_timeout: 3s")
-      .replace(/(request_headers_timeout|drain_timeout): \d+s/g, "$1: 3s"),
+      .replace("idle_timeout: 900s", "idle_timeout: 6s")
+      .replace(/(request_headers_timeout|drain_timeout): \d+s/g, "$1: 6s"),
 } as const satisfies Record<keyof typeof BALANCERS, (text: string) => string>;
 
 for (const [name, { require }] of Object.entries(BALANCERS)) {

@@ -68,7 +68,7 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       const drained = one.server.drain();
       expect((await fetch(`${one.server.url}/health`)).status).toBe(503);
       // The balancer has noticed, and the server accepts no new sessions any more.
-      await sleep(6_000);
+      await sleep(12_000);
       await step(2);
       for (let count = 0; count < MANY; count++) {
         await using client = await connect(balancer.url);

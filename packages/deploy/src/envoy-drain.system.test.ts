@@ -44,6 +44,7 @@ test.skipIf(!envoy.available)(
 
 test.skipIf(!envoy.available)(
   "Envoy without a request exits at once, and a failing Envoy reports an exit code",
+  { timeout: 60_000 },
   async () => {
     const server = await start();
     await using started = await startEnvoy(server.port);
