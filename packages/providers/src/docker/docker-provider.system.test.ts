@@ -50,7 +50,7 @@ describe.skipIf(!docker.available)("containers", { timeout: 120_000 }, () => {
     await build("counter", SERVERS.counter);
     await build("exposed", SERVERS.counter, ["ENV PORT=9123", "EXPOSE 9123"]);
     await build("other", SERVERS.counter.replace("handleSignals", "port: 7860, handleSignals"));
-    await build("drains", SERVERS.counter, ["ENV SHUTDOWN_DRAIN=4 SHUTDOWN_GRACE=1"]);
+    await build("drains", SERVERS.counter, ["ENV SHUTDOWN_DRAIN=4 SHUTDOWN_GRACE=5"]);
     await build("healthOnly", SERVERS.healthOnly, ["EXPOSE 8000"]);
     await build("deaf", SERVERS.deaf);
     await build("ends", SERVERS.ends);

@@ -39,7 +39,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
   test("it keeps the promises of every provider", async () => {
     const played = Object.entries(isReal ? {} : ON_PLAYED).map(([name, { image, ...expected }]) => [
       name,
-      { spec: { image, timeoutMs: expected.code === "START_TIMEOUT" ? 5_000 : 30_000 }, ...expected },
+      { spec: { image, timeoutMs: expected.code === "START_TIMEOUT" ? 20_000 : 30_000 }, ...expected },
     ]);
     const report = await checkProvider({
       create: kubernetesProvider,
@@ -185,7 +185,7 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
       });
       const end = cluster.api?.obstruct(/^POST services/, late);
       const before = cluster.api?.answered.length ?? 0;
-      const start = kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" }, timeoutMs: 500 });
+      const start = kubernetesProvider().start({ image: IMAGE, env: { HELLO: "world" }, timeoutMs: 3_000 });
       await expect(start).rejects.toMatchObject({ code: "START_TIMEOUT" });
       end?.();
       answer();

@@ -58,7 +58,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       broken: {
         "no such folder": { spec: at("nowhere"), code: "SOURCE_NOT_FOUND" },
         "exits at once": { spec: at("throws"), code: "START_FAILED", message: /FAILED[\s\S]*no model file/ },
-        "never listens": { spec: { ...at("hangs"), timeoutMs: 5_000 }, code: "START_TIMEOUT", message: /RUNNING/ },
+        "never listens": { spec: { ...at("hangs"), timeoutMs: 15_000 }, code: "START_TIMEOUT", message: /RUNNING/ },
       },
     });
     expect(report.passed, renderCheckReport(report)).toBe(true);
@@ -79,12 +79,12 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
   }, 120_000);
 
   test("a job that stays pending is cancelled, and the error has the scheduler's reason", async () => {
-    const start = onLoopback({ nodes: 50 }).start({ ...at(), timeoutMs: 5_000 });
+    const start = onLoopback({ nodes: 50 }).start({ ...at(), timeoutMs: 15_000 });
     await expect(start).rejects.toMatchObject({
       code: "START_TIMEOUT",
       message: expect.stringMatching(/PENDING \(PartitionConfig\)/),
     });
-  }, 60_000);
+  }, 90_000);
 
   test("the error for a queue without free nodes has the scheduler's reason", async () => {
     const taken = ["--nodes=2", "--ntasks-per-node=2", "--output=/dev/null", "--wrap=sleep 300"];
@@ -92,7 +92,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
       /PENDING (Resources|Priority)/.test(await run("sbatch", ...taken).then(jobs));
     await expect.poll(isFull, { timeout: 20_000, interval: 1_500 }).toBe(true);
     try {
-      const start = onLoopback().start({ ...at(), timeoutMs: 5_000 });
+      const start = onLoopback().start({ ...at(), timeoutMs: 15_000 });
       await expect(start).rejects.toMatchObject({
         code: "START_TIMEOUT",
         message: expect.stringMatching(/PENDING \((Resources|Priority)\)/),
@@ -114,7 +114,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     vi.stubEnv("SLURM_CONF", queue.config);
     try {
       for (const _ of ["first", "second"]) await run("sbatch", "--output=/dev/null", "--wrap=true");
-      const start = onLoopback().start({ ...at(), timeoutMs: 3_000 });
+      const start = onLoopback().start({ ...at(), timeoutMs: 15_000 });
       await expect(start).rejects.toMatchObject({
         code: "START_TIMEOUT",
         message: expect.stringContaining("unable to accept job"),
@@ -123,7 +123,7 @@ describe.skipIf(!slurm.available)("the Slurm provider", () => {
     } finally {
       vi.stubEnv("SLURM_CONF", slurm.path);
     }
-  }, 60_000);
+  }, 90_000);
 
   test("a submission that was accepted but whose response was lost is cancelled", async () => {
     const real = await run("sh", "-c", "command -v sbatch");

@@ -36,12 +36,12 @@ describe.skipIf(!swarm.available)("services", () => {
     };
     await build("named", NAMED);
     await build("second", NAMED, ["ENV HELLO=second PORT=9000", "EXPOSE 9000"]);
-    await build("slowlyChecked", NAMED, ["HEALTHCHECK --interval=30s CMD true"]);
-    await build("drains", NAMED, ["ENV SHUTDOWN_DRAIN=4 SHUTDOWN_GRACE=1"]);
+    await build("slowlyChecked", NAMED, ["HEALTHCHECK --interval=90s CMD true"]);
+    await build("drains", NAMED, ["ENV SHUTDOWN_DRAIN=4 SHUTDOWN_GRACE=5"]);
     await build("deaf", SERVERS.deaf);
     await build("ends", SERVERS.ends);
     await build("healthOnly", SERVERS.healthOnly, ["EXPOSE 8000"]);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     for (const built of images) await built[Symbol.asyncDispose]();
   }, 300_000);
@@ -138,10 +138,10 @@ describe.skipIf(!swarm.available)("services", () => {
     await env.close();
   }, 300_000);
 
-  test("four replicas of an image that is checked every 30 s are ready before that, and an update keeps the limit of the start", async () => {
+  test("four replicas of an image that is checked every 90 s are ready before that, and an update keeps the limit of the start", async () => {
     await using proxy = await startEngineProxy();
     const provider = swarmProvider();
-    await using server = await provider.start({ image: image.slowlyChecked, replicas: 4, timeoutMs: 25_000 });
+    await using server = await provider.start({ image: image.slowlyChecked, replicas: 4, timeoutMs: 60_000 });
     for (const service of await services()) {
       const [spec = ""] = await docker(
         "service",
@@ -156,7 +156,7 @@ describe.skipIf(!swarm.available)("services", () => {
     const late = server.update(image.second);
     late.catch(() => {});
     await held;
-    await expect(late).rejects.toMatchObject({ code: "START_TIMEOUT", message: /timed out after 25000 ms/ });
+    await expect(late).rejects.toMatchObject({ code: "START_TIMEOUT", message: /timed out after 60000 ms/ });
   }, 300_000);
 
   test("an update that times out, or of a service that is gone, is a ProviderError", async () => {
