@@ -70,7 +70,7 @@ describe.skipIf(!bun.available || !deno.available)("openenv init --runtime bun",
         await expect
           .poll(
             () =>
-              fetch(`${url}/health`).then(
+              fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).then(
                 ({ status }) => status,
                 () => 0,
               ),
@@ -81,7 +81,7 @@ describe.skipIf(!bun.available || !deno.available)("openenv init --runtime bun",
         await env.reset();
         expect((await env.step({ amount: 2 })).observation).toMatchObject({ count: 2 });
         expect(await docker("top", id)).toContain("bun /app/dist/server/app.js");
-        await docker("stop", id);
+        await docker("stop", "-t", "30", id);
         expect(await docker("inspect", "--format", "{{.State.ExitCode}}", id)).toBe("0");
       } finally {
         await docker("rm", "--force", id);
