@@ -75,7 +75,7 @@ function runShell(code: string, cwd: string) {
   return {
     async serves(url: string): Promise<void> {
       while (child.exitCode === null && child.signalCode === null) {
-        const answer = await fetch(url).catch(() => undefined);
+        const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
         if (answer?.ok) return;
         await new Promise((resolve) => setTimeout(resolve, 200));
       }
