@@ -40,5 +40,5 @@ test.skipIf(!python.available)(
       [observed("", false, scores(1, 0, 0, 0)), 0, false],
     ]);
   },
-  60_000,
+  240_000,
 );

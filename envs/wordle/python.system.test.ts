@@ -12,7 +12,7 @@ const python = await requirePython();
 const here = fileURLToPath(new URL(".", import.meta.url));
 
 describe.skipIf(!python.available)("a trainer on the Python package", () => {
-  test("plays a typed episode, and reads the manifest", { timeout: 60_000 }, async () => {
+  test("plays a typed episode, and reads the manifest", { timeout: 240_000 }, async () => {
     await using server = await serve(environment, { port: 0, logLevel: "silent" });
     const args = [`${here}python_client.py`, server.url, here, "[fuzzy]", "[cat]", `[${rng(7).pick(secrets)}]`];
     const { stdout } = await promisify(execFile)(python.path, args);

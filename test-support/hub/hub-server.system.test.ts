@@ -8,7 +8,7 @@ import { startHub } from "./hub-server.js";
 const run = promisify(execFile);
 const python = await requirePython();
 
-describe.skipIf(!python.available)("the Python library", () => {
+describe.skipIf(!python.available)("the Python library", { timeout: 120_000 }, () => {
   test("creates a Space with secrets, variables and hardware, and uploads to it", async () => {
     await using hub = await startHub();
     const script = `
