@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -50,10 +51,38 @@ class Server:
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1])
 
+    def stop(self) -> None:
+        """It stays connected, and answers nothing."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
     def kill(self) -> None:
         # The worker, too: without its supervisor it answers for a moment.
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def metric(url: str, name: str) -> int:
+    """A metric of a server that was started with OPENENV_OPERATOR_TOKEN=operator."""
+    request = urllib.request.Request(f"{url}/metrics", headers={"authorization": "Bearer operator"})
+    with urllib.request.urlopen(request) as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(int(float(line.split()[-1])) for line in lines if line.split(" ")[0].split("{")[0] == name)
+
+
+def opened(url: str) -> int:
+    return metric(url, "openenv_sessions")
+
+
+@contextlib.contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """The block runs until it is interrupted, as by Ctrl-C."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        timer.cancel()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -81,6 +110,12 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.accepted = 0
         self.cut_at_answer = False
+        self.replace: tuple[bytes, bytes] = (b"", b"")
+        """What is replaced in answers, by something of the same length."""
+        self.refused = 0
+        """The number of the connection that is refused."""
+        self.stopped = threading.Event()
+        """Whether no request is passed on."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -90,6 +125,9 @@ class Proxy:
             except OSError:
                 return
             self.accepted += 1
+            if self.accepted == self.refused:
+                client.close()
+                continue
             try:
                 upstream = self._connect()
             except OSError:
@@ -116,7 +154,9 @@ class Proxy:
             shut(one)
 
     def _pass(self, data: bytes, source: socket.socket, target: socket.socket, answers: bool) -> None:
-        target.sendall(data)
+        while self.stopped.is_set() and not answers:
+            time.sleep(0.02)
+        target.sendall(data.replace(*self.replace) if answers and self.replace[0] else data)
 
     def cut(self) -> None:
         cut, self._open = self._open, []

@@ -26,6 +26,7 @@ class Even extends Rubric {
   }
 }
 
+const SPECIAL = { 52: { done: true, truncated: true }, 53: { metadata: { rubric_scores: { part: "much" } } } };
 const PARTS = { amount: 0.5, even: 0.5 };
 
 let [running, most] = [0, 0];
@@ -40,7 +41,8 @@ async function measure() {
 /**
  * Counts up to 10. Variables: NO_TOOLS leaves out the tools, TASKS adds tasks, BOUNDED limits amounts to 0 to 3, RUBRIC
  * adds the parts of the reward, MEASURE shows how many sessions were opened or called at the same time as the count.
- * Amounts: 50 answers after a second, 51 ends the process, 52 ends the episode by a limit.
+ * Amounts: 50 answers after a second, 51 ends the process, 52 ends the episode by a limit, 53 has a part
+ * of the reward that is no number. A reset with the episode_id "over" returns a reward, and ends the episode.
  */
 export default defineEnvironment(
   counter,
@@ -60,14 +62,14 @@ export default defineEnvironment(
     };
     return {
       ...(process.env.RUBRIC && { rubric: new WeightedSum({ amount: new Amount(), even: new Even() }, PARTS) }),
-      reset: async ({ rng }) => {
+      reset: async ({ rng, episodeId }) => {
         await measure();
         state = { count: 0, start: rng.int(1, 1_000_000) };
-        return show();
+        return { ...show(), ...(episodeId === "over" && { reward: 5, done: true }) };
       },
       step: async ({ amount }) => {
         await add(amount);
-        return { ...show(), reward: amount, ...(amount === 52 && { done: true, truncated: true }) };
+        return { ...show(), reward: amount, ...SPECIAL[amount] };
       },
       snapshot: () => state,
       restore: (saved) => {

@@ -4,13 +4,15 @@ import asyncio
 import dataclasses
 import inspect
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Proxy, Server
+from conftest import Proxy, Server, interrupted_after, metric, opened, wait_for
 
-from openenv_ts import AsyncVectorEnv, RemoteError, VectorEnv, VectorResult, connect
+from openenv_ts import AsyncVectorEnv, ConnectionLostError, RemoteError, VectorEnv, VectorResult, connect
+from openenv_ts._sockets import run
 
 
 def counts(results: list[VectorResult | None]) -> list[Any]:
@@ -202,7 +204,7 @@ def test_opens_sessions_on_the_server_with_room() -> None:
         places = envs.places()
         assert (places.count(small.url), places.count(large.url)) == (2, 8)
         small.kill()
-        results = envs.step([{"amount": 1}] * 10, timeout=5)
+        results = envs.step([{"amount": 1}] * 10, timeout=15)
         outcomes = [result and result.outcome for result in results]
         assert outcomes == ["lost" if place == small.url else "ok" for place in places]
         again = envs.reset([{} if outcome == "lost" else None for outcome in outcomes])
@@ -290,3 +292,165 @@ def test_marks_of_results_are_in_their_metadata() -> None:
             {"group_id": 1, **marks},
         ]
         assert [result.reward for result in lost if result is not None] == [None] * 3
+
+
+def test_a_result_that_is_not_taken_yet_is_pending(server: Server) -> None:
+    with VectorEnv(server.url, 4, own_sockets=True) as envs:
+        envs.reset()
+        actions = [{"amount": 1}] * 4
+        taken = {result.index for result in envs.as_completed(actions, count=1)}
+        # The others arrive, and are read with the next one.
+        time.sleep(1)
+        taken |= {result.index for result in envs.as_completed([None] * 4, count=1)}
+        for index in {0, 1, 2, 3} - taken:
+            with pytest.raises(ValueError, match="pending"):
+                envs.reset([{} if one == index else None for one in range(4)])
+        with pytest.raises(ValueError, match="pending"):
+            envs.state()
+        assert [result.reward for result in envs.as_completed([None] * 4)] == [1, 1]
+        assert counts(envs.reset()) == [0] * 4
+
+
+def test_async_calls_run_one_after_the_other() -> None:
+    server = Server(MAX_CONCURRENT_ENVS="2")
+
+    async def play() -> None:
+        async with AsyncVectorEnv(server.url, 2) as envs:
+            await asyncio.gather(envs.reset(), envs.state())
+            steps = [envs.step([{"amount": amount}, None]) for amount in (1, 2, 3)]
+            results = [result for result, _ in await asyncio.gather(*steps)]
+            assert [(result.reward, result.observation["count"]) for result in results if result] == [
+                (1, 1),
+                (2, 3),
+                (3, 6),
+            ]
+
+    asyncio.run(play())
+    server.kill()
+
+
+def test_closing_ends_a_running_call(server: Server) -> None:
+    async def play() -> VectorResult | None:
+        envs = AsyncVectorEnv(server.url, 1)
+        await envs.reset()
+        stepping = asyncio.create_task(envs.step([{"amount": 50}]))
+        await asyncio.sleep(0.2)
+        await envs.close()
+        return (await stepping)[0]
+
+    result = asyncio.run(play())
+    assert result is not None
+    assert (result.outcome, result.metadata["error_code"]) == ("lost", "CLIENT_CLOSED")
+
+
+def test_after_an_interrupted_call_no_result_is_that_of_another_call(server: Server) -> None:
+    with VectorEnv(server.url, 40, own_sockets=True) as envs:
+        envs.reset()
+        with interrupted_after(0.3):
+            envs.step([{"amount": 50}] * 40)
+        assert {result and result.outcome for result in envs.step([{"amount": 1}] * 40)} == {"lost"}
+        assert counts(envs.reset()) == [0] * 40
+        assert counts(envs.step([{"amount": 2}] * 40)) == [2] * 40
+
+
+def test_an_answer_that_was_not_read_is_not_that_of_the_next_call(server: Server) -> None:
+    with connect(server.url) as env:
+        env.reset()
+        # As an interrupt between the two parts of a call.
+        run(env._env._connection.submit({"type": "step", "data": {"amount": 3}}, float("inf")))
+        with pytest.raises(ConnectionLostError, match="interrupted"):
+            env.step({"amount": 1})
+        assert env.reset().observation["count"] == 0
+
+
+def test_closing_after_an_interrupt_does_not_wait_for_the_answer() -> None:
+    server = Server()
+    envs = VectorEnv(server.url, 3, own_sockets=True)
+    envs.reset()
+    server.stop()
+    with interrupted_after(0.5):
+        envs.step([{"amount": 1}] * 3)
+    began = time.monotonic()
+    envs.close()
+    assert time.monotonic() - began < 30
+    server.kill()
+
+
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_a_server_that_is_gone_delays_no_other_result(server: Server, kind: str) -> None:
+    gone = Server()
+    actions, urls = [{"amount": 50}] * 4, [server.url, gone.url]
+    if kind == "blocking":
+        with VectorEnv(urls, 4, own_sockets=True) as envs:
+            envs.reset()
+            places = envs.places()
+            gone.kill()
+            results = list(envs.as_completed(actions, timeout=8))
+    else:
+
+        async def play() -> tuple[list[str | None], list[VectorResult]]:
+            async with AsyncVectorEnv(urls, 4, own_sockets=True) as envs:
+                await envs.reset()
+                gone.kill()
+                places = envs.places()
+                return places, [result async for result in envs.as_completed(actions, timeout=8)]
+
+        places, results = asyncio.run(play())
+    assert [result.outcome for result in results] == ["terminated", "terminated", "lost", "lost"]
+    assert {places[result.index] for result in results[:2]} == {server.url}
+
+
+def test_nothing_is_sent_after_the_deadline() -> None:
+    server = Server(OPENENV_OPERATOR_TOKEN="operator")
+    with VectorEnv(server.url, 3, own_sockets=True, concurrency=1) as envs:
+        envs.reset()
+        results = list(envs.as_completed([{"amount": 50}, {"amount": 1}, {"amount": 1}], timeout=0.3))
+        assert [result.metadata["error_code"] for result in results] == ["CLIENT_TIMEOUT"] * 3
+        wait_for(lambda: opened(server.url) == 0)
+        assert metric(server.url, "openenv_steps_total") <= 1
+        assert counts(envs.reset()) == [0] * 3
+    server.kill()
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_a_group_that_fails_does_not_continue_its_old_episodes(server: Server, fork: bool) -> None:
+    with VectorEnv(server.url, 4) as envs:
+        envs.reset()
+        results = envs.reset_groups([{"seed": 1}, {"seed": "x"}], fork=fork)
+        assert [(result.outcome, result.group_id) for result in results] == [("ok", 0)] * 2 + [("env_error", 1)] * 2
+        stepped = envs.step([{"amount": 1}] * 4)
+        assert [result and (result.outcome, result.group_id) for result in stepped] == [("ok", 0)] * 2 + [
+            ("lost", 1)
+        ] * 2
+
+
+@pytest.mark.parametrize("own_sockets", [False, True])
+def test_an_answer_that_is_not_a_result_loses_the_episode(proxy: Proxy, own_sockets: bool) -> None:
+    with VectorEnv(proxy.url, 2, own_sockets=own_sockets) as envs:
+        envs.reset()
+        proxy.replace = (b'"done"', b'"none"')
+        assert [result and result.outcome for result in envs.step([{"amount": 1}] * 2)] == ["lost"] * 2
+        proxy.replace = (b"", b"")
+        assert [result and result.outcome for result in envs.step([{"amount": 1}] * 2)] == ["lost"] * 2
+        assert counts(envs.reset()) == [0] * 2
+
+
+def test_same_step_keeps_results_when_there_are_no_options_for_a_reset(server: Server) -> None:
+    def refuse(index: int) -> Any:
+        raise LookupError("no seeds left")
+
+    with VectorEnv(server.url, 2, autoreset="same-step", reset_with=refuse) as envs:
+        envs.reset()
+        ended, other = envs.step([{"amount": 10}, {"amount": 1}])
+        assert ended is not None
+        assert other is not None
+        assert (ended.reward, ended.done, ended.next, other.reward) == (10, True, None, 1)
+        with pytest.raises(LookupError, match="no seeds left"):
+            envs.step([{"amount": 1}] * 2)
+        # Nothing was sent.
+        assert counts(envs.step([None, {"amount": 1}])) == [None, 2]
+
+
+def test_refuses_an_autoreset_that_does_not_exist(server: Server) -> None:
+    with pytest.raises(ValueError, match="'same_step'"):
+        VectorEnv(server.url, 1, autoreset="same_step")

@@ -40,7 +40,7 @@ class AsyncSocket(asyncio.Protocol):
             while not wire.check_handshake():
                 await opened._wait(deadline)
         except BaseException:
-            opened._abort()
+            opened.abort()
             raise
         opened.headers = wire.headers
         return opened
@@ -49,10 +49,17 @@ class AsyncSocket(asyncio.Protocol):
     def closed(self) -> SocketClosedError | None:
         return self._wire.closed
 
-    async def send(self, text: str) -> None:
+    @property
+    def has_message(self) -> bool:
+        return bool(self._wire.messages)
+
+    async def send(self, text: str, deadline: float) -> None:
         self._write(self._wire.send(text))
         if not self._writable.is_set():
-            await self._writable.wait()
+            try:
+                await asyncio.wait_for(self._writable.wait(), left(deadline))
+            except asyncio.TimeoutError:
+                raise TimeoutError from None
 
     async def receive(self, deadline: float) -> str:
         wire = self._wire
@@ -67,12 +74,17 @@ class AsyncSocket(asyncio.Protocol):
         while not self._wire.messages and self._wire.closed is None:
             await self._wait(float("inf"))
 
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
     async def close(self) -> None:
         if self._wire.closed is None:
             self._write(self._wire.close())
         self._wire.lose("the client closed it")
         if self._transport is not None:
             self._transport.close()
+        self._wake()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # The transport of uvloop is not a subclass of this one.
@@ -97,10 +109,6 @@ class AsyncSocket(asyncio.Protocol):
     def _write(self, data: bytes) -> None:
         if data and self._transport is not None:
             self._transport.write(data)
-
-    def _abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -132,13 +140,18 @@ class AsyncIO:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def first(self, sockets: Sequence[Any], deadline: float) -> list[int]:
-        waiting = [asyncio.ensure_future(one.ready()) for one in sockets]
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        return asyncio.create_task(work)
+
+    async def first(self, sources: Sequence[Any], deadline: float) -> list[int]:
+        limit = left(deadline)
+        waiting = [one if isinstance(one, asyncio.Task) else asyncio.create_task(one.ready()) for one in sources]
         try:
-            done, _ = await asyncio.wait(waiting, timeout=left(deadline), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(waiting, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in waiting:
-                task.cancel()
+            for task, one in zip(waiting, sources, strict=True):
+                if task is not one:
+                    task.cancel()
         if not done:
             raise TimeoutError
         return [index for index, task in enumerate(waiting) if task in done]

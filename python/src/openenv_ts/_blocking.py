@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import selectors
 import socket
 import ssl
@@ -11,16 +12,17 @@ import threading
 import time
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from ._sockets import SocketClosedError, Wire, left, post, run
+from ._sockets import MAX_WAIT_S, SocketClosedError, Wire, left, post, run
 
 T = TypeVar("T")
 MAX_THREADS = 32
 """How many sockets of a blocking vector environment are read at the same time."""
 KEEP_ALIVE_S = 5.0
 """How often idle blocking sockets answer the pings of their servers, seconds."""
+JOB_POLL_S = 0.05
 
 
 class BlockingSocket:
@@ -44,7 +46,7 @@ class BlockingSocket:
             raise SocketClosedError(None, str(error)) from error
         opened = BlockingSocket(wire, raw)
         try:
-            opened._write(wire.take_output())
+            opened._write(wire.take_output(), deadline)
             while not wire.check_handshake():
                 opened._read(deadline)
         except BaseException:
@@ -60,9 +62,13 @@ class BlockingSocket:
     def closed(self) -> SocketClosedError | None:
         return self._wire.closed
 
-    async def send(self, text: str) -> None:
+    @property
+    def has_message(self) -> bool:
+        return bool(self._wire.messages)
+
+    async def send(self, text: str, deadline: float) -> None:
         with self._lock:
-            self._write(self._wire.send(text))
+            self._write(self._wire.send(text), deadline)
 
     async def receive(self, deadline: float) -> str:
         wire = self._wire
@@ -73,7 +79,14 @@ class BlockingSocket:
                 self._read(deadline)
             return wire.messages.popleft()
 
+    def abort(self) -> None:
+        with contextlib.suppress(OSError):
+            self._raw.shutdown(socket.SHUT_RDWR)
+
     async def close(self) -> None:
+        if self._lock.locked():
+            # A thread that receives would hold the lock until its deadline.
+            self.abort()
         with self._lock, contextlib.suppress(OSError):
             if self._wire.closed is None:
                 self._raw.settimeout(1)
@@ -84,9 +97,8 @@ class BlockingSocket:
     def fileno(self) -> int:
         return self._raw.fileno()
 
-    @property
-    def readable(self) -> bool:
-        return bool(self._wire.messages) or self._wire.closed is not None
+    def done(self) -> bool:
+        return self.has_message or self._wire.closed is not None
 
     def poll(self) -> None:
         """Reads what has arrived, unless a call is reading, and so answers pings."""
@@ -95,7 +107,7 @@ class BlockingSocket:
         try:
             while self._wire.closed is None:
                 self._raw.settimeout(0)
-                self._receive()
+                self._receive(0)
         except (BlockingIOError, ssl.SSLWantReadError):
             pass
         finally:
@@ -103,13 +115,16 @@ class BlockingSocket:
 
     def _read(self, deadline: float) -> None:
         # What has arrived is read even after the deadline.
-        self._raw.settimeout(max(0.0, deadline - time.monotonic()))
+        self._set_deadline(deadline)
         try:
-            self._receive()
+            self._receive(deadline)
         except (BlockingIOError, ssl.SSLWantReadError):
             raise TimeoutError from None
 
-    def _receive(self) -> None:
+    def _set_deadline(self, deadline: float) -> None:
+        self._raw.settimeout(min(max(0.0, deadline - time.monotonic()), MAX_WAIT_S))
+
+    def _receive(self, deadline: float) -> None:
         try:
             data = self._raw.recv(65_536)
         except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
@@ -118,14 +133,14 @@ class BlockingSocket:
             self._wire.lose(str(error))
             return
         self._wire.feed(data)
-        self._write(self._wire.take_output())
+        self._write(self._wire.take_output(), deadline)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, deadline: float) -> None:
         if not data:
             return
         try:
-            # A peer that reads nothing for so long is not going to answer.
-            self._raw.settimeout(60)
+            # A request of which only a part is sent ends the connection, so the rest has a moment.
+            self._set_deadline(max(deadline, time.monotonic() + 1))
             self._raw.sendall(data)
         except OSError as error:
             self._wire.lose(str(error))
@@ -134,6 +149,17 @@ class BlockingSocket:
 
 _sockets: weakref.WeakSet[BlockingSocket] = weakref.WeakSet()
 _sockets_lock = threading.Lock()
+
+
+def _begin_child() -> None:
+    """A forked process has no thread yet, and leaves what arrives at inherited sockets to its parent."""
+    global _sockets, _sockets_lock
+    _sockets, _sockets_lock = weakref.WeakSet(), threading.Lock()
+    _start_keep_alive.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 @functools.cache
@@ -155,7 +181,7 @@ def _keep_alive() -> None:
 
 class BlockingIO:
     def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(MAX_THREADS, "openenv-ts")
 
     async def connect(self, url: str, headers: Mapping[str, str], deadline: float) -> BlockingSocket:
         return BlockingSocket.open(url, headers, deadline)
@@ -163,22 +189,27 @@ class BlockingIO:
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    async def first(self, sockets: Sequence[Any], deadline: float) -> list[int]:
-        ready = [index for index, one in enumerate(sockets) if one.readable]
-        if ready:
-            return ready
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return self._pool.submit(run, work)
+
+    async def first(self, sources: Sequence[Any], deadline: float) -> list[int]:
+        sockets = [one for one in sources if isinstance(one, BlockingSocket)]
         with selectors.DefaultSelector() as selector:
-            for index, one in enumerate(sockets):
-                selector.register(one, selectors.EVENT_READ, index)
-            found = [key.data for key, _ in selector.select(left(deadline))]
-        if not found:
-            raise TimeoutError
-        return found
+            for one in sockets:
+                selector.register(one, selectors.EVENT_READ)
+            while True:
+                ready = [index for index, one in enumerate(sources) if one.done()]
+                if ready:
+                    return ready
+                limit = left(deadline)
+                found = selector.select(limit if len(sockets) == len(sources) else min(limit, JOB_POLL_S))
+                for key, _ in found:
+                    # What has arrived can be a ping.
+                    key.fileobj.poll()  # type: ignore[union-attr]
 
     async def gather(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         if len(work) == 1:
             return [await work[0]]
-        self._pool = self._pool or ThreadPoolExecutor(MAX_THREADS, "openenv-ts")
         return list(self._pool.map(run, work))
 
     async def post(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> tuple[int, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ._sockets import IO, HandshakeRefusedError, Socket, SocketClosedError
-from .errors import ConnectionLostError, OpenEnvError, RemoteError, protocol_error, session_lost
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, client_closed, protocol_error, session_lost
 
 JsonObject = dict[str, Any]
 FIRST_DELAY_S = 0.05
@@ -90,6 +90,7 @@ class Connection:
         self._numbered = False
         self._pending: str | None = None
         self._ended: OpenEnvError | None = None
+        self._close_deadline: float | None = None
 
     @property
     def up(self) -> bool:
@@ -144,7 +145,7 @@ class Connection:
         assert self.socket is not None
         # A server that refuses sends an error, and closes the connection before it has read anything.
         with contextlib.suppress(SocketClosedError):
-            await self.socket.send(json.dumps(message))
+            await self.socket.send(json.dumps(message), deadline)
         return parse(await self.socket.receive(min(deadline, time.monotonic() + self.target.connect_timeout)))
 
     def _confirm(self, answer: JsonObject) -> None:
@@ -157,8 +158,11 @@ class Connection:
         if isinstance(confirmed, dict) and isinstance(confirmed.get("extensions"), list):
             self.extensions = confirmed["extensions"]
 
-    async def submit(self, message: JsonObject) -> None:
-        """Writes a request. A lost connection is noticed by ``collect``."""
+    async def submit(self, message: JsonObject, deadline: float) -> None:
+        """Writes a request. A lost connection is noticed by ``collect``, and so is the deadline."""
+        if self._pending is not None:
+            # The answer of the earlier request would be matched to this one.
+            self.interrupt()
         if self._ended is not None:
             raise self._ended
         assert self.socket is not None
@@ -171,8 +175,8 @@ class Connection:
             raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
         self._seq += self._numbered
         self._pending = text
-        with contextlib.suppress(SocketClosedError):
-            await self.socket.send(text)
+        with contextlib.suppress(SocketClosedError, TimeoutError):
+            await self.socket.send(text, deadline)
 
     async def collect(self, deadline: float) -> JsonObject:
         """The answer to the request. Raises ConnectionLostError when there is none: the session is lost."""
@@ -189,20 +193,19 @@ class Connection:
                         self._seq -= 1
                         break
                 except SocketClosedError as error:
+                    if self._ended is not None:
+                        raise self._ended from error
                     if not self._numbered:
                         raise session_lost(str(error)) from error
                     await self._recover(error, losses, deadline)
                     losses += 1
         except TimeoutError as error:
-            lost = ConnectionLostError("CLIENT_TIMEOUT", "The server did not answer in time; the session was closed.")
-            await self._fail(lost)
-            raise lost from error
+            raise await self.expire() from error
         except ConnectionLostError as error:
             await self._fail(error)
             raise
         except BaseException:
-            # Cancelled: a late answer would be matched to a later request.
-            self._ended = session_lost("a call was cancelled")
+            self.interrupt()
             raise
         self._pending = None
         if self._numbered:
@@ -211,8 +214,19 @@ class Connection:
         return answer
 
     async def request(self, message: JsonObject, deadline: float) -> JsonObject:
-        await self.submit(message)
+        await self.submit(message, deadline)
         return await self.collect(deadline)
+
+    def interrupt(self) -> None:
+        """Gives up the request that has no answer yet: a late answer would be matched to a later request."""
+        self._ended = self._ended or session_lost("a call was interrupted")
+        if self.socket is not None:
+            self.socket.abort()
+
+    async def expire(self) -> OpenEnvError:
+        lost = ConnectionLostError("CLIENT_TIMEOUT", "The server did not answer in time; the session was closed.")
+        await self._fail(lost)
+        return lost
 
     async def fork(self, request: JsonObject, timeout: float) -> list[Key]:
         session_id = self._key.session_id
@@ -230,6 +244,9 @@ class Connection:
         since = time.monotonic()
         attempt = 0
         while True:
+            if self._ended is not None:
+                await self._drop()
+                raise self._ended
             # The first try after an answered request is made at once.
             if attempt + losses > 0:
                 limit = min(FIRST_DELAY_S * 2 ** (attempt + losses - 1), MAX_DELAY_S)
@@ -238,14 +255,16 @@ class Connection:
             try:
                 await self._return(session_id, deadline)
                 assert self.socket is not None
+                if self._ended is not None:
+                    continue
                 if self._pending is not None:
-                    await self.socket.send(self._pending)
+                    await self.socket.send(self._pending, deadline)
                 break
             except HandshakeRefusedError as error:
                 if error.status < 500 and error.status not in BUSY:
                     raise session_lost(f"it cannot be resumed: {error}") from error
             except (SocketClosedError, TimeoutError):
-                pass
+                await self._drop()
             if time.monotonic() >= deadline:
                 raise TimeoutError
             if time.monotonic() - since > self._window:
@@ -286,8 +305,8 @@ class Connection:
     async def _fail(self, error: OpenEnvError) -> None:
         """The session is not used any more: a late answer would be matched to a later request."""
         self._ended = error
-        await self._drop()
         session_id, self._key.session_id = self._key.session_id, None
+        await self._drop()
         if session_id is None:
             return
         # The server would keep the session for its client.
@@ -303,26 +322,30 @@ class Connection:
         if self.socket is not None:
             await self.socket.close()
 
-    async def close(self) -> None:
-        """Ends the session."""
-        if self.socket is None:
+    async def begin_close(self) -> None:
+        """Ends the session without waiting for the server, if no call is running: ``close`` waits."""
+        if self.socket is None or self.socket.closed is not None or self._ended or self._pending is not None:
             return
-        if self._ended is None:
-            self._ended = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
-            if self.socket.closed is not None and self._key.session_id is not None:
-                await self._fail(self._ended)
-            try:
-                await self.socket.send('{"type":"close"}')
-                # Closing at once could reset the connection before the server has read the frame.
-                deadline = time.monotonic() + END_LIMIT_S
-                while True:
-                    await self.socket.receive(deadline)
-            except (SocketClosedError, TimeoutError):
-                pass
-        elif self._key.session_id is not None:
-            # A call was cancelled.
-            await self._fail(self._ended)
-        await self._drop()
+        self._ended = client_closed()
+        self._key.session_id = None
+        self._close_deadline = time.monotonic() + END_LIMIT_S
+        with contextlib.suppress(SocketClosedError, TimeoutError):
+            await self.socket.send('{"type":"close"}', self._close_deadline)
+
+    async def close(self) -> None:
+        """Ends the session. A running call fails."""
+        await self.begin_close()
+        if self._close_deadline is None:
+            await self._fail(self._ended or client_closed())
+            return
+        try:
+            # Closing at once could reset the connection before the server has read the frame.
+            while self.socket is not None:
+                await self.socket.receive(self._close_deadline)
+        except (SocketClosedError, TimeoutError):
+            pass
+        finally:
+            await self._drop()
 
 
 def parse(text: str) -> JsonObject:

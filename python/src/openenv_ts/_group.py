@@ -12,7 +12,7 @@ from .errors import OpenEnvError, RemoteError, no_episode, protocol_error, sessi
 MAX_BATCH = 1024
 ELSEWHERE = ("CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST")
 """Failures of a reset that may succeed on another server."""
-HOPELESS = ("CLIENT_CLOSED", "FACTORY_ERROR")
+NOT_RETRYABLE = ("CLIENT_CLOSED", "FACTORY_ERROR")
 """Failures with which no server opens a session."""
 
 
@@ -49,7 +49,9 @@ class Group:
             return [0]
         return [to_remote_error(answer["data"])] * count
 
-    async def submit(self, method: str, items: Sequence[tuple[int, JsonObject]]) -> OpenEnvError | None:
+    async def submit(
+        self, method: str, items: Sequence[tuple[int, JsonObject]], deadline: float
+    ) -> OpenEnvError | None:
         if self.is_batch:
             entries = [
                 {"session": session} if method == "state" else {"session": session, "data": data}
@@ -59,7 +61,7 @@ class Group:
         else:
             message = {"type": method} if method == "state" else {"type": method, "data": items[0][1]}
         try:
-            await self.connection.submit(message)
+            await self.connection.submit(message, deadline)
         except OpenEnvError as error:
             return error
         return None

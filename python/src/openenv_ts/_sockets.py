@@ -24,6 +24,8 @@ from websockets.uri import parse_uri
 
 T = TypeVar("T")
 MAX_MESSAGE_BYTES = 100 * 1024 * 1024
+MAX_WAIT_S = 1e6
+"""The operating system has a limit; a timeout can be infinite."""
 
 
 class SocketClosedError(Exception):
@@ -50,9 +52,19 @@ class Socket(Protocol):
 
     @property
     def closed(self) -> SocketClosedError | None: ...
-    async def send(self, text: str) -> None: ...
+    @property
+    def has_message(self) -> bool: ...
+
+    async def send(self, text: str, deadline: float) -> None:
+        """Raises SocketClosedError, or TimeoutError at the deadline: the message may still be sent then."""
+        ...
+
     async def receive(self, deadline: float) -> str:
         """Returns the next message. Raises TimeoutError at the deadline, SocketClosedError when there is none."""
+        ...
+
+    def abort(self) -> None:
+        """Closes at once, also while another thread or task receives."""
         ...
 
     async def close(self) -> None: ...
@@ -63,8 +75,12 @@ class IO(Protocol):
 
     async def connect(self, url: str, headers: Mapping[str, str], deadline: float) -> Socket: ...
     async def sleep(self, seconds: float) -> None: ...
-    async def first(self, sockets: Sequence[Any], deadline: float) -> list[int]:
-        """Waits until messages have arrived. Returns the indices of these sockets, or of closed ones."""
+    def start(self, work: Coroutine[Any, Any, T]) -> Any:
+        """Starts a coroutine in the background. Returns a job, with ``result()``."""
+        ...
+
+    async def first(self, sources: Sequence[Any], deadline: float) -> list[int]:
+        """Waits for messages. Returns the indices of sockets with one, of closed sockets, and of jobs that are done."""
         ...
 
     async def gather(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -180,14 +196,14 @@ def left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
-    return left
+    return min(left, MAX_WAIT_S)
 
 
 def post(url: str, headers: Mapping[str, str], body: object, timeout: float) -> tuple[int, Any]:
     """Sends JSON; ``None`` as body sends a GET request."""
     parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=timeout)
+    kind = http.client.HTTPSConnection if parts.scheme in ("https", "wss") else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=min(timeout, MAX_WAIT_S))
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     try:
         if body is None:

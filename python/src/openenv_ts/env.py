@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ._asyncio import AsyncIO
 from ._connection import Connection, JsonObject, Target, to_remote_error
 from ._sockets import IO
-from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode, protocol_error
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, client_closed, no_episode, protocol_error
 from .results import StepResult, Tool, ToolResult, call_action, read_result, read_tool_result, read_tools
 
 TIMEOUT_S = 60.0
+T = TypeVar("T")
 E = TypeVar("E", bound="AsyncEnv")
 
 
@@ -30,6 +32,8 @@ class AsyncEnv:
         self._target = target
         self._connection = connection
         self._lost: OpenEnvError | None = None
+        """Why there is no episode, until a reset succeeds."""
+        self._lock = asyncio.Lock()
 
     @classmethod
     def connect(
@@ -57,10 +61,6 @@ class AsyncEnv:
     async def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult[JsonObject]:
         """Starts an episode; after a loss, in a new session. ``options`` are ``seed``, ``episode_id``, ``split`` and
         ``index`` of a task, and those of the environment."""
-        if self._connection is not None and not self._connection.up:
-            await self._connection.close()
-            self._connection = None
-        self._lost = None
         return await self._observe({"type": "reset", "data": options}, timeout)
 
     async def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult[JsonObject]:
@@ -69,12 +69,12 @@ class AsyncEnv:
 
     async def state(self, *, timeout: float | None = None) -> JsonObject:
         """Returns the state, with ``episode_id`` and ``step_count``."""
-        return (await self._ask({"type": "state"}, "state", timeout))["data"]  # type: ignore[no-any-return]
+        return await self._ask({"type": "state"}, "state", timeout, lambda answer, _: answer["data"])
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """Lists the tools of the environment. This is not a step."""
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-        data = (await self._ask({"type": "mcp", "data": request}, "mcp", timeout))["data"]
+        data = await self._ask({"type": "mcp", "data": request}, "mcp", timeout, lambda answer, _: answer["data"])
         if isinstance(data.get("error"), dict):
             raise RemoteError("REQUEST_FAILED", str(data["error"].get("message")))
         return read_tools(data)
@@ -88,20 +88,18 @@ class AsyncEnv:
 
     async def fork(self: E, count: int, *, event: int | None = None, rng: str = "same") -> list[E]:
         """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
-        connection = await self._open(time.monotonic() + self.timeout)
         request = {"count": count, "rng": rng, **({} if event is None else {"event": event})}
-        keys = await connection.fork(request, self.timeout)
-        copies: list[E] = []
+        async with self._lock:
+            connection = await self._open(time.monotonic() + self.timeout)
+            keys = await connection.fork(request, self.timeout)
+        copies = [Connection(self._target, key=key) for key in keys]
         try:
-            for key in keys:
-                copy = Connection(self._target, key=key)
+            for copy in copies:
                 await copy.open(time.monotonic() + self.timeout)
-                copies.append(type(self)(self._target, self.timeout, copy))
-        except OpenEnvError:
-            for opened in copies:
-                await opened.close()
+        except BaseException:
+            await self._target.io.gather([copy.close() for copy in copies])
             raise
-        return copies
+        return [type(self)(self._target, self.timeout, copy) for copy in copies]
 
     async def get(self, path: str) -> Any:
         """Reads a path of the server, such as ``/schema`` or ``/metadata``."""
@@ -112,42 +110,69 @@ class AsyncEnv:
         return await self._target.fetch(path, body, self.timeout)
 
     async def close(self) -> None:
-        """Ends the session. Can be called more than once."""
-        self._lost = ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
+        """Ends the session; a running call fails. Can be called more than once."""
         if self._connection is not None:
             await self._connection.close()
+        # A call that was opening the session has opened it now.
+        async with self._lock:
+            self._lost = client_closed()
+            if self._connection is not None:
+                await self._connection.close()
 
-    async def _open(self, deadline: float) -> Connection:
-        if self._lost is not None:
+    async def _begin_close(self) -> None:
+        if self._connection is not None:
+            await self._connection.begin_close()
+
+    async def _open(self, deadline: float, is_reset: bool = False) -> Connection:
+        if self._connection is not None and not self._connection.up:
+            self._lost = self._lost or no_episode()
+        if self._lost is not None and not is_reset:
             raise self._lost
+        if self._connection is not None and not self._connection.up:
+            await self._connection.close()
+            self._connection = None
         if self._connection is None:
             connection = Connection(self._target)
             await connection.open(deadline)
             self._connection = connection
-        elif not self._connection.up:
-            self._lost = no_episode()
-            raise self._lost
         return self._connection
 
-    async def _ask(self, message: JsonObject, expected: str, timeout: float | None) -> JsonObject:
-        deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
-        connection = await self._open(deadline)
-        try:
-            answer = await connection.request(message, deadline)
-        except ConnectionLostError as error:
-            self._lost = error if error.code == "SESSION_LOST" else no_episode()
-            raise
-        if answer["type"] == expected:
-            return answer
-        if answer["type"] == "error":
-            raise to_remote_error(answer["data"])
-        raise protocol_error(f'an answer is not of type "{expected}"')
+    async def _ask(
+        self, message: JsonObject, expected: str, timeout: float | None, read: Callable[[JsonObject, Connection], T]
+    ) -> T:
+        is_reset = message["type"] == "reset"
+        async with self._lock:
+            deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
+            connection = await self._open(deadline, is_reset)
+            try:
+                try:
+                    answer = await connection.request(message, deadline)
+                except ConnectionLostError as error:
+                    if not is_reset or error.code != "SESSION_LOST":
+                        raise
+                    # The session was lost before this call.
+                    connection = await self._open(deadline, is_reset)
+                    answer = await connection.request(message, deadline)
+                if answer["type"] == "error":
+                    raise to_remote_error(answer["data"])
+                if answer["type"] != expected:
+                    raise protocol_error(f'an answer is not of type "{expected}"')
+                result = read(answer, connection)
+            except ConnectionLostError as error:
+                self._lost = error if error.code == "SESSION_LOST" else no_episode()
+                await connection.close()
+                raise
+            if is_reset:
+                self._lost = None
+            return result
 
     async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult[JsonObject]:
-        answer = await self._ask(message, "observation", timeout)
-        connection = self._connection
-        assert connection is not None
-        return read_result(StepResult, answer, connection.extensions, connection.recovered)
+        return await self._ask(
+            message,
+            "observation",
+            timeout,
+            lambda answer, connection: read_result(StepResult, answer, connection.extensions, connection.recovered),
+        )
 
     async def __aenter__(self: E) -> E:
         return self

@@ -1,4 +1,4 @@
-"""Why a call has no result."""
+"""Errors of this package."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ def session_lost(reason: str) -> ConnectionLostError:
 
 def no_episode() -> ConnectionLostError:
     return ConnectionLostError("SESSION_LOST", "The session has no episode. Call reset to start one.")
+
+
+def client_closed() -> ConnectionLostError:
+    return ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
 
 
 def protocol_error(what: str) -> ConnectionLostError:

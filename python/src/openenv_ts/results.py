@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
@@ -94,8 +95,9 @@ def read_result(kind: type[R], answer: JsonObject, extensions: Sequence[str], re
     observation, done, reward = data.get("observation"), data.get("done"), data.get("reward")
     if not isinstance(observation, dict) or not isinstance(done, bool):
         raise protocol_error("a result has no observation, or no done")
-    if reward is not None and not isinstance(reward, (int, float)):
-        raise protocol_error("a reward is not a number, a boolean or null")
+    is_infinite = isinstance(reward, float) and not math.isfinite(reward)
+    if reward is not None and (is_infinite or not isinstance(reward, (int, float))):
+        raise protocol_error("a reward is not a finite number, a boolean or null")
     inner = observation.pop("metadata", None)
     outer = data.get("metadata")
     metadata: JsonObject = outer if isinstance(outer, dict) else inner if isinstance(inner, dict) else {}

@@ -158,7 +158,7 @@ class VectorEnv(_Blocking[AsyncVectorEnv]):
         results = self._env.as_completed(actions, count=count, timeout=timeout)
         while True:
             try:
-                yield run(results.__anext__())  # type: ignore[arg-type]
+                yield self._run(results.__anext__())  # type: ignore[arg-type]
             except StopAsyncIteration:
                 return
 

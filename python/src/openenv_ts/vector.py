@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
 from ._asyncio import AsyncIO
 from ._connection import JsonObject, Target
-from ._group import ELSEWHERE, HOPELESS, MAX_BATCH, Group, Slot, by_group, families, obstacle_of, read_reply, waves
+from ._group import ELSEWHERE, MAX_BATCH, NOT_RETRYABLE, Group, Slot, by_group, families, obstacle_of, read_reply, waves
 from ._sockets import IO
-from ._start_groups import start_groups
 from .env import TIMEOUT_S, make_targets
-from .errors import ConnectionLostError, OpenEnvError, RemoteError, no_episode
+from .errors import OpenEnvError, RemoteError, client_closed, no_episode
 from .results import VectorResult, call_action, in_group, read_result, read_tool_result, to_failed_result
 
 Autoreset = Literal["disabled", "next-step", "same-step"]
@@ -51,6 +53,8 @@ class AsyncVectorEnv:
     ) -> None:
         if n < 1 or concurrency < 1:
             raise ValueError("n and concurrency must be positive integers")
+        if autoreset not in get_args(Autoreset):
+            raise ValueError(f"autoreset must be one of {', '.join(get_args(Autoreset))}, not {autoreset!r}")
         self.size = n
         self.timeout = timeout
         self._io: IO = _io or AsyncIO()
@@ -69,11 +73,14 @@ class AsyncVectorEnv:
         self._groups: list[Group] = []
         self._pending: dict[int, Slot] = {}
         """The sessions whose results ``as_completed`` waits for."""
+        self._jobs: dict[int, Any] = {}
+        """Those of them whose lost connection is being replaced."""
         self._waiting: deque[tuple[Slot, JsonObject]] = deque()
         """The actions that it has not sent yet."""
         self._completed: list[VectorResult] = []
         """The results that it has not yielded yet."""
         self._closed = False
+        self._lock = asyncio.Lock()
 
     async def get(self, path: str) -> Any:
         """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
@@ -95,7 +102,8 @@ class AsyncVectorEnv:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
         single = options is None or isinstance(options, Mapping)
         values = [options or {}] * self.size if single else options
-        begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
+        async with self._lock:
+            begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
         return [begun.get(index) for index in range(self.size)]
 
     async def reset_groups(
@@ -109,16 +117,32 @@ class AsyncVectorEnv:
         """Divides the sessions in order into groups of the same size, and starts episodes that begin alike within one:
         with the options of the group in ``starts``, which should name a seed or a task, or with ``fork`` as copies of
         the first session. ``group_id`` of the results is the number of the group."""
-        results = await start_groups(self, starts, fork, rng, timeout)
-        for slot, result in zip(self._slots, results, strict=True):
-            slot.group_id = result.group_id
+        count, rest = divmod(self.size, max(1, len(starts)))
+        if not starts or rest:
+            raise ValueError(f"{self.size} sessions cannot be divided into {len(starts)} groups of the same size")
+        firsts = [index - index % count for index in range(self.size)]
+        options = [None if fork and index != first else starts[first // count] for index, first in enumerate(firsts)]
+        begun = await self.reset(options, timeout=timeout)
+        copies = await self.fork(firsts, rng=rng, timeout=timeout) if fork and count > 1 else begun
+        results = []
+        for index, first in enumerate(firsts):
+            result = begun[index] or copies[index] or replace(begun[first], index=index)  # type: ignore[type-var]
+            results.append(in_group(result, first // count))  # type: ignore[arg-type]
+            self._slots[index].group_id = first // count
+        # They would continue their old episodes, in the new groups.
+        failed = [result.index for result in results if result.error is not None]
+        async with self._lock:
+            await self._end((self._slots[index] for index in failed), self._deadline(timeout))
+        for index in failed:
+            results[index].done = True
         return results
 
     async def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
     ) -> list[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
-        stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
+        async with self._lock:
+            stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
         return [stepped.get(index) for index in range(self.size)]
 
     async def call_tools(
@@ -135,7 +159,8 @@ class AsyncVectorEnv:
 
     async def state(self, *, timeout: float | None = None) -> list[JsonObject | VectorResult]:
         """The state of each session, or the failure."""
-        answers = await self._ask("state", {slot: {} for slot in self._slots}, self._deadline(timeout))
+        async with self._lock:
+            answers = await self._ask("state", self._by_slot([{}] * self.size), self._deadline(timeout))
         replies = [(slot.index, answers[slot.index]) for slot in self._slots]
         return [to_failed_result(i, one) if isinstance(one, OpenEnvError) else one["data"] for i, one in replies]
 
@@ -146,23 +171,29 @@ class AsyncVectorEnv:
         others; until then their sessions accept no other action. Requires ``own_sockets``."""
         if not self._own_sockets:
             raise ValueError("as_completed() needs a socket for each session: pass own_sockets=True")
-        deadline = self._deadline(timeout)
-        values = self._by_slot(actions)
-        begun = await self._begin_next(values, deadline)
-        self._completed += begun.values()
-        self._waiting += ((slot, dict(action)) for slot, action in values.items() if slot.index not in begun)
-        await self._send_waiting()
-        available = len(self._completed) + len(self._pending) + len(self._waiting)
+        async with self._lock:
+            deadline = self._deadline(timeout)
+            values = self._by_slot(actions)
+            begun = await self._begin_next(values, deadline)
+            self._completed += begun.values()
+            self._waiting += ((slot, dict(action)) for slot, action in values.items() if slot.index not in begun)
+            await self._send_waiting(deadline)
+            available = len(self._completed) + len(self._pending) + len(self._waiting)
         for _ in range(available if count is None else min(count, available)):
-            if not self._completed:
-                self._completed += await self._next_completed(deadline)
-                await self._send_waiting()
-            yield self._completed.pop(0)
+            async with self._lock:
+                while not self._completed:
+                    if not self._pending and not self._waiting:
+                        return
+                    self._completed += await self._next_completed(deadline)
+                    await self._send_waiting(deadline)
+                result = self._completed.pop(0)
+            yield result
 
-    async def _send_waiting(self) -> None:
-        while self._waiting and len(self._pending) < self._concurrency:
+    async def _send_waiting(self, deadline: float) -> None:
+        while self._waiting and len(self._pending) < self._concurrency and time.monotonic() < deadline:
             slot, action = self._waiting.popleft()
-            obstacle = obstacle_of(slot) or await slot.group.submit("step", [(slot.session, action)])  # type: ignore[union-attr]
+            group, item = slot.group, (slot.session, action)
+            obstacle = obstacle_of(slot) or await group.submit("step", [item], deadline)  # type: ignore[union-attr]
             if obstacle is None:
                 self._pending[slot.index] = slot
             else:
@@ -170,18 +201,42 @@ class AsyncVectorEnv:
 
     async def _next_completed(self, deadline: float) -> list[VectorResult]:
         slots = list(self._pending.values())
-        sockets = [slot.group.connection.socket for slot in slots]  # type: ignore[union-attr]
+        sources: list[Any] = [
+            self._jobs.get(slot.index) or slot.group.connection.socket  # type: ignore[union-attr]
+            for slot in slots
+        ]
+        replies: dict[Slot, JsonObject | OpenEnvError] = {}
         try:
-            ready = [slots[index] for index in await self._io.first(sockets, deadline)]
+            for nth in await self._io.first(sources, deadline):
+                slot, socket = slots[nth], sources[nth]
+                if slot.index in self._jobs:
+                    [replies[slot]] = self._jobs.pop(slot.index).result()
+                elif socket.has_message:
+                    [replies[slot]] = await slot.group.collect("step", 1, deadline)  # type: ignore[union-attr]
+                else:
+                    # Others can answer while the connection is replaced.
+                    job = slot.group.collect("step", 1, deadline)  # type: ignore[union-attr]
+                    self._jobs[slot.index] = self._io.start(job)
         except TimeoutError:
-            ready = slots
+            # What is waiting is not sent any more.
+            late = [*slots, *(slot for slot, _ in self._waiting)]
+            self._waiting.clear()
+            self._jobs.clear()
+            expired = await self._io.gather([self._expire(slot, deadline) for slot in late])
+            replies = dict(zip(late, expired, strict=True))
         results = []
-        for slot in ready:
-            del self._pending[slot.index]
-            [reply] = await slot.group.collect("step", 1, deadline)  # type: ignore[union-attr]
+        for slot, reply in replies.items():
+            self._pending.pop(slot.index, None)
             results.append(self._read(slot, "step", reply))
         await self._finish(results, deadline)
         return results
+
+    async def _expire(self, slot: Slot, deadline: float) -> JsonObject | OpenEnvError:
+        group = slot.group
+        if group is not None and group.connection.socket is not None and group.connection.socket.has_message:
+            [reply] = await group.collect("step", 1, deadline)
+            return reply
+        return obstacle_of(slot) or await group.connection.expire()  # type: ignore[union-attr]
 
     async def fork(
         self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
@@ -191,11 +246,13 @@ class AsyncVectorEnv:
         failure of each other: its next reset opens another one."""
         if self._own_sockets:
             raise ValueError("fork() copies sessions that share a socket: leave out own_sockets")
-        deadline = self._deadline(timeout)
         failures: list[VectorResult | None] = [None] * self.size
-        for parent, family in families(self._by_slot(parents), self.size).items():
-            for slot, failure in zip(family, await self._fork(self._slots[parent], family, rng, deadline), strict=True):
-                failures[slot.index] = None if failure is None else to_failed_result(slot.index, failure)
+        async with self._lock:
+            deadline = self._deadline(timeout)
+            for parent, family in families(self._by_slot(parents), self.size).items():
+                forked = await self._fork(self._slots[parent], family, rng, deadline)
+                for slot, failure in zip(family, forked, strict=True):
+                    failures[slot.index] = None if failure is None else to_failed_result(slot.index, failure)
         return failures
 
     async def _fork(self, parent: Slot, family: list[Slot], rng: str, deadline: float) -> list[OpenEnvError | None]:
@@ -221,15 +278,22 @@ class AsyncVectorEnv:
         for group, members in by_group(slot for slot in slots if slot.open):
             if group.is_batch:
                 await group.tell("close_many", [{"session": slot.session} for slot in members], deadline)
+            else:
+                await group.connection.close()
             for slot in members:
                 slot.release(no_episode())
 
     async def close(self) -> None:
-        """Ends all sessions. Can be called more than once."""
+        """Ends all sessions; a running call fails. Can be called more than once."""
         self._closed = True
+        await self._close_groups()
+        # A call that was opening sessions has opened them now.
+        async with self._lock:
+            await self._close_groups()
+
+    async def _close_groups(self) -> None:
         groups, self._groups = self._groups, []
-        if groups:
-            await self._io.gather([group.connection.close() for group in groups])
+        await self._io.gather([group.connection.close() for group in groups])
 
     def _deadline(self, timeout: float | None) -> float:
         return time.monotonic() + (self.timeout if timeout is None else timeout)
@@ -238,9 +302,9 @@ class AsyncVectorEnv:
         if len(values) != self.size:
             raise ValueError(f"there must be one value for each of {self.size} sessions, not {len(values)}")
         given = {slot: value for slot, value in zip(self._slots, values, strict=True) if value is not None}
-        waiting = {slot.index for slot, _ in self._waiting}
+        unread = {slot.index for slot, _ in self._waiting} | {result.index for result in self._completed}
         for slot in given:
-            if slot.index in self._pending or slot.index in waiting:
+            if slot.index in self._pending or slot.index in unread:
                 raise ValueError(f"session {slot.index} has a pending result: take it from as_completed() first")
         return given
 
@@ -257,7 +321,12 @@ class AsyncVectorEnv:
         """Starts the next episodes of ``same-step``."""
         if self._autoreset != "same-step":
             return
-        begun = await self._begin_next((self._slots[result.index] for result in results), deadline)
+        options: dict[Slot, ResetOptions] = {}
+        for slot in self._ended(self._slots[result.index] for result in results):
+            # The next call raises the same error, before it sends anything: the results of this one are kept.
+            with contextlib.suppress(Exception):
+                options[slot] = self._reset_with(slot.index)
+        begun = await self._begin(options, deadline)
         for result in results:
             following = begun.get(result.index)
             if following is not None:
@@ -265,8 +334,10 @@ class AsyncVectorEnv:
 
     async def _begin_next(self, slots: Iterable[Slot], deadline: float) -> dict[int, VectorResult]:
         """Starts the next episodes where one has ended, unless autoreset is ``disabled``."""
-        ended = [slot for slot in slots if self._autoreset != "disabled" and slot.needs_reset]
-        return await self._begin({slot: self._reset_with(slot.index) for slot in ended}, deadline)
+        return await self._begin({slot: self._reset_with(slot.index) for slot in self._ended(slots)}, deadline)
+
+    def _ended(self, slots: Iterable[Slot]) -> list[Slot]:
+        return [slot for slot in slots if self._autoreset != "disabled" and slot.needs_reset]
 
     async def _begin(self, options: Mapping[Slot, ResetOptions], deadline: float) -> dict[int, VectorResult]:
         """Resets, opens missing sessions, and tries other servers for those that cannot be opened."""
@@ -283,7 +354,7 @@ class AsyncVectorEnv:
                 results[slot.index] = self._read(slot, "reset", answer)
                 if not isinstance(answer, OpenEnvError):
                     continue
-                if answer.code in HOPELESS or (slot.index in answers and answer.code not in ELSEWHERE):
+                if answer.code in NOT_RETRYABLE or (slot.index in answers and answer.code not in ELSEWHERE):
                     continue
                 slot.release(answer)
                 if len(tried[slot.index]) < len(self._targets):
@@ -293,7 +364,7 @@ class AsyncVectorEnv:
 
     async def _open(self, slots: Sequence[Slot], tried: Mapping[int, set[int]], deadline: float) -> None:
         if self._closed:
-            raise ConnectionLostError("CLIENT_CLOSED", "The client was closed.")
+            raise client_closed()
         places: dict[int, list[Slot]] = {}
         loads = [target.load for target in self._targets]
         for slot in slots:
@@ -303,7 +374,8 @@ class AsyncVectorEnv:
             loads[number] += 1
             places.setdefault(number, []).append(slot)
         if places:
-            self._groups = [group for group in self._groups if group.size > 0 or group.connection.up]
+            unused = [one for one in self._groups if one.size == 0 and not (one.is_batch and one.connection.up)]
+            await self._io.gather([self._retire(group) for group in unused])
             room = max(1, self._concurrency // len(places))
             opening = [self._open_at(self._targets[number], own, room, deadline) for number, own in places.items()]
             await self._io.gather(opening)
@@ -354,7 +426,7 @@ class AsyncVectorEnv:
         for wave in waves(by_group(callable_slots), self._concurrency):
             calls = []
             for group, members in wave:
-                failure = await group.submit(method, [(slot.session, data[slot]) for slot in members])
+                failure = await group.submit(method, [(slot.session, data[slot]) for slot in members], deadline)
                 if failure is None:
                     calls.append((group, members))
                 elif isinstance(failure, RemoteError) and len(members) > 1:
@@ -364,7 +436,13 @@ class AsyncVectorEnv:
                 else:
                     answers.update((slot.index, failure) for slot in members)
             collecting = [group.collect(method, len(members), deadline) for group, members in calls]
-            replies = await self._io.gather(collecting) if collecting else []
+            try:
+                replies = await self._io.gather(collecting)
+            except BaseException:
+                # No result is returned: every session of the call is lost.
+                for group, _ in calls:
+                    group.connection.interrupt()
+                raise
             for (_, members), own in zip(calls, replies, strict=True):
                 answers.update(zip((slot.index for slot in members), own, strict=True))
         return answers
@@ -379,7 +457,7 @@ class AsyncVectorEnv:
             except OpenEnvError as error:
                 answer = error
         if isinstance(answer, OpenEnvError):
-            if slot.group is not None and (not slot.open or answer.code == "SESSION_LOST"):
+            if slot.group is not None and (not slot.open or answer.outcome == "lost"):
                 slot.release(answer)
             elif method == "reset" and slot.state == "playing":
                 slot.state = "over"
