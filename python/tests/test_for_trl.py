@@ -7,15 +7,17 @@ import inspect
 import json
 import subprocess
 import sys
-import urllib.request
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, Optional
 
 import pytest
-from conftest import Proxy, Server, wait_for
+from conftest import Proxy, Server, metric, opened, wait_for
 
 from openenv_ts import ConnectionLostError, RemoteError, connect
+from openenv_ts._agents import read_starts
+from openenv_ts._sockets import run
 from openenv_ts.trl import TrlEnvironment, episode_reward, for_trl
 
 NAMES = ["call_class", "call_done", "call_lost", "fail", "my_tool", "take"]
@@ -26,17 +28,6 @@ def server() -> Iterator[Server]:
     started = Server("tools.mjs", OPENENV_OPERATOR_TOKEN="operator")
     yield started
     started.kill()
-
-
-def metric(url: str, name: str) -> int:
-    request = urllib.request.Request(f"{url}/metrics", headers={"authorization": "Bearer operator"})
-    with urllib.request.urlopen(request) as answer:
-        lines = answer.read().decode().splitlines()
-    return sum(int(float(line.split()[-1])) for line in lines if line.split(" ")[0].split("{")[0] == name)
-
-
-def opened(url: str) -> int:
-    return metric(url, "openenv_sessions")
 
 
 def read_tools(environment: Any) -> dict[str, Any]:
@@ -249,7 +240,7 @@ def test_a_reset_waits_for_a_server_that_restarts_without_a_journal(played: bool
 @pytest.mark.parametrize("played", [False, True])
 def test_a_reset_marks_the_rollout_as_lost_after_the_outage_and_never_raises(played: bool) -> None:
     first = Server("tools.mjs")
-    spec = for_trl(first.url, outage=0.3, timeout=0.5)
+    spec = for_trl(first.url, outage=5.0, timeout=5.0)
     environment = spec.environment_factory()
     if played:
         environment.reset(seed=1)
@@ -311,3 +302,48 @@ def test_a_reset_marks_the_rollout_as_lost_when_the_server_stays_full() -> None:
             assert score(spec, environment) == [[0.0]]
     finally:
         server.kill()
+
+
+def test_only_a_server_without_tasks_has_seeds(server: Server) -> None:
+    with connect(server.url) as client:
+        assert run(read_starts(client._env, "train", 2)) == [{"seed": 0}, {"seed": 1}]
+    tasks = Server(TASKS="1")
+    with connect(tasks.url) as client:
+        assert len(run(read_starts(client._env, "train", 9))) == 2
+        with pytest.raises(RemoteError, match="unknown split"):
+            run(read_starts(client._env, "trian", 9))
+    tasks.kill()
+
+
+def test_a_result_that_cannot_be_read_is_a_lost_rollout() -> None:
+    server = Server(NO_TOOLS="1")
+    with for_trl(server.url) as spec:
+        environment = spec.environment_factory()
+        environment.reset(seed=1)
+        assert play(environment, "step", amount=53) == "The environment is not available."
+        assert isinstance(environment.lost, ValueError)
+        assert score(spec, environment) == [[None]]
+    server.kill()
+
+
+def test_a_reset_has_no_reward_and_can_end_the_episode() -> None:
+    server = Server(NO_TOOLS="1")
+    with for_trl(server.url) as spec:
+        environment = spec.environment_factory()
+        environment.reset(episode_id="over")
+        assert (environment.done, environment.rewards) == (True, [])
+        assert play(environment, "step", amount=1) == "The episode has ended."
+        assert score(spec, environment) == [[0]]
+    server.kill()
+
+
+def test_closing_sessions_of_a_server_that_does_not_answer_takes_a_moment() -> None:
+    server = Server(NO_TOOLS="1")
+    spec = for_trl(server.url)
+    for _ in range(20):
+        spec.environment_factory().reset()
+    server.stop()
+    began = time.monotonic()
+    spec.close()
+    assert time.monotonic() - began < 20
+    server.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -132,9 +133,9 @@ def test_rewards_are_those_of_the_episode_and_groups_start_alike(model: Any, tmp
     firsts = [next(one for one in trace.nodes if one.message.role == "user").message.content for trace in traces]
     assert len(set(firsts)) == 2
     # All sessions are closed: as many fit in again.
-    with connect(server.url) as one, connect(server.url) as two, connect(server.url) as three:
-        for env in (one, two, three):
-            env.reset()
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(connect(server.url)).reset()
     server.kill()
 
 
@@ -159,7 +160,8 @@ def test_a_lost_rollout_is_an_error_and_has_no_reward(model: Any, tmp_path: Path
     server = Server(NO_TOOLS="1")
     scripted = model([("step", {"amount": 4}), ("step", {"amount": 5})])
     scripted.before_answer = lambda turn: server.kill() if turn == 1 else None
-    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, harness={"timeout": 1, "outage": 1})
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, harness={"timeout": 5, "outage": 5})
+    assert len(scripted.requests) == 2
     assert (trace.ok, trace.stop_condition, trace.rewards) == (False, "harness_error", {})
     assert "ConnectionLostError" in trace.errors[0].message
 
@@ -178,7 +180,8 @@ def test_a_rollout_that_is_stopped_during_an_outage_has_no_reward(model: Any, tm
     server = Server(NO_TOOLS="1")
     scripted = model([("step", {"amount": 4}), ("step", {"amount": 5})])
     scripted.before_answer = lambda turn: server.kill() if turn == 1 else None
-    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, agent={"timeout": {"rollout": 2}})
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1}, agent={"timeout": {"rollout": 8}})
+    assert len(scripted.requests) == 2
     assert (trace.ok, trace.is_timeout) == (False, True)
     assert "had not answered" in trace.errors[0].message
 

@@ -1,4 +1,4 @@
-"""What the trainers of language models share: tools, tasks, text, and the account of an episode."""
+"""What the trainers of language models share: tools, tasks, text, and the bookkeeping of an episode."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from .errors import ConnectionLostError, OpenEnvError, RemoteError
 from .results import JsonObject, StepResult, Tool, call_action, read_tool_result, read_tools
 
 RETRY_S = 5.0
+NO_TASKS = (404, 405, 501)
+"""How servers without tasks answer."""
 MODEL_TOOL_ERRORS = ("invalid_args", "tool_not_found")
 """Failed calls that are the fault of the model, as an invalid action is: it reads the error and may try again. Any
 other says nothing about what the model did, so it is not a reward, not even of 0."""
@@ -37,8 +39,13 @@ class Episode:
     """The result of the last reset or step."""
 
 
+def start(episode: Episode, first: StepResult[JsonObject]) -> None:
+    """Records a reset. Its reward is none of a step, so it does not count."""
+    episode.result, episode.done, episode.truncated = first, first.done, first.outcome == "truncated"
+
+
 def record(episode: Episode, result: StepResult[JsonObject]) -> None:
-    episode.result, episode.done, episode.truncated = result, result.done, result.outcome == "truncated"
+    start(episode, result)
     if result.reward is not None:
         episode.rewards.append(float(result.reward))
     scores = result.metadata.get("rubric_scores")
@@ -96,7 +103,9 @@ async def read_starts(env: AsyncEnv, split: str, seeds: int) -> list[dict[str, A
     try:
         name = (await env.get("/list_environments"))[0]
         count = int((await env.post(f"/{name}/num_tasks", {"split": split}))["num_tasks"])
-    except RemoteError:
+    except RemoteError as error:
+        if error.details.get("status") not in NO_TASKS:
+            raise
         return [{"seed": seed} for seed in range(seeds)]
     return [{"split": split, "index": index} for index in range(count)]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, Optional, Union
 
-from ._agents import Episode, begin, read_prompt, read_starts, read_toolbox, to_text
+from ._agents import Episode, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, start, to_text
 from ._sockets import run
 from .errors import OpenEnvError
 from .results import Tool
@@ -32,7 +32,7 @@ class TrlEnvironment(Episode):
         super().__init__()
         self.group_id = ""
         """Equal for the rollouts that start in the same way."""
-        self.lost: OpenEnvError | None = None
+        self.lost: Exception | None = None
         """Why the rollout is lost; None when it is not."""
         self._env: Env | None = None
 
@@ -48,11 +48,11 @@ class TrlEnvironment(Episode):
         self._env = spec._open(self._env)
         self.group_id = json.dumps(options, sort_keys=True)
         try:
-            self.result = self._env._run(begin(self._env._env, options, spec.outage))
+            start(self, self._env._run(begin(self._env._env, options, spec.outage)))
         except OpenEnvError as error:
             spec._lose(self, error)
             return ""
-        return to_text(self.result.observation)
+        return to_text(self.result.observation) if self.result else ""
 
     def _call(self, tool: _MappedTool, arguments: Mapping[str, Any]) -> str:
         spec, env = self._spec, self._env
@@ -63,7 +63,9 @@ class TrlEnvironment(Episode):
         values = {tool.names[name]: value for name, value in arguments.items()}
         try:
             return env._run(spec._toolbox.call(env._env, self, tool.name, values))
-        except OpenEnvError as error:
+        except ToolFailedError:
+            raise
+        except Exception as error:
             spec._lose(self, error)
             return "The environment is not available."
 
@@ -189,6 +191,9 @@ class TrlSpec:
         """Closes the sessions. Rollouts after it open new ones."""
         with self._lock:
             envs, self._open_envs = self._open_envs, set()
+        # A server that does not answer is waited for once, and not for each session. At exit there are no threads.
+        for env in envs:
+            env._run(env._env._begin_close())
         for env in envs:
             env.close()
 
@@ -205,7 +210,7 @@ class TrlSpec:
             self._open_envs.add(env)
         return env
 
-    def _lose(self, environment: TrlEnvironment, error: OpenEnvError) -> None:
+    def _lose(self, environment: TrlEnvironment, error: Exception) -> None:
         environment.lost = error
         with self._lock:
             self.lost_rollouts += 1

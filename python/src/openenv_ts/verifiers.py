@@ -10,7 +10,7 @@ import httpx
 import verifiers.v1 as vf
 from verifiers.v1.dialects.chat import message_to_wire
 
-from ._agents import Episode, Toolbox, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, record, to_text
+from ._agents import Episode, Toolbox, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, start, to_text
 from ._sockets import run
 from .env import AsyncEnv, connect_async
 from .sync import connect
@@ -81,9 +81,9 @@ class OpenEnvTaskset(vf.Taskset[OpenEnvTask, OpenEnvConfig]):
         with connect(config.url) as client:
             prompt = config.prompt or run(read_prompt(client._env))
             starts = run(read_starts(client._env, config.split, config.seeds))
-        for start in starts:
-            name = " ".join(str(value) for value in start.values())
-            yield OpenEnvTask(OpenEnvData(name=name, prompt=prompt, url=config.url, reset=start), config.task)
+        for options in starts:
+            name = " ".join(str(value) for value in options.values())
+            yield OpenEnvTask(OpenEnvData(name=name, prompt=prompt, url=config.url, reset=options), config.task)
 
 
 class OpenEnvHarness(vf.Harness[OpenEnvHarnessConfig]):
@@ -146,15 +146,15 @@ class _Rollout:
 
     async def begin(self, prompt: tuple[str | None, Any], options: dict[str, Any], outage: float) -> list[Any]:
         first = await begin(self._env, options, outage)
-        record(self.episode, first)
+        start(self.episode, first)
         self._toolbox = await read_toolbox(self._env)
         self._note(waiting=False)
         system, asked = prompt
-        start = [{"role": "system", "content": system}] if system else []
+        messages = [{"role": "system", "content": system}] if system else []
         if isinstance(asked, str):
-            return [*start, {"role": "user", "content": f"{asked}\n\n{to_text(first.observation)}"}]
+            return [*messages, {"role": "user", "content": f"{asked}\n\n{to_text(first.observation)}"}]
         given = [message_to_wire(message) for message in asked or []]
-        return [*start, *given, {"role": "user", "content": to_text(first.observation)}]
+        return [*messages, *given, {"role": "user", "content": to_text(first.observation)}]
 
     async def call(self, function: dict[str, Any]) -> str:
         """The result of a tool call, for the model. Raises when the episode is lost."""
