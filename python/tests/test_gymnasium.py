@@ -44,6 +44,14 @@ def test_plays_an_episode(server: Server) -> None:
     env.close()
 
 
+def test_seeds_can_be_numbers_of_numpy(server: Server) -> None:
+    envs = OpenEnvVectorGym(server.url, 2, fields=["start"])
+    first, _ = envs.reset(seed=7)
+    for seed in (np.int64(7), np.array([7, 8])):
+        assert envs.reset(seed=seed)[0].tolist() == first.tolist()
+    envs.close()
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_steps_many(server: Server, mode: AutoresetMode) -> None:
     envs = OpenEnvVectorGym(server.url, 3, fields=["count"], autoreset_mode=mode)
@@ -76,7 +84,7 @@ def test_invents_no_observation_before_the_first_reset(server: Server) -> None:
 
 def test_a_lost_session_raises_and_is_no_reward() -> None:
     server = Server(NO_TOOLS="1", BOUNDED="1")
-    envs = OpenEnvVectorGym(server.url, 2, timeout=1)
+    envs = OpenEnvVectorGym(server.url, 2, timeout=5)
     envs.reset()
     server.kill()
     with pytest.raises(ConnectionLostError):
@@ -86,7 +94,7 @@ def test_a_lost_session_raises_and_is_no_reward() -> None:
 
 def test_continues_after_an_error_with_a_reset_only() -> None:
     server = Server(NO_TOOLS="1", BOUNDED="1")
-    envs = OpenEnvVectorGym(server.url, 2, fields=["count"], autoreset_mode=AutoresetMode.SAME_STEP, timeout=1)
+    envs = OpenEnvVectorGym(server.url, 2, fields=["count"], autoreset_mode=AutoresetMode.SAME_STEP, timeout=5)
     with pytest.raises(ResetNeeded):
         envs.step(np.array([0, 0]))
     envs.reset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import gymnasium
@@ -89,13 +90,13 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        seeds = [seed + index for index in range(self.num_envs)] if isinstance(seed, int) else seed
+        seeds: Any = [seed + index for index in range(self.num_envs)] if isinstance(seed, Integral) else seed
         given = dict(options or {})
         mask = given.pop("reset_mask", [True] * self.num_envs)
-        values = [
-            ({**given, **({} if seeds is None or seeds[index] is None else {"seed": seeds[index]})} if wanted else None)
-            for index, wanted in enumerate(mask)
-        ]
+        values: list[dict[str, Any] | None] = [{**given} if wanted else None for wanted in mask]
+        for value, one in zip(values, [] if seeds is None else seeds, strict=False):
+            if value is not None and one is not None:
+                value["seed"] = int(one)
         last, self._last = self._last, {}
         return self._observe(self._envs.reset(values), last), {}
 
