@@ -40,7 +40,7 @@ def test_training_continues_in_new_episodes_after_a_loss() -> None:
                 calls.append(type(error).__name__)
                 raise
 
-    envs = VecMonitor(Recorded(running[0].url, 4, fields=["count"], timeout=2))
+    envs = VecMonitor(Recorded(running[0].url, 4, fields=["count"], timeout=8))
     try:
         model = PPO("MlpPolicy", envs, n_steps=16, batch_size=16, seed=1, device="cpu")
         script["learn"](model, 4 * 16 * 4)

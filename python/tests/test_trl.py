@@ -98,7 +98,7 @@ def test_masks_as_many_rollouts_as_are_lost_and_continues() -> None:
             running.append(start_ours("wordle", port=port))
         return rewards
 
-    spec = for_trl(running[0].url, [episode_reward, always_one], rows=64, prompt="Play.", outage=1.0, timeout=2.0)
+    spec = for_trl(running[0].url, [episode_reward, always_one], rows=64, prompt="Play.", outage=5.0, timeout=5.0)
     last = spec.reward_funcs[1]
     spec.reward_funcs[1] = watch
     calls = 0
