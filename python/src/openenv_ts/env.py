@@ -58,7 +58,7 @@ class AsyncEnv:
                                 connect_timeout=connect_timeout, digest=digest)  # fmt: skip
         return cls(target, timeout)
 
-    async def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult[JsonObject]:
+    async def reset(self, /, *, timeout: float | None = None, **options: Any) -> StepResult[JsonObject]:
         """Starts an episode; after a loss, in a new session. ``options`` are ``seed``, ``episode_id``, ``split`` and
         ``index`` of a task, and those of the environment."""
         return await self._observe({"type": "reset", "data": options}, timeout)

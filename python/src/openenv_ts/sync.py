@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ._blocking import BlockingIO
-from ._connection import JsonObject
 from ._sockets import run
 from .env import TIMEOUT_S, AsyncEnv
-from .results import StepResult, Tool, ToolResult, VectorResult
-from .vector import AsyncVectorEnv, ResetOptions
+from .results import VectorResult
+from .vector import AsyncVectorEnv
 
 T = TypeVar("T")
+P = ParamSpec("P")
 C = TypeVar("C", bound="AsyncEnv | AsyncVectorEnv")
 S = TypeVar("S", bound="_Blocking[Any]")
 E = TypeVar("E", bound="Env")
@@ -45,6 +46,18 @@ class _Blocking(Generic[C]):
         self.close()
 
 
+def _blocking(
+    method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[_Blocking[C], P], T]:
+    """The method of the asyncio client as one that blocks."""
+
+    @functools.wraps(method)
+    def call(self: _Blocking[C], /, *args: P.args, **options: P.kwargs) -> T:
+        return self._run(method(self._env, *args, **options))
+
+    return call
+
+
 class Env(_Blocking[AsyncEnv]):
     """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
 
@@ -68,27 +81,11 @@ class Env(_Blocking[AsyncEnv]):
     def url(self) -> str:
         return self._env.url
 
-    def reset(self, *, timeout: float | None = None, **options: Any) -> StepResult[JsonObject]:
-        """Starts an episode; after a loss, in a new session. See ``AsyncEnv.reset``."""
-        return self._run(self._env.reset(timeout=timeout, **options))
-
-    def step(self, action: Mapping[str, Any], *, timeout: float | None = None) -> StepResult[JsonObject]:
-        """Takes one action, which ``GET /schema`` of the server describes."""
-        return self._run(self._env.step(action, timeout=timeout))
-
-    def state(self, *, timeout: float | None = None) -> JsonObject:
-        """Returns the state, with ``episode_id`` and ``step_count``."""
-        return self._run(self._env.state(timeout=timeout))
-
-    def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
-        """Lists the tools of the environment. This is not a step."""
-        return self._run(self._env.list_tools(timeout=timeout))
-
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
-    ) -> ToolResult:
-        """Calls a tool, which is a step."""
-        return self._run(self._env.call_tool(name, arguments, timeout=timeout))
+    reset = _blocking(AsyncEnv.reset)
+    step = _blocking(AsyncEnv.step)
+    state = _blocking(AsyncEnv.state)
+    list_tools = _blocking(AsyncEnv.list_tools)
+    call_tool = _blocking(AsyncEnv.call_tool)
 
     def fork(self: E, count: int, *, event: int | None = None, rng: str = "same") -> list[E]:
         """Opens copies of the session, all or none: each continues from here, or from after an earlier ``event``."""
@@ -125,31 +122,12 @@ class VectorEnv(_Blocking[AsyncVectorEnv]):
         """How many lost connections were replaced, and how many sessions continued on them in all."""
         return self._env.recoveries()
 
-    def reset(
-        self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Starts an episode in every session, with the same options or a list of options; None skips a session."""
-        return self._run(self._env.reset(options, timeout=timeout))
-
-    def reset_groups(self, starts: Sequence[ResetOptions], **options: Any) -> list[VectorResult]:
-        """Starts groups of episodes that begin alike. See ``AsyncVectorEnv.reset_groups``."""
-        return self._run(self._env.reset_groups(starts, **options))
-
-    def step(
-        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Steps each session with its action; None skips a session."""
-        return self._run(self._env.step(actions, timeout=timeout))
-
-    def call_tools(
-        self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Calls a tool in each session, which is a step. See ``AsyncVectorEnv.call_tools``."""
-        return self._run(self._env.call_tools(calls, timeout=timeout))
-
-    def state(self, *, timeout: float | None = None) -> list[JsonObject | VectorResult]:
-        """The state of each session, or the failure."""
-        return self._run(self._env.state(timeout=timeout))
+    reset = _blocking(AsyncVectorEnv.reset)
+    reset_groups = _blocking(AsyncVectorEnv.reset_groups)
+    step = _blocking(AsyncVectorEnv.step)
+    call_tools = _blocking(AsyncVectorEnv.call_tools)
+    state = _blocking(AsyncVectorEnv.state)
+    fork = _blocking(AsyncVectorEnv.fork)
 
     def as_completed(
         self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
@@ -161,9 +139,3 @@ class VectorEnv(_Blocking[AsyncVectorEnv]):
                 yield self._run(results.__anext__())  # type: ignore[arg-type]
             except StopAsyncIteration:
                 return
-
-    def fork(
-        self, parents: Sequence[int | None], *, rng: Literal["same", "split"] = "same", timeout: float | None = None
-    ) -> list[VectorResult | None]:
-        """Replaces sessions by copies of others. See ``AsyncVectorEnv.fork``."""
-        return self._run(self._env.fork(parents, rng=rng, timeout=timeout))
