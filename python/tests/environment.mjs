@@ -40,9 +40,9 @@ async function measure() {
 
 /**
  * Counts up to 10. Variables: NO_TOOLS leaves out the tools, TASKS adds tasks, BOUNDED limits amounts to 0 to 3, RUBRIC
- * adds the parts of the reward, MEASURE shows how many sessions were opened or called at the same time as the count.
- * Amounts: 50 answers after a second, 51 ends the process, 52 ends the episode by a limit, 53 has a part
- * of the reward that is no number. A reset with the episode_id "over" returns a reward, and ends the episode.
+ * adds the parts of the reward, MEASURE shows how many sessions were opened or called at the same time as the count, OVER
+ * makes a reset return a reward and end the episode. Amounts: 50 answers after a second, 51 ends the process, 52 ends the
+ * episode by a limit, 53 has a part of the reward that is not a number.
  */
 export default defineEnvironment(
   counter,
@@ -62,10 +62,10 @@ export default defineEnvironment(
     };
     return {
       ...(process.env.RUBRIC && { rubric: new WeightedSum({ amount: new Amount(), even: new Even() }, PARTS) }),
-      reset: async ({ rng, episodeId }) => {
+      reset: async ({ rng }) => {
         await measure();
         state = { count: 0, start: rng.int(1, 1_000_000) };
-        return { ...show(), ...(episodeId === "over" && { reward: 5, done: true }) };
+        return { ...show(), ...(process.env.OVER && { reward: 5, done: true }) };
       },
       step: async ({ amount }) => {
         await add(amount);

@@ -327,10 +327,10 @@ def test_a_result_that_cannot_be_read_is_a_lost_rollout() -> None:
 
 
 def test_a_reset_has_no_reward_and_can_end_the_episode() -> None:
-    server = Server(NO_TOOLS="1")
+    server = Server(NO_TOOLS="1", OVER="1")
     with for_trl(server.url) as spec:
         environment = spec.environment_factory()
-        environment.reset(episode_id="over")
+        environment.reset()
         assert (environment.done, environment.rewards) == (True, [])
         assert play(environment, "step", amount=1) == "The episode has ended."
         assert score(spec, environment) == [[0]]

@@ -224,6 +224,16 @@ def test_a_full_server_rejects_only_what_has_no_room() -> None:
     server.kill()
 
 
+def test_results_that_are_pending_when_the_client_is_closed_are_lost(server: Server) -> None:
+    with VectorEnv(server.url, 3, own_sockets=True) as envs:
+        envs.reset()
+        [first] = envs.as_completed([{"amount": 50}, {"amount": 1}, {"amount": 50}], count=1)
+        assert first.index == 1
+        envs.close()
+        codes = {result.index: result.metadata["error_code"] for result in envs.as_completed([None] * 3)}
+        assert codes == {0: "CLIENT_CLOSED", 2: "CLIENT_CLOSED"}
+
+
 def test_async_steps_sessions_of_several_servers(server: Server) -> None:
     async def play() -> list[Any]:
         other = Server()

@@ -139,6 +139,14 @@ def test_rewards_are_those_of_the_episode_and_groups_start_alike(model: Any, tmp
     server.kill()
 
 
+def test_a_reset_has_no_reward_and_can_end_the_episode(model: Any, tmp_path: Path) -> None:
+    server = Server(OVER="1")
+    scripted = model([("add", {"amount": 4})])
+    [trace] = evaluate(server.url, scripted, tmp_path, taskset={"seeds": 1})
+    assert (trace.ok, trace.reward, trace.metrics["done"], scripted.requests) == (True, 0, 1, [])
+    server.kill()
+
+
 def test_metrics_have_the_parts_of_the_reward_by_name(model: Any, tmp_path: Path) -> None:
     server = Server(RUBRIC="1", NO_TOOLS="1")
     scripted = model([("step", {"amount": 4}), ("step", {"amount": 3})])

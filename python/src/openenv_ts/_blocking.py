@@ -196,7 +196,8 @@ class BlockingIO:
         sockets = [one for one in sources if isinstance(one, BlockingSocket)]
         with selectors.DefaultSelector() as selector:
             for one in sockets:
-                selector.register(one, selectors.EVENT_READ)
+                if not one.done():
+                    selector.register(one, selectors.EVENT_READ)
             while True:
                 ready = [index for index, one in enumerate(sources) if one.done()]
                 if ready:

@@ -210,7 +210,7 @@ class AsyncVectorEnv:
             for nth in await self._io.first(sources, deadline):
                 slot, socket = slots[nth], sources[nth]
                 if slot.index in self._jobs:
-                    [replies[slot]] = self._jobs.pop(slot.index).result()
+                    [replies[slot]] = self._jobs[slot.index].result()
                 elif socket.has_message:
                     [replies[slot]] = await slot.group.collect("step", 1, deadline)  # type: ignore[union-attr]
                 else:
@@ -221,19 +221,20 @@ class AsyncVectorEnv:
             # What is waiting is not sent any more.
             late = [*slots, *(slot for slot, _ in self._waiting)]
             self._waiting.clear()
-            self._jobs.clear()
             expired = await self._io.gather([self._expire(slot, deadline) for slot in late])
             replies = dict(zip(late, expired, strict=True))
         results = []
         for slot, reply in replies.items():
             self._pending.pop(slot.index, None)
+            self._jobs.pop(slot.index, None)
             results.append(self._read(slot, "step", reply))
         await self._finish(results, deadline)
         return results
 
     async def _expire(self, slot: Slot, deadline: float) -> JsonObject | OpenEnvError:
         group = slot.group
-        if group is not None and group.connection.socket is not None and group.connection.socket.has_message:
+        socket = group and slot.index not in self._jobs and group.connection.socket
+        if group and socket and socket.has_message:
             [reply] = await group.collect("step", 1, deadline)
             return reply
         return obstacle_of(slot) or await group.connection.expire()  # type: ignore[union-attr]
