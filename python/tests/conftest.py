@@ -13,8 +13,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from openenv_ts import VectorResult
 
 TESTS = Path(__file__).parent
 COMMAND = TESTS.parent.parent / "packages/cli/bin/openenv.js"
@@ -71,6 +74,10 @@ def metric(url: str, name: str) -> int:
 
 def opened(url: str) -> int:
     return metric(url, "openenv_sessions")
+
+
+def counts(results: list[VectorResult | None]) -> list[Any]:
+    return [result and result.observation and result.observation["count"] for result in results]
 
 
 @contextlib.contextmanager

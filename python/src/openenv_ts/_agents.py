@@ -40,7 +40,7 @@ class Episode:
 
 
 def start(episode: Episode, first: StepResult[JsonObject]) -> None:
-    """Records a reset. Its reward is none of a step, so it does not count."""
+    """Records a reset. Only steps earn rewards."""
     episode.result, episode.done, episode.truncated = first, first.done, first.outcome == "truncated"
 
 

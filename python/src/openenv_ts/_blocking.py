@@ -139,7 +139,7 @@ class BlockingSocket:
         if not data:
             return
         try:
-            # A request of which only a part is sent ends the connection, so the rest has a moment.
+            # A partly sent message ends the connection, so the rest gets at least a second.
             self._set_deadline(max(deadline, time.monotonic() + 1))
             self._raw.sendall(data)
         except OSError as error:
@@ -152,7 +152,7 @@ _sockets_lock = threading.Lock()
 
 
 def _begin_child() -> None:
-    """A forked process has no thread yet, and leaves what arrives at inherited sockets to its parent."""
+    """A forked process has no keep-alive thread yet, and leaves what arrives at inherited sockets to its parent."""
     global _sockets, _sockets_lock
     _sockets, _sockets_lock = weakref.WeakSet(), threading.Lock()
     _start_keep_alive.cache_clear()

@@ -218,7 +218,7 @@ class Connection:
         return await self.collect(deadline)
 
     def interrupt(self) -> None:
-        """Gives up the request that has no answer yet: a late answer would be matched to a later request."""
+        """Cancels the request that has no answer yet: a late answer would be matched to a later request."""
         self._ended = self._ended or session_lost("a call was interrupted")
         if self.socket is not None:
             self.socket.abort()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ._connection import Connection, JsonObject, Target, to_remote_error
 from .errors import OpenEnvError, RemoteError, no_episode, protocol_error, session_lost
+from .results import VectorResult, in_group, read_result, to_failed_result
 
 MAX_BATCH = 1024
 ELSEWHERE = ("CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST")
@@ -157,6 +158,11 @@ def obstacle_of(slot: Slot) -> OpenEnvError | None:
     return no_episode() if slot.state == "opened" and slot.has_played else None
 
 
+def can_retry(failure: OpenEnvError, was_open: bool) -> bool:
+    """Whether a reset may succeed in a session that replaces this one."""
+    return failure.code not in NOT_RETRYABLE and (failure.code in ELSEWHERE or not was_open)
+
+
 def read_items(answer: JsonObject, count: int) -> list[Any]:
     if answer.get("type") == "error":
         raise to_remote_error(answer["data"])
@@ -177,6 +183,31 @@ def read_reply(reply: Any, expected: str) -> JsonObject | OpenEnvError:
     error = to_remote_error(data)
     # A session that the server ended is lost, as if its socket had closed.
     return session_lost(error.message.rstrip(".")) if error.wire_code == "SESSION_ERROR" else error
+
+
+def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject | OpenEnvError) -> VectorResult:
+    """Reads the answer to a reset or a step, and notes what it means for the session."""
+    group = slot.group
+    if not isinstance(answer, OpenEnvError) and group is not None:
+        connection = group.connection
+        try:
+            result = read_result(VectorResult, answer, connection.extensions, connection.recovered)
+            result.index = slot.index
+        except OpenEnvError as error:
+            answer = error
+    if isinstance(answer, OpenEnvError):
+        if slot.group is not None and (not slot.open or answer.outcome == "lost"):
+            slot.release(answer)
+        elif method == "reset" and slot.state == "playing":
+            slot.state = "over"
+        return in_group(to_failed_result(slot.index, answer), None if method == "reset" else slot.group_id)
+    if method == "reset":
+        slot.group_id = None
+    result.began = method == "reset"
+    result.reopened = method == "reset" and slot.state == "opened" and slot.has_played
+    slot.has_played = True
+    slot.state = "playing" if result.outcome == "ok" else "over"
+    return in_group(result, slot.group_id)
 
 
 def read_opened(reply: Any) -> int | OpenEnvError:

@@ -191,7 +191,7 @@ class TrlSpec:
         """Closes the sessions. Rollouts after it open new ones."""
         with self._lock:
             envs, self._open_envs = self._open_envs, set()
-        # A server that does not answer is waited for once, and not for each session. At exit there are no threads.
+        # At exit no thread can start, so a server that does not answer is waited for once, not for each session.
         for env in envs:
             env._run(env._env._begin_close())
         for env in envs:

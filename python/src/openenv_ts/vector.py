@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from ._asyncio import AsyncIO
-from ._connection import JsonObject, Target
-from ._group import ELSEWHERE, MAX_BATCH, NOT_RETRYABLE, Group, Slot, by_group, families, obstacle_of, read_reply, waves
+from ._connection import JsonObject
+from ._group import MAX_BATCH, Slot, by_group, can_retry, families, obstacle_of, read_answer, read_reply, waves
+from ._placement import Placement
 from ._sockets import IO
 from .env import TIMEOUT_S, make_targets
-from .errors import OpenEnvError, RemoteError, client_closed, no_episode
-from .results import VectorResult, call_action, in_group, read_result, read_tool_result, to_failed_result
+from .errors import OpenEnvError, RemoteError, no_episode
+from .results import VectorResult, call_action, in_group, read_tool_result, to_failed_result
 
 Autoreset = Literal["disabled", "next-step", "same-step"]
 ResetOptions = Mapping[str, Any]
@@ -70,7 +71,7 @@ class AsyncVectorEnv:
         for target in self._targets:
             target.has_batch = not own_sockets
         self._slots = [Slot(index) for index in range(n)]
-        self._groups: list[Group] = []
+        self._placement = Placement(self._io, self._targets, concurrency)
         self._pending: dict[int, Slot] = {}
         """The sessions whose results ``as_completed`` waits for."""
         self._jobs: dict[int, Any] = {}
@@ -79,7 +80,6 @@ class AsyncVectorEnv:
         """The actions that it has not sent yet."""
         self._completed: list[VectorResult] = []
         """The results that it has not yielded yet."""
-        self._closed = False
         self._lock = asyncio.Lock()
 
     async def get(self, path: str) -> Any:
@@ -92,9 +92,8 @@ class AsyncVectorEnv:
 
     def recoveries(self) -> dict[str, int]:
         """How many lost connections were replaced, and how many sessions continued on them in all."""
-        targets = self._targets
-        connections = sum(target.connections_recovered for target in targets)
-        return {"connections": connections, "sessions": sum(target.sessions_recovered for target in targets)}
+        connections = sum(target.connections_recovered for target in self._targets)
+        return {"connections": connections, "sessions": sum(target.sessions_recovered for target in self._targets)}
 
     async def reset(
         self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
@@ -132,7 +131,7 @@ class AsyncVectorEnv:
         # They would continue their old episodes, in the new groups.
         failed = [result.index for result in results if result.error is not None]
         async with self._lock:
-            await self._end((self._slots[index] for index in failed), self._deadline(timeout))
+            await self._placement.end((self._slots[index] for index in failed), self._deadline(timeout))
         for index in failed:
             results[index].done = True
         return results
@@ -197,7 +196,7 @@ class AsyncVectorEnv:
             if obstacle is None:
                 self._pending[slot.index] = slot
             else:
-                self._completed.append(self._read(slot, "step", obstacle))
+                self._completed.append(read_answer(slot, "step", obstacle))
 
     async def _next_completed(self, deadline: float) -> list[VectorResult]:
         slots = list(self._pending.values())
@@ -227,7 +226,7 @@ class AsyncVectorEnv:
         for slot, reply in replies.items():
             self._pending.pop(slot.index, None)
             self._jobs.pop(slot.index, None)
-            results.append(self._read(slot, "step", reply))
+            results.append(read_answer(slot, "step", reply))
         await self._finish(results, deadline)
         return results
 
@@ -263,7 +262,7 @@ class AsyncVectorEnv:
             obstacle = group.obstacle_to(sum(1 for slot in family if slot.group is not group))
         if obstacle is not None or group is None:
             return [obstacle] * len(family)
-        await self._end(family, deadline)
+        await self._placement.end(family, deadline)
         item = {"session": parent.session, "count": len(family), "rng": rng}
         [reply] = await group.tell("fork_many", [item], deadline)
         data = reply if isinstance(reply, OpenEnvError) else read_reply(reply, "forked")
@@ -274,27 +273,12 @@ class AsyncVectorEnv:
             slot.has_played, slot.group_id = True, parent.group_id
         return [None] * len(family)
 
-    async def _end(self, slots: Iterable[Slot], deadline: float) -> None:
-        """Ends the sessions of these slots."""
-        for group, members in by_group(slot for slot in slots if slot.open):
-            if group.is_batch:
-                await group.tell("close_many", [{"session": slot.session} for slot in members], deadline)
-            else:
-                await group.connection.close()
-            for slot in members:
-                slot.release(no_episode())
-
     async def close(self) -> None:
         """Ends all sessions; a running call fails. Can be called more than once."""
-        self._closed = True
-        await self._close_groups()
+        await self._placement.close()
         # A call that was opening sessions has opened them now.
         async with self._lock:
-            await self._close_groups()
-
-    async def _close_groups(self) -> None:
-        groups, self._groups = self._groups, []
-        await self._io.gather([group.connection.close() for group in groups])
+            await self._placement.close()
 
     def _deadline(self, timeout: float | None) -> float:
         return time.monotonic() + (self.timeout if timeout is None else timeout)
@@ -313,7 +297,7 @@ class AsyncVectorEnv:
         results = await self._begin_next(actions, deadline)
         played = {slot: action for slot, action in actions.items() if slot.index not in results}
         answers = await self._ask("step", {slot: dict(action) for slot, action in played.items()}, deadline)
-        stepped = [self._read(slot, "step", answers[slot.index]) for slot in played]
+        stepped = [read_answer(slot, "step", answers[slot.index]) for slot in played]
         await self._finish(stepped, deadline)
         results.update((result.index, result) for result in stepped)
         return results
@@ -346,72 +330,20 @@ class AsyncVectorEnv:
         tried: dict[int, set[int]] = {slot.index: set() for slot in options}
         left = list(options)
         while left:
-            await self._open([slot for slot in left if not slot.open], tried, deadline)
+            await self._placement.open([slot for slot in left if not slot.open], tried, deadline)
             opened = {slot: dict(options[slot]) for slot in left if slot.open}
             answers = await self._ask("reset", opened, deadline)
             again = []
             for slot in left:
                 answer = answers.get(slot.index, slot.error or no_episode())
-                results[slot.index] = self._read(slot, "reset", answer)
-                if not isinstance(answer, OpenEnvError):
-                    continue
-                if answer.code in NOT_RETRYABLE or (slot.index in answers and answer.code not in ELSEWHERE):
+                results[slot.index] = read_answer(slot, "reset", answer)
+                if not isinstance(answer, OpenEnvError) or not can_retry(answer, slot.index in answers):
                     continue
                 slot.release(answer)
                 if len(tried[slot.index]) < len(self._targets):
                     again.append(slot)
             left = again
         return results
-
-    async def _open(self, slots: Sequence[Slot], tried: Mapping[int, set[int]], deadline: float) -> None:
-        if self._closed:
-            raise client_closed()
-        places: dict[int, list[Slot]] = {}
-        loads = [target.load for target in self._targets]
-        for slot in slots:
-            slot.release(no_episode())
-            number = min((n for n in range(len(loads)) if n not in tried[slot.index]), key=lambda n: loads[n])
-            tried[slot.index].add(number)
-            loads[number] += 1
-            places.setdefault(number, []).append(slot)
-        if places:
-            unused = [one for one in self._groups if one.size == 0 and not (one.is_batch and one.connection.up)]
-            await self._io.gather([self._retire(group) for group in unused])
-            room = max(1, self._concurrency // len(places))
-            opening = [self._open_at(self._targets[number], own, room, deadline) for number, own in places.items()]
-            await self._io.gather(opening)
-
-    async def _open_at(self, target: Target, slots: Sequence[Slot], room: int, deadline: float) -> None:
-        left = list(slots)
-        limit = min(self._concurrency, MAX_BATCH)
-        while left:
-            if target.has_batch:
-                open_groups = (one for one in self._groups if one.target is target and one.connection.up)
-                group = next((one for one in open_groups if one.size < limit), None)
-                groups = [group or self._add_group(target, limit)]
-            else:
-                groups = [self._add_group(target, 1) for _ in left[: min(room, 64)]]
-            counts = [min(len(left), group.limit - group.size, room) for group in groups]
-            opening = [group.open(count, deadline) for group, count in zip(groups, counts, strict=True)]
-            for group, opened in zip(groups, await self._io.gather(opening), strict=True):
-                for one in opened:
-                    slot = left.pop(0)
-                    if isinstance(one, OpenEnvError):
-                        slot.release(one)
-                    else:
-                        slot.place(group, one)
-                await self._retire(group)
-
-    def _add_group(self, target: Target, limit: int) -> Group:
-        group = Group(target, limit)
-        self._groups.append(group)
-        return group
-
-    async def _retire(self, group: Group) -> None:
-        """Closes a socket without sessions."""
-        if group.size == 0 and group in self._groups:
-            self._groups.remove(group)
-            await group.connection.close()
 
     async def _ask(
         self, method: str, data: Mapping[Slot, JsonObject], deadline: float
@@ -447,29 +379,6 @@ class AsyncVectorEnv:
             for (_, members), own in zip(calls, replies, strict=True):
                 answers.update(zip((slot.index for slot in members), own, strict=True))
         return answers
-
-    def _read(self, slot: Slot, method: Literal["reset", "step"], answer: JsonObject | OpenEnvError) -> VectorResult:
-        group = slot.group
-        if not isinstance(answer, OpenEnvError) and group is not None:
-            connection = group.connection
-            try:
-                result = read_result(VectorResult, answer, connection.extensions, connection.recovered)
-                result.index = slot.index
-            except OpenEnvError as error:
-                answer = error
-        if isinstance(answer, OpenEnvError):
-            if slot.group is not None and (not slot.open or answer.outcome == "lost"):
-                slot.release(answer)
-            elif method == "reset" and slot.state == "playing":
-                slot.state = "over"
-            return in_group(to_failed_result(slot.index, answer), None if method == "reset" else slot.group_id)
-        if method == "reset":
-            slot.group_id = None
-        result.began = method == "reset"
-        result.reopened = method == "reset" and slot.state == "opened" and slot.has_played
-        slot.has_played = True
-        slot.state = "playing" if result.outcome == "ok" else "over"
-        return in_group(result, slot.group_id)
 
     async def __aenter__(self) -> AsyncVectorEnv:
         return self
