@@ -48,21 +48,21 @@ class TrlEnvironment(Episode):
         self._env = spec._open(self._env)
         self.group_id = json.dumps(options, sort_keys=True)
         try:
-            start(self, self._env._run(begin(self._env._env, options, spec.outage)))
+            first = self._env._run(begin(self._env._env, options, spec.outage))
         except OpenEnvError as error:
             spec._lose(self, error)
             return ""
-        return to_text(self.result.observation) if self.result else ""
+        start(self, first)
+        return to_text(first.observation)
 
-    def _call(self, tool: _MappedTool, arguments: Mapping[str, Any]) -> str:
+    def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
         spec, env = self._spec, self._env
         if self.lost is not None or env is None:
             return "The environment is not available."
         if self.done:
             return "The episode has ended."
-        values = {tool.names[name]: value for name, value in arguments.items()}
         try:
-            return env._run(spec._toolbox.call(env._env, self, tool.name, values))
+            return env._run(spec._toolbox.call(env._env, self, name, arguments))
         except ToolFailedError:
             raise
         except Exception as error:
@@ -70,50 +70,36 @@ class TrlEnvironment(Episode):
             return "The environment is not available."
 
 
-class _MappedTool:
-    """A tool as a method: names that are no identifiers in Python have others there."""
+def _to_method(tool: Tool) -> Callable[..., str]:
+    """A tool as a method: names that are not identifiers in Python have others there."""
+    properties, required = tool.input_schema.get("properties") or {}, tool.input_schema.get("required") or []
+    # Parameters without a default come first.
+    names = {_identifier(name, ("self",)): name for name in sorted(properties, key=lambda name: name not in required)}
+    if len(names) < len(properties):
+        raise ValueError(f'Arguments of the tool "{tool.name}" have the same name in Python: {list(properties)}.')
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            annotation=_to_type(properties[wire]) if wire in required else Optional[_to_type(properties[wire])],  # noqa: UP045
+            default=inspect.Parameter.empty if wire in required else _UNSET,
+        )
+        for name, wire in names.items()
+    ]
+    signature = inspect.Signature([_SELF, *parameters], return_annotation=str)
 
-    def __init__(self, tool: Tool) -> None:
-        self.name = tool.name
-        self.method = _identifier(tool.name, RESERVED)
-        properties = tool.input_schema.get("properties") or {}
-        self.names = {_identifier(name, ("self",)): name for name in properties}
-        if len(self.names) < len(properties):
-            raise ValueError(f'Arguments of the tool "{tool.name}" have the same name in Python: {list(properties)}.')
-        required = tool.input_schema.get("required") or []
-        # Parameters without a default come first.
-        self.names = dict(sorted(self.names.items(), key=lambda item: item[1] not in required))
-        self.parameters = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=_to_type(properties[wire]) if wire in required else Optional[_to_type(properties[wire])],  # noqa: UP045
-                default=inspect.Parameter.empty if wire in required else _UNSET,
-            )
-            for name, wire in self.names.items()
-        ]
-        lines = [tool.description.strip() or f"Calls {tool.name}.", ""]
-        if self.names:
-            lines.append("Args:")
-        for name, wire in self.names.items():
-            lines.append(f"    {name}: {_describe(properties[wire], wire)}")
-        self.doc = "\n".join(lines)
+    def method(self: TrlEnvironment, *given: Any, **named: Any) -> str:
+        bound = signature.bind(self, *given, **named).arguments
+        arguments = {names[name]: value for name, value in bound.items() if name != "self" and value is not _UNSET}
+        return self._call(tool.name, arguments)
 
-    def to_method(self) -> Callable[..., str]:
-        signature = inspect.Signature([_SELF, *self.parameters], return_annotation=str)
-
-        def method(self: TrlEnvironment, *given: Any, **named: Any) -> str:
-            bound = signature.bind(self, *given, **named)
-            bound.arguments.pop("self")
-            arguments = {name: value for name, value in bound.arguments.items() if value is not _UNSET}
-            return self._call(tool, arguments)
-
-        tool = self
-        method.__name__ = method.__qualname__ = self.method
-        method.__doc__ = self.doc
-        method.__signature__ = signature  # type: ignore[attr-defined]
-        method.__annotations__ = {one.name: one.annotation for one in self.parameters} | {"return": str}
-        return method
+    lines = [tool.description.strip() or f"Calls {tool.name}.", "", *(["Args:"] if names else [])]
+    lines += [f"    {name}: {_describe(properties[wire], wire)}" for name, wire in names.items()]
+    method.__name__ = method.__qualname__ = _identifier(tool.name, RESERVED)
+    method.__doc__ = "\n".join(lines)
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    method.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": str}
+    return method
 
 
 RESERVED = ("reset", "get_reward", "group_id", "lost", *(one.name for one in fields(Episode)))
@@ -150,7 +136,6 @@ class TrlSpec:
         client = connect(url, **options)
         self._prompt = prompt or run(read_prompt(client._env))
         self._toolbox = run(read_toolbox(client._env))
-        self.tools = [_MappedTool(tool) for tool in self._toolbox.tools]
         self._client = client
         given = [reward_funcs] if callable(reward_funcs) else list(reward_funcs or [episode_reward])
         self.reward_funcs = [self._mask(func, first=nth == 0) for nth, func in enumerate(given)]
@@ -159,10 +144,10 @@ class TrlSpec:
 
     def _make_class(self) -> type[TrlEnvironment]:
         methods: dict[str, Any] = {"_spec": self}
-        for tool in self.tools:
-            if tool.method in methods:
-                raise ValueError(f'Two tools have the same name in Python: "{tool.method}".')
-            methods[tool.method] = tool.to_method()
+        for method in map(_to_method, self._toolbox.tools):
+            if method.__name__ in methods:
+                raise ValueError(f'Two tools have the same name in Python: "{method.__name__}".')
+            methods[method.__name__] = method
         return type("Environment", (TrlEnvironment,), methods)
 
     @property
