@@ -103,7 +103,7 @@ export class VectorEngine {
     const forks = Array.from(byGroup, async ([group, own]) => {
       const replaced = own.flatMap(([, copies]) => copies);
       const added = replaced.filter((slot) => openState(slot)?.group !== group).length;
-      await this.#end(replaced, limits);
+      await this.end(replaced, limits);
       const obstacle = group.obstacleTo(added);
       if (obstacle) return fail(replaced, obstacle);
       const items = own.map(([parent, { length: count }]) => {
@@ -116,12 +116,12 @@ export class VectorEngine {
         else for (const slot of copies) this.#placement.place(slot, parent, reply.shift() as number);
       }
     });
-    await Promise.all([this.#end(refused, limits), ...forks]);
+    await Promise.all([this.end(refused, limits), ...forks]);
     return failures;
   }
 
   /** Ends the sessions of these slots. */
-  async #end(slots: readonly Slot[], limits: CallOptions): Promise<void> {
+  async end(slots: readonly Slot[], limits: CallOptions): Promise<void> {
     const open = slots.filter((slot) => openState(slot) !== undefined);
     const ending = Array.from(
       groupBy(open, (slot) => (slot.state as OpenState).group),

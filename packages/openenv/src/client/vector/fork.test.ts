@@ -134,6 +134,28 @@ describe("fork of a vector environment", () => {
 });
 
 describe("resetGroups", () => {
+  test.each([false, true])("a group whose reset fails plays no old episode (fork: %s)", async (fork) => {
+    const server = await servers.start({}, bySnapshot);
+    await using envs = await connectVector(server.url, contract, { size: 4 });
+    await envs.reset();
+    await envs.step(add(1, 1, 1, 1));
+    const begun = await envs.resetGroups([{ seed: 1 }, { seed: "x" as unknown as number }], { fork });
+    expect(begun.map(({ outcome, done }) => [outcome, done])).toEqual([
+      ["ok", false],
+      ["ok", false],
+      ["env_error", true],
+      [fork ? "lost" : "env_error", true],
+    ]);
+    const results = await envs.step(add(1, 1, 1, 1));
+    expect(results.map((result) => [result?.outcome, result?.reward ?? null])).toEqual([
+      ["ok", null],
+      ["ok", null],
+      ["lost", null],
+      ["lost", null],
+    ]);
+    expect(sums(await envs.reset())).toEqual([0, 0, 0, 0]);
+  });
+
   const ids = (results: Result[]) => results.map((result) => result?.groupId ?? null);
 
   test("starts episodes that begin alike within a group, by seed or by copies, and names the group", async () => {

@@ -13,6 +13,7 @@ export async function startGroups<C extends ClientContract>(
   envs: Sessions<C>,
   starts: readonly ResetValues<C>[],
   { fork = false, rng = "split", ...call }: GroupOptions & CallOptions,
+  end: (indices: readonly number[]) => Promise<void>,
 ): Promise<VectorResult<C>[]> {
   const count = envs.size / starts.length;
   if (!Number.isInteger(count)) {
@@ -23,7 +24,10 @@ export async function startGroups<C extends ClientContract>(
   const options = indices.map((index) =>
     fork && firstOf(index) !== index ? null : (starts[Math.floor(index / count)] ?? null),
   );
-  const results = await envs.reset(options, call);
+  const begun = await envs.reset(options, call);
+  const results = begun.map((result) => (result && "error" in result ? { ...result, done: true as const } : result));
+  // Those without an episode end: they would continue the old ones, in the new groups.
+  await end(indices.filter((index) => results[index] && "error" in results[index]));
   const failures: (FailedResult | null)[] =
     fork && count > 1 ? await envs.fork(indices.map(firstOf), { rng, signal: call.signal }) : [];
   return indices.map((index) => {

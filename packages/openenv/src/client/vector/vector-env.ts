@@ -89,10 +89,14 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     starts: readonly ResetValues<C>[],
     options: GroupOptions & CallOptions = {},
   ): Promise<VectorResult<C>[]> {
-    const results = await startGroups(this, starts, options);
+    const { engine, timeoutMs } = this.#parts;
+    const results = await startGroups(this, starts, options, (indices) => {
+      const slots = indices.map((index) => engine.slots[index] as Slot);
+      return takeTurn(slots, undefined, () => engine.end(slots, { timeoutMs }));
+    });
     return results.map((result, index) => {
       const groupId = Math.floor((index * starts.length) / this.size);
-      (this.#parts.engine.slots[index] as Slot).groupId = groupId;
+      (engine.slots[index] as Slot).groupId = groupId;
       return inGroup({ ...result, groupId });
     });
   }
