@@ -167,7 +167,7 @@ describe("openenv collect", () => {
     expect(JSON.parse(first.stdout)).toMatchObject({ episodes: 0, failed: 3, lost: 3, mean_total_reward: null });
     const lost = { end: "lost", total_reward: null, steps: [{ action: { amount: 5 }, reward: 1 }] };
     const returned = (given: string) => `the policy returned ${given}, which is not an action or null`;
-    const messages = [returned("undefined"), "the policy broke", returned('"5"')];
+    const messages = [returned("undefined"), "the policy broke", returned("'5'")];
     const failure = { kind: "step", after: 1, action: {}, code: "POLICY_FAILED" };
     const records = messages.map((message, episode) => ({ episode, ...lost, failures: [{ ...failure, message }] }));
     expect(read(folder.file)).toMatchObject(records);
