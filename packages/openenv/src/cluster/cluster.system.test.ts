@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createProject, startCommand } from "../../../../test-support/commands/command-line.js";
 import { openHttp, stepHttp } from "../../../../test-support/deploy/balanced-sessions.js";
+import { fetchAsOperator } from "../../../../test-support/operator.js";
 import {
   openAll,
   RESET,
@@ -11,6 +12,7 @@ import {
   WHERE,
 } from "../../../../test-support/servers/cluster.js";
 import { openTestSocket, type TestSocket } from "../../../../test-support/sockets/socket.js";
+import type { ServerView } from "../protocol/web.js";
 
 describe("several workers behind one address", { timeout: 180_000 }, () => {
   test("take every socket while one of them has room, and refuse the next with the counts of all", async () => {
@@ -162,7 +164,13 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
   test("are as many as before after a second SIGHUP, though the first ones still have sessions", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4", SHUTDOWN_GRACE: "300" });
     const playing = await openAll(cluster.url, 4);
-    const seen = new Set(playing.map(({ pid }) => pid));
+    // One of the workers may have none of these sessions.
+    const seen = new Set<number>();
+    await until(async () => {
+      const view = (await (await fetchAsOperator(`${cluster.url}/web/server`)).json()) as ServerView;
+      for (const { pid } of view.workers) seen.add(pid);
+      return seen.size === 2;
+    });
     for (const _ of ["first", "second"]) {
       const fresh = new Set<number>();
       cluster.command.process.kill("SIGHUP");
