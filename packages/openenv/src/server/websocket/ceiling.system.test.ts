@@ -27,6 +27,11 @@ function* manyRequests(): Generator<string> {
   for (let sent = 0; sent < 500_000; sent += 1_000) yield renderRequest("/health").repeat(1_000);
 }
 
+/** Deno refuses connections once its memory for answers is used up, also those of the attackers. */
+function refused(error: Error): undefined {
+  if (!error.message.includes("503")) throw error;
+}
+
 const RUNTIMES = await requireRuntimes();
 
 describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
@@ -43,6 +48,10 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       };
       const started: AsyncDisposable[] = [];
       const floods: Flood[] = [];
+      const attack = async (...given: Parameters<typeof flood>): Promise<void> => {
+        const opened = await flood(...given).catch(refused);
+        if (opened !== undefined) floods.push(opened);
+      };
       const port = Number(new URL(server.url).port);
 
       const peers = isNode ? 90 : 10;
@@ -52,14 +61,15 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       for (const { socket } of unfinished.peers) socket.resume();
       started.push(unfinished, await sendUnfinishedBodies(port, { peers: 20, body: Buffer.alloc(15 * MB, 0x20) }));
       const oneByte = { count: 6_000_000, payload: Buffer.from("1"), before: [RESET, step(ENDLESS)] };
-      for (let i = 0; i < 20; i++) floods.push(await flood(server.url, oneByte));
+      for (let i = 0; i < 20; i++) await attack(server.url, oneByte);
       // These peers read nothing: 12 MB of answers each.
       const payload = Buffer.from(JSON.stringify(step(LARGE)));
-      for (let i = 0; i < 90; i++) floods.push(await flood(server.url, { count: 12, payload, before: [RESET] }));
+      for (let i = 0; i < 90; i++) await attack(server.url, { count: 12, payload, before: [RESET] });
       // These acknowledge nothing: 40 MB of answers are stored for each until the memory for them is used up.
       const begin = { type: "resume", data: { token_hash: "0".repeat(64) } };
       for (let i = 0; i < 10; i++) {
-        const socket = await openTestSocket(`${server.url}/ws?openenv=resume`);
+        const socket = await openTestSocket(`${server.url}/ws?openenv=resume`).catch(refused);
+        if (socket === undefined) continue;
         started.push(socket);
         socket.send(begin, { ...RESET, seq: 1, ack: 0 });
         for (let seq = 2; seq <= 40; seq++) socket.send({ ...step(LARGE), seq, ack: 0 });
@@ -68,10 +78,11 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       const requests = Array.from({ length: name === "deno" ? 0 : 40 }, () => pipelineRequests(port, manyRequests()));
       const costly = renderCostly("empty lists", { items: 990_000, bytes: 15 * MB });
       const frame = Buffer.from(`{"type":"step","data":{"amount":1,"any":${costly}}}`.padEnd(15 * MB));
-      floods.push(await flood(server.url, { count: 20, payload: frame, before: [RESET], onAnswer: () => {} }));
+      await attack(server.url, { count: 20, payload: frame, before: [RESET], onAnswer: () => {} });
       const request = renderRequest("/step", { action: { amount: 1, any: JSON.parse(costly) as unknown } });
       requests.push(pipelineRequests(port, Array<string>(20).fill(request)).resume());
 
+      if (name !== "deno") expect(floods).toHaveLength(111);
       const hasClosed = (): boolean => !isNode || unfinished.peers.some(({ socket }) => socket.destroyed);
       let rounds = 0;
       await until(async () => {
