@@ -148,7 +148,7 @@ class Link {
     this.onClose();
   }
 
-  /** A connection ends with a FIN or with a RST. A RST after a FIN fails, and then Node 20 never closes the socket nor exits. */
+  /** With a FIN or a RST. Node 20 cannot reset a socket while it sends its FIN: it then never closes it and does not exit. */
   #end(socket) {
     if (this.#random.next() < 0.5 || socket.writableEnded) socket.destroy();
     else socket.resetAndDestroy();

@@ -29,8 +29,8 @@ test.each([1, 2])(
     for (const socket of [idle, busy]) await socket.ask({ type: "reset" });
     busy.send({ type: "step", data: {} });
     server.process.kill("SIGTERM");
-    // Like an engine, with more time for a busy machine.
-    const timer = setTimeout(() => server.process.kill("SIGKILL"), (stopSeconds(topology) + 10) * 1000);
+    // Like an engine, with three seconds more for a busy machine.
+    const timer = setTimeout(() => server.process.kill("SIGKILL"), (stopSeconds(topology) + 3) * 1000);
     expect(await server.exited).toBe(0);
     clearTimeout(timer);
     expect([(await idle.closed).code, (await busy.closed).code]).toEqual([1012, 1012]);

@@ -138,7 +138,18 @@ describe.skipIf(!chromium.available)("the About view", () => {
       expect(shown).toContain(expected);
       const copy = page.locator(".snippet").getByRole("button", { name: "Copy" });
       await copy.waitFor();
-      await copy.click();
+      // The button shows it only for a moment, so the page itself waits for it.
+      const copied = page.evaluate(
+        () =>
+          new Promise<void>((resolve) => {
+            const look = (): void => {
+              if (document.querySelector(".snippet")?.textContent?.includes("Copied")) resolve();
+              else requestAnimationFrame(look);
+            };
+            look();
+          }),
+      );
+      await Promise.all([copied, copy.click()]);
       await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), { timeout: 20_000 }).toBe(shown);
     }
   });

@@ -128,7 +128,7 @@ class AsyncVectorEnv:
             result = begun[index] or copies[index] or replace(begun[first], index=index)  # type: ignore[type-var]
             results.append(in_group(result, first // count))  # type: ignore[arg-type]
             self._slots[index].group_id = first // count
-        # They would continue their old episodes, in the new groups.
+        # Otherwise these sessions would continue their old episodes, in the new groups.
         failed = [result.index for result in results if result.error is not None]
         async with self._lock:
             await self._placement.end((self._slots[index] for index in failed), self._deadline(timeout))

@@ -17,10 +17,10 @@ export function addressOf(id: string): string {
   return createHash("sha256").update(id).digest("hex");
 }
 
-/** A session that is being opened. This continues without its client, which may have been cut off and asks again. */
+/** A session that is being opened, also after its client has disconnected: the client may repeat the request. */
 interface Opening {
   reset: JsonObject;
-  /** What waits for a slot. */
+  /** Identifies the request in the queue for a slot. */
   waiter: object;
   done: Promise<void>;
 }
@@ -79,7 +79,7 @@ export class OrsSessions {
     if (found.session.stepCount > 0 || found.session.busy) {
       throw new Refusal(404, "The server has restarted since the reset, and has no prompt after the first call");
     }
-    // The process that has made it ended before it was read. Another request may have begun the reset.
+    // The process that made the prompt ended before it was read. Another request may already have begun the reset.
     if (found.isReady) this.#begin(ctx, found);
     return this.prompt(ctx, id);
   }

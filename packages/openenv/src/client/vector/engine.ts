@@ -88,7 +88,7 @@ export class VectorEngine {
     const fail = (slots: Iterable<Slot>, failure: CallFailure): void => {
       for (const slot of slots) failures.set(slot, failure);
     };
-    // Those whose parent cannot be copied end, too: nobody expects their episode any more.
+    // Sessions whose parent cannot be copied end as well: otherwise they would continue their old episodes.
     const refused: Slot[] = [];
     const families = Array.from(groupBy(parents.keys(), (slot) => parents.get(slot) as Slot)).filter(
       ([parent, copies]) => {

@@ -26,7 +26,7 @@ export async function startGroups<C extends ClientContract>(
   );
   const begun = await envs.reset(options, call);
   const results = begun.map((result) => (result && "error" in result ? { ...result, done: true as const } : result));
-  // Those without an episode end: they would continue the old ones, in the new groups.
+  // Sessions whose reset failed end: otherwise they would continue their old episodes, in the new groups.
   await end(indices.filter((index) => results[index] && "error" in results[index]));
   const failures: (FailedResult | null)[] =
     fork && count > 1 ? await envs.fork(indices.map(firstOf), { rng, signal: call.signal }) : [];

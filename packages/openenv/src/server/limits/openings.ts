@@ -4,7 +4,7 @@ import { Fifo } from "../../util/async/fifo.js";
 const TURN_MS = 5;
 /** While connections arrive, one socket is opened for this many. */
 const ACCEPTED_FIRST = 16;
-/** Connections that arrive for longer are no burst: from then on one socket is opened for each, so that none waits for ever. */
+/** Arrivals that last longer are not a burst: from then on one socket is opened for each, so that none waits without limit. */
 const MAX_BURST_MS = 5000;
 
 /**

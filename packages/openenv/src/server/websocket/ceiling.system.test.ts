@@ -27,11 +27,6 @@ function* manyRequests(): Generator<string> {
   for (let sent = 0; sent < 500_000; sent += 1_000) yield renderRequest("/health").repeat(1_000);
 }
 
-/** Deno refuses connections once its memory for answers is used up, also those of the attackers. */
-function refused(error: Error): undefined {
-  if (!error.message.includes("503")) throw error;
-}
-
 const RUNTIMES = await requireRuntimes();
 
 describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
@@ -48,6 +43,10 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       };
       const started: AsyncDisposable[] = [];
       const floods: Flood[] = [];
+      // Deno refuses connections once its memory for answers is used up, also those of the attackers.
+      const refused = (error: Error): undefined => {
+        if (name !== "deno" || !error.message.includes("503")) throw error;
+      };
       const attack = async (...given: Parameters<typeof flood>): Promise<void> => {
         const opened = await flood(...given).catch(refused);
         if (opened !== undefined) floods.push(opened);
@@ -82,7 +81,6 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       const request = renderRequest("/step", { action: { amount: 1, any: JSON.parse(costly) as unknown } });
       requests.push(pipelineRequests(port, Array<string>(20).fill(request)).resume());
 
-      if (name !== "deno") expect(floods).toHaveLength(111);
       const hasClosed = (): boolean => !isNode || unfinished.peers.some(({ socket }) => socket.destroyed);
       let rounds = 0;
       await until(async () => {

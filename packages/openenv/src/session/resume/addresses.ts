@@ -153,7 +153,7 @@ export class Addresses {
     this.#opening.set(address, opening);
     try {
       const opened = sessions.open(waiter, opener);
-      // One that leaves the queue gets no session.
+      // The queue never settles the promise of a waiter that leaves.
       const session = await Promise.race([opened, over.then(gone)]);
       if (this.#opening.get(address) !== opening) sessions.end(session, "disconnected");
       if (session.ended) throw rejected(GONE);
