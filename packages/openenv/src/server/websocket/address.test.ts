@@ -149,6 +149,18 @@ describe("a session by address", () => {
     expect(count(await socket.ask(step(1)))).toBe(1);
   });
 
+  test("is not taken over because the server was blocked while the pong arrived", async () => {
+    const server = await servers.start();
+    const socket = await begin(server);
+    socket.ws.once("ping", () => {
+      // The pong is sent, and the server, in this process, cannot read it before the time limit of its ping.
+      const end = performance.now() + 1_100;
+      while (performance.now() < end);
+    });
+    const second = await servers.open(server, `${BASE}/ws`);
+    expect(code(await second.ask(step(5)))).toBe("SESSION_IN_USE");
+  });
+
   test("is taken over from a socket that is half-open; what that one had sent is dropped", async () => {
     let open = () => {};
     const opened = new Promise<void>((resolve) => (open = resolve));
