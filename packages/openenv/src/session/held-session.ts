@@ -26,6 +26,12 @@ export interface SessionPeer {
   end(): void;
 }
 
+/** The socket of a session. */
+interface SessionSocket {
+  /** Called when the session has ended. */
+  sessionEnded(reason: string): void;
+}
+
 /** The sessions that end when another client needs capacity. */
 interface UnclaimedList {
   claim(session: HeldSession): void;
@@ -46,7 +52,7 @@ export abstract class HeldSession {
   protected guarded = false;
   /** Why the session before this one was lost, until the next reset. */
   protected lost: string | undefined;
-  #onEnded: ((reason: string) => void) | undefined;
+  #socket: SessionSocket | undefined;
   #endsOnDetach = false;
   #peer: SessionPeer | undefined;
 
@@ -68,7 +74,7 @@ export abstract class HeldSession {
 
   /** A socket uses the session, so it does not time out. */
   get attached(): boolean {
-    return this.#onEnded !== undefined;
+    return this.#socket !== undefined;
   }
 
   /** The client that uses the session over Streamable HTTP. */
@@ -86,15 +92,14 @@ export abstract class HeldSession {
     this.unclaimed?.claim(this);
   }
 
-  /** Attaches a socket. `onEnded` is called when the session ends. */
-  attach(onEnded: (reason: string) => void): void {
-    this.#onEnded = onEnded;
+  attach(socket: SessionSocket): void {
+    this.#socket = socket;
     this.detachedAt = undefined;
   }
 
   /** Detaches the socket. Returns true when the session must end as well. */
   detach(): boolean {
-    this.#onEnded = undefined;
+    this.#socket = undefined;
     return this.#endsOnDetach;
   }
 
@@ -118,7 +123,7 @@ export abstract class HeldSession {
   }
 
   protected notifyEnded(reason: string): void {
-    this.#onEnded?.(reason);
+    this.#socket?.sessionEnded(reason);
     this.#peer?.end();
   }
 }

@@ -7,7 +7,9 @@ import { after } from "../util/async/after.js";
 import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
+import { makeId } from "../util/make-id.js";
 import type { ResetInput } from "../validation/parse-input.js";
+import { type Answer, answerInTime, withEvent } from "./calls/answer-in-time.js";
 import { ABANDONED_GRACE_MS, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
@@ -40,7 +42,6 @@ type Eventual<T> = T | Promise<T>;
 type Reply = Eventual<ServerMessage>;
 type CaptureRequest = { type: "capture" };
 type Request = EnvironmentMessage | PreparedCall | CaptureRequest;
-type Answer = ServerMessage | ToolOutcome | ImageMessage;
 
 interface Waiting {
   request: Request;
@@ -79,7 +80,7 @@ export class Session extends HeldSession {
   }
 
   get id(): string {
-    return (this.#id ??= this.runtime.idPrefix + crypto.randomUUID());
+    return (this.#id ??= makeId(this.runtime.idPrefix));
   }
 
   /**
@@ -151,10 +152,7 @@ export class Session extends HeldSession {
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
-    if (!isThenable(answer)) return withEvent(answer, call);
-    options.onDisconnect?.(() => call.abort(new Error("the client disconnected")));
-    const inTime = call.inTime(answer, (message) => rejectRequest(type, "TIMEOUT", message));
-    return options.event === true ? inTime.then((value) => withEvent(value, call)) : inTime;
+    return isThenable(answer) ? answerInTime(answer, call) : withEvent(answer, call);
   }
 
   /** Calls a tool outside of steps, in the same queue. Never throws or rejects. */
@@ -211,7 +209,7 @@ export class Session extends HeldSession {
     });
   }
 
-  /** Performs a request; no other request may be running. */
+  /** Performs a request; no other request may be running. A closure here would cost each call a context. */
   #run(request: Request, call: Call): Eventual<Answer> {
     if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
     this.#call = call;
@@ -232,19 +230,27 @@ export class Session extends HeldSession {
     } finally {
       leaveCall();
     }
-    if (!isThenable(answer)) answer = this.#finish(request, call, answer);
-    else {
-      const finish = (value: Answer): Eventual<Answer> => this.#finish(request, call, value);
-      answer = answer.then(finish, (error: unknown) => finish(this.#fail(request, call, error)));
+    if (isThenable(answer)) return this.#runLater(answer, request, call);
+    const finished = this.#finish(request, call, answer);
+    if (isThenable(finished)) {
+      this.#running = finished;
+      return this.#end(finished);
     }
-    if (!isThenable(answer)) {
-      this.#call = undefined;
-      return answer;
-    }
-    const running = answer;
-    this.#running = running;
-    void running.then(() => this.#next());
-    return running;
+    this.#call = undefined;
+    return finished;
+  }
+
+  #runLater(answer: Promise<Answer>, request: Request, call: Call): Promise<Answer> {
+    const finish = (value: Answer): Eventual<Answer> => this.#end(this.#finish(request, call, value));
+    return (this.#running = answer.then(finish, (error: unknown) => finish(this.#fail(request, call, error))));
+  }
+
+  /** Ends an async call. Waiting requests start when its answer has left the session. */
+  #end(answer: Eventual<Answer>): Eventual<Answer> {
+    const isLast = !isThenable(answer) && (this.#waiting === undefined || this.#waiting.size === 0);
+    if (isLast) this.#next();
+    else void this.#running?.then(() => this.#next());
+    return answer;
   }
 
   /** Performs waiting requests until one of them is async. */
@@ -285,8 +291,8 @@ export class Session extends HeldSession {
     return isThenable(returned) ? this.#stepLater(returned, call, place) : this.#stepped(returned, call, place);
   }
 
-  async #stepLater(returned: PromiseLike<Transition>, call: Call, place: CallPlace): Promise<ServerMessage> {
-    return this.#stepped(await returned, call, place);
+  #stepLater(returned: PromiseLike<Transition>, call: Call, place: CallPlace): Promise<ServerMessage> {
+    return Promise.resolve(returned).then((transition) => this.#stepped(transition, call, place));
   }
 
   /** Performs a tool call as a step; sync with sync handlers. */
@@ -319,7 +325,7 @@ export class Session extends HeldSession {
     const checked = input === undefined ? validator.reset(data) : ({ ok: true, value: input } as const);
     if (!checked.ok) return invalidMessage(checked.issues.map((issue) => ({ ...issue, loc: ["data", ...issue.loc] })));
     this.claim();
-    const { fields, dropped, seed, split, index, episodeId = crypto.randomUUID() } = checked.value;
+    const { fields, dropped, seed, split, index, episodeId = makeId() } = checked.value;
     if (dropped.length > 0) call.warnings = reportDropped(this, dropped);
     // The old episode has ended, and the new one starts only when this reset succeeds.
     this.progress.episodeId = null;
@@ -390,9 +396,4 @@ export class Session extends HeldSession {
     }
     this.#state = "closed";
   }
-}
-
-/** Adds the number of the event, if the request was one and the peer requested it. */
-function withEvent(answer: Answer, { event, options }: Call): Answer {
-  return options.event === true && event > 0 ? Object.assign(answer, { event }) : answer;
 }

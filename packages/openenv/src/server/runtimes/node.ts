@@ -11,7 +11,7 @@ import { ignoreUpgrade, wantsWebSocket } from "../http/other-upgrade.js";
 import { Pipeline } from "../http/pipeline.js";
 import { LISTEN_BACKLOG, listenProblem } from "../lifecycle/listen-problem.js";
 import { Openings } from "../limits/openings.js";
-import { MessageTracker } from "../websocket/flow/message-tracker.js";
+import { endOfFrame, MessageTracker } from "../websocket/flow/message-tracker.js";
 import { rejectUpgrade } from "../websocket/reject-upgrade.js";
 import type {
   AcceptOptions,
@@ -39,6 +39,8 @@ const LARGE = 16 * 1024;
 /** The first byte of a message in one frame (RFC 6455, section 5.2). */
 const TEXT = 0x81;
 const BINARY = 0x82;
+/** The second byte of a masked frame whose length has two bytes of its own. */
+const LONGER = 0xfe;
 /** They come before the payload. */
 const MASK_BYTES = 4;
 
@@ -191,11 +193,12 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
   peer!: SocketPeer;
   readonly freesUnread = true;
   #stream!: Socket;
-  #tracker!: MessageTracker;
+  /** Set with the first message that does not arrive whole. */
+  #tracker: MessageTracker | undefined;
   #maxBytes = 0;
   /** The number of waiting answers, without the first few. */
   #answers = 0;
-  readonly #onTaken = (): void => void this.#answers--;
+  #onTaken: (() => void) | undefined;
   /** True while a message is handled that was alone in its chunk. */
   #isAlone = false;
   /** What ends this turn, and its argument. */
@@ -207,37 +210,61 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
   begin(stream: Socket, { maxBytes, open }: AcceptOptions): void {
     this.#stream = stream;
     this.#maxBytes = maxBytes;
-    this.#tracker = new MessageTracker((kept) => this.peer.grew(kept));
     if (!replaceParts(this, stream)) stream.on("data", (chunk: Buffer) => this.track(chunk));
-    this.on("message", onMessage).on("ping", onPing).on("pong", onPong).on("error", onError).on("close", onClose);
     open(this);
   }
 
-  /** Reads a short text message that is alone in its chunk, as most are. False for anything else. */
-  readAlone(chunk: Buffer): boolean {
-    if (chunk[0] !== TEXT || chunk.length > SMALL) return false;
-    const start = this.#tracker.findAlone(chunk);
-    if (start === 0 || chunk.length - start > this.#maxBytes) return false;
-    const isAscii = unmask(chunk, start) < 0x80;
-    if (!isAscii && !isUtf8(chunk.subarray(start))) {
+  /** Instead of a listener for each event, which every socket would have to add. */
+  override emit(event: string | symbol, value?: unknown, isBinary?: boolean): boolean {
+    const { peer } = this;
+    if (event === "message") peer.receive(value as Buffer, isBinary as boolean);
+    else if (event === "ping") peer.pinged(value as Buffer);
+    else if (event === "pong") peer.ponged(value as Buffer);
+    else if (event === "close") peer.gone(value === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
+    // After "error", "close" follows.
+    return true;
+  }
+
+  /** Reads the short text messages at the start of a chunk: most chunks are one. Returns where the others begin. */
+  readShort(chunk: Buffer): number {
+    let at = 0;
+    if (this.unfinishedBytes > 0) return at;
+    while (chunk[at] === TEXT) {
+      const end = endOfFrame(chunk, at);
+      if (end === 0 || !this.#readFrame(chunk, at, end)) break;
+      at = end;
+    }
+    return at;
+  }
+
+  /** Returns false for a frame that `ws` must read. */
+  #readFrame(chunk: Buffer, at: number, end: number): boolean {
+    const start = at + ((chunk[at + 1] as number) === LONGER ? 4 : 2) + MASK_BYTES;
+    const length = end - start;
+    if (length > SMALL || length > this.#maxBytes) return false;
+    const isAscii = unmask(chunk, start, end) < 0x80;
+    if (!isAscii && !isUtf8(chunk.subarray(start, end))) {
       // Masked again: `ws` knows how to reject it.
-      unmask(chunk, start);
+      unmask(chunk, start, end);
       return false;
     }
-    this.#isAlone = true;
+    this.#isAlone = at === 0 && end === chunk.length;
     try {
-      this.peer.receive(chunk.toString(isAscii ? "latin1" : "utf8", start), false);
+      this.peer.receive(chunk.toString(isAscii ? "latin1" : "utf8", start, end), false);
     } finally {
       this.#isAlone = false;
-      const end = this.#end;
+      const endTurn = this.#end;
       this.#end = undefined;
-      end?.(this.#ending);
+      endTurn?.(this.#ending);
     }
     return true;
   }
 
   /** Follows what `ws` has read. */
   track(chunk: Buffer): void {
+    // Nothing of it is kept.
+    if (this.unfinishedBytes === 0 && endOfFrame(chunk, 0) === chunk.length) return;
+    this.#tracker ??= new MessageTracker((kept) => this.peer.grew(kept));
     this.#tracker.read(chunk);
   }
 
@@ -249,16 +276,20 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     if (length >= LARGE) {
       this.#answers++;
       // A waiting string would be in memory twice: the system call has its own copy.
-      return super.send(isText ? Buffer.from(message) : message, { binary: !isText }, this.#onTaken);
+      return super.send(isText ? Buffer.from(message) : message, { binary: !isText }, this.#taken);
     }
     // `ws` would write the header and the payload of a frame as two buffers.
     const bytes = isText ? Buffer.byteLength(message) : length;
     const waits = length >= SMALL || stream.writableLength >= SMALL;
     if (waits) {
       this.#answers++;
-      stream.write(frameOf(message, bytes), this.#onTaken);
+      stream.write(frameOf(message, bytes), this.#taken);
     } else if (isText && bytes === length) stream.write(textFrameHeader(length) + message, "latin1");
     else stream.write(frameOf(message, bytes));
+  }
+
+  get #taken(): () => void {
+    return (this.#onTaken ??= () => void this.#answers--);
   }
 
   get untaken(): number {
@@ -322,7 +353,7 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
   }
 
   get unfinishedBytes(): number {
-    return this.#tracker.heldBytes;
+    return this.#tracker === undefined ? 0 : this.#tracker.heldBytes;
   }
 
   get unreadBytes(): number {
@@ -330,35 +361,16 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
   }
 }
 
-/** Unmasks a frame in place, or masks it again. Returns the bits that are set in any byte of its payload. */
-function unmask(frame: Buffer, start: number): number {
+/** Unmasks a payload in place, or masks it again. Returns the bits that are set in any of its bytes. */
+function unmask(chunk: Buffer, start: number, end: number): number {
   const mask = start - MASK_BYTES;
   let bits = 0;
-  for (let at = start; at < frame.length; at++) {
-    const byte = (frame[at] as number) ^ (frame[mask + ((at - start) & 3)] as number);
-    frame[at] = byte;
+  for (let at = start; at < end; at++) {
+    const byte = (chunk[at] as number) ^ (chunk[mask + ((at - start) & 3)] as number);
+    chunk[at] = byte;
     bits |= byte;
   }
   return bits;
-}
-
-function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
-  (this as NodeSocket).peer.receive(data as Buffer, isBinary);
-}
-
-function onPing(this: WebSocket, payload: Buffer): void {
-  (this as NodeSocket).peer.pinged(payload);
-}
-
-function onPong(this: WebSocket, payload: Buffer): void {
-  (this as NodeSocket).peer.ponged(payload);
-}
-
-/** The event "close" follows. */
-function onError(): void {}
-
-function onClose(this: WebSocket, code: number): void {
-  (this as NodeSocket).peer.gone(code === CLOSE_CODES.tooLarge ? "a frame was too large" : "disconnected");
 }
 
 /** The header of an unmasked text frame of fewer than 64 KiB (RFC 6455, section 5.2), one character for each byte. */

@@ -6,9 +6,9 @@ const SMALL = 4 * 1024;
 
 /** Looks at what a socket has received before `ws` does. */
 export interface FirstReader {
-  /** Returns true if it has read the chunk, false if `ws` must. */
-  readAlone(chunk: Buffer): boolean;
-  /** A chunk that `ws` has read. */
+  /** Returns how many bytes of a chunk it has read. */
+  readShort(chunk: Buffer): number;
+  /** What `ws` has read. */
   track(chunk: Buffer): void;
 }
 
@@ -36,25 +36,29 @@ interface Ending {
 /** Replaces what costs time. Returns false if this version of `ws` has no receiver: then `reader` reads nothing. */
 export function replaceParts(reader: WebSocket & FirstReader, stream: Duplex): boolean {
   const { _receiver: receiver, _sender: sender } = reader as Parts;
-  Object.assign(stream, { end: endOnce });
+  stream.end = endOnce;
   if (sender !== undefined) sender.sendFrame = writeOnce;
   if (receiver === undefined) return false;
-  Object.assign(receiver, { reader, write: readFirst, end: endOnce });
+  receiver.reader = reader;
+  receiver.write = readFirst;
+  receiver.end = endOnce;
   return true;
 }
 
 /** Instead of `write` of a receiver, which it has from its prototype. */
 function readFirst(this: Receiver, chunk: Buffer): boolean {
   const { reader } = this;
-  if (reader.readAlone(chunk)) return true;
-  const hasRoom = (Object.getPrototypeOf(this) as Receiver).write.call(this, chunk);
-  reader.track(chunk);
+  const read = reader.readShort(chunk);
+  if (read === chunk.length) return true;
+  const rest = read === 0 ? chunk : chunk.subarray(read);
+  const hasRoom = (Object.getPrototypeOf(this) as Receiver).write.call(this, rest);
+  reader.track(rest);
   return hasRoom;
 }
 
 /** Instead of `end` of a stream. `ws` ends it up to three times, and once it has finished, each costs an error. */
-function endOnce(this: Ending, ...data: []): Ending {
-  return this.writableEnded ? this : (Object.getPrototypeOf(this) as Ending).end.apply(this, data);
+function endOnce<E extends Ending>(this: E, ...data: []): E {
+  return this.writableEnded ? this : ((Object.getPrototypeOf(this) as Ending).end.apply(this, data) as E);
 }
 
 /** Instead of `sendFrame` of a sender, which writes the header and the payload of a close frame as two buffers. */

@@ -10,6 +10,7 @@ import type { ResumeRequest, Resumption } from "../../session/resume/resumptions
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { EncodedReply } from "./encode-reply.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 
@@ -164,7 +165,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     const { target } = resumed;
     if (target instanceof Session) {
       this.session = target;
-      target.attach((reason) => this.#sessionEnded(reason));
+      target.attach(this);
     } else {
       this.batch = target as Batch;
       this.batch.attach();
@@ -276,8 +277,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       this.#sessions.end(session, "disconnected");
       return;
     }
-    if (session.state !== "ready") return this.#sessionEnded("the session ended while it was being opened");
-    session.attach((reason) => this.#sessionEnded(reason));
+    if (session.state !== "ready") return this.sessionEnded("the session ended while it was being opened");
+    session.attach(this);
     // A page may fork it.
     if (this.extensions.includes("view")) session.events.keepIfNeeded();
     if (this.#owns) this.#sessions.markUnclaimed(session);
@@ -285,7 +286,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   /** Called when the session was not ended by this socket: there is no frame for it, so the close code reports it. */
-  #sessionEnded(reason: string): void {
+  sessionEnded(reason: string): void {
     if (this.ended) return;
     this.ended = true;
     this.ws.close(CLOSE_CODES.sessionEnded, reason);
@@ -327,27 +328,31 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (this.ended) return this.#sessions.detachResumable(resumption);
     this.resumption = resumption;
     this.session = resumption.target as Session;
-    this.session.attach((reason) => this.#sessionEnded(reason));
+    this.session.attach(this);
   }
 
   #answer(data: Buffer | string, isBinary: boolean): void {
     const protocol = this.#protocol;
     const answer =
       isBinary && typeof data !== "string" ? protocol.binary(this, data) : protocol.answer(this, data.toString());
-    if (isThenable(answer)) {
-      this.blocked = true;
-      void answer.then((late) => {
-        this.answered = true;
-        if (late === null) this.#endByPeer();
-        else this.send(late);
-        if (!this.waitForDrain()) this.unblock();
-      });
-    } else if (answer === null) this.#endByPeer();
+    if (isThenable(answer)) this.#answerLater(answer);
+    else if (answer === null) this.#endByPeer();
     else {
       this.answered = true;
       this.send(answer);
       this.waitForDrain();
     }
+  }
+
+  #answerLater(answer: Promise<EncodedReply | null>): void {
+    this.blocked = true;
+    void answer.then((late) => {
+      this.answered = true;
+      if (late === null) this.#endByPeer();
+      else if (this.waits) this.send(late);
+      else this.sendLast(late);
+      if (!this.waitForDrain()) this.unblock();
+    });
   }
 
   protected idle(): void {

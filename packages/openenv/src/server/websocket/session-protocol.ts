@@ -65,9 +65,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         if (message.type === "error") reply = message;
         else reply = isBatchMessage(message) ? answerBatch(batch, message, options) : noSession();
       }
-      return isThenable(reply)
-        ? reply.then((value) => render(conversation, value, write))
-        : render(conversation, reply, write);
+      return isThenable(reply) ? renderLater(conversation, reply, write) : render(conversation, reply, write);
     } catch (error) {
       return failed(conversation, error);
     }
@@ -98,8 +96,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     if (resumption === undefined || (isResume(received.frame) && !isAddress)) {
       const request = readResume(received.frame, conversation.opensSession);
       const resumed = "type" in request ? request : conversation.resume(request);
-      if (!isThenable(resumed)) return render(conversation, resumed, write);
-      return resumed.then((message) => render(conversation, message, write));
+      return isThenable(resumed) ? renderLater(conversation, resumed, write) : render(conversation, resumed, write);
     }
     const admitted = isAddress ? admitById(resumption, received.frame) : admitFrame(resumption, received);
     if ("stored" in admitted) return admitted.stored;
@@ -130,6 +127,12 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     if (sent.type === "error" || sent.type === "many") countErrors(conversation, sent);
     return answer;
   };
+
+  const renderLater = (
+    conversation: ConnectionContext,
+    reply: Promise<Reply>,
+    write: EncodeReply,
+  ): Promise<EncodedReply> => reply.then((value) => render(conversation, value, write));
 
   const countErrors = ({ batch, session }: ConnectionContext, reply: ErrorMessage | ManyMessage): void => {
     const { statistics } = runtime;

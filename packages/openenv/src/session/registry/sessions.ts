@@ -4,6 +4,7 @@ import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { makeId } from "../../util/make-id.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { CALL, markCall } from "../calls/call-marks.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
@@ -101,7 +102,7 @@ export class Sessions {
 
   /** Says which server of a cluster has what the id names. */
   makeId(): string {
-    return this.#runtime.idPrefix + crypto.randomUUID();
+    return makeId(this.#runtime.idPrefix);
   }
 
   /** An open session, also one that requests cannot name. */
@@ -130,8 +131,7 @@ export class Sessions {
 
   /** All open sessions, with the details for operators. */
   views(): ServerViewSession[] {
-    const number = this.#options.cluster?.number ?? 0;
-    return [...this.#live].map((session) => session.view(number));
+    return [...this.#live].map((session) => session.view(this.#options.cluster?.number ?? 0));
   }
 
   /** Number of sessions with a call in flight, or with a call since the given time of `performance.now()`. */

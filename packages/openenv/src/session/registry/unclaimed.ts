@@ -125,7 +125,10 @@ export class Unclaimed {
   get left(): number {
     const limit = performance.now() - FIRST_USE_MS;
     let count = 0;
-    for (const [{ attached }, since] of this.#sessions) if (!attached && since < limit) count++;
+    for (const [{ attached }, since] of this.#sessions) {
+      if (since >= limit) break;
+      if (!attached) count++;
+    }
     return count;
   }
 

@@ -138,7 +138,7 @@ export class Batch {
   }
 
   #attach(number: number, session: Session): void {
-    session.attach(() => this.#remove(number));
+    session.attach({ sessionEnded: () => this.#remove(number) });
   }
 
   #remove(number: number): void {

@@ -18,6 +18,8 @@ export class Heartbeat<P extends HeartbeatPeer> {
   readonly #groups: Registry<P>[] = Array.from({ length: GROUPS }, () => new Registry<P>());
   readonly #timer: NodeJS.Timeout;
   #turn = 0;
+  /** The group of the last peer. */
+  #last = 0;
 
   constructor(intervalMs: number) {
     this.#timer = setInterval(() => this.#beat(), intervalMs / GROUPS);
@@ -26,7 +28,8 @@ export class Heartbeat<P extends HeartbeatPeer> {
 
   /** Pings a peer until it is removed from the returned group. */
   watch(peer: P): Registry<P> {
-    const group = this.#groups.reduce((smallest, next) => (next.size < smallest.size ? next : smallest));
+    this.#last = (this.#last + 1) % GROUPS;
+    const group = this.#groups[this.#last] as Registry<P>;
     group.add(peer);
     return group;
   }

@@ -97,7 +97,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
     }
     this.#resume();
     if (this.blocked || this.ended) return false;
-    if (this.#waits) return true;
+    if (this.waits) return true;
     this.idle();
     return false;
   }
@@ -171,7 +171,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
   protected unblock(): void {
     this.blocked = false;
     const { runQueue } = this.limits;
-    if ((this.#waits && runQueue.isSpent()) || this.runSlice()) runQueue.add(this);
+    if ((this.waits && runQueue.isSpent()) || this.runSlice()) runQueue.add(this);
   }
 
   /** Returns false when the runtime reads on. */
@@ -200,7 +200,8 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
     backlog.relieve();
   }
 
-  get #waits(): boolean {
+  /** True when frames wait to be handled. */
+  protected get waits(): boolean {
     return this.#queue !== undefined && this.#queue.size > 0;
   }
 

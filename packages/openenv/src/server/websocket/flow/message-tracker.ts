@@ -2,13 +2,24 @@ const MASKED = 0x80;
 const MASKED_HEADER = 6;
 const LONGER_HEADER = 8;
 const LONGEST_HEADER = 14;
-/** The size at which frames have a longer header. */
-const SHORT = MASKED_HEADER + 126;
 const FINAL = 0x80;
 
 /** The memory of a buffered read or fragment in addition to its content (measured with Node 20 on x64). */
 const READ_BYTES = 400;
 const FRAGMENT_BYTES = 192;
+
+/**
+ * Where a masked final frame of less than 64 KiB ends that begins at `at`; 0 for any other frame, and when its end is not
+ * in the chunk.
+ */
+export function endOfFrame(chunk: Buffer, at: number): number {
+  if ((chunk[at] as number) < FINAL) return 0;
+  const length = (chunk[at + 1] ?? 0) - MASKED;
+  let end = 0;
+  if (length >= 0 && length < 126) end = at + MASKED_HEADER + length;
+  else if (length === 126 && at + 4 <= chunk.length) end = at + LONGER_HEADER + chunk.readUInt16BE(at + 2);
+  return end <= chunk.length ? end : 0;
+}
 
 /** Follows the headers of a client's frames, to compute how much of a message the receiver of `ws` keeps. */
 export class MessageTracker {
@@ -25,7 +36,7 @@ export class MessageTracker {
   #header: Buffer | undefined;
   readonly #onKept: (bytes: number) => void;
 
-  /** @param onKept is called with the kept bytes after each chunk that is not exactly one short message. */
+  /** @param onKept is called with the kept bytes after each chunk. */
   constructor(onKept: (bytes: number) => void) {
     this.#onKept = onKept;
   }
@@ -35,21 +46,8 @@ export class MessageTracker {
     return this.#bytes + this.#overhead;
   }
 
-  /**
-   * Where the payload begins in a whole frame of at most 64 KiB that is alone in its chunk, with no unfinished message
-   * before it; 0 for anything else.
-   */
-  findAlone(chunk: Buffer): number {
-    if (this.#bytes > 0 || (chunk[0] as number) < FINAL) return 0;
-    const { length } = chunk;
-    if (length < SHORT) return chunk[1] === MASKED + length - MASKED_HEADER ? MASKED_HEADER : 0;
-    return chunk[1] === MASKED + 126 && chunk.readUInt16BE(2) === length - LONGER_HEADER ? LONGER_HEADER : 0;
-  }
-
-  /** Must see every chunk. */
+  /** Must see every chunk after which something is kept, and every chunk while something is. */
   read(chunk: Buffer): void {
-    // Nothing of it is kept.
-    if (this.findAlone(chunk) > 0) return;
     this.#follow(chunk);
     this.#onKept(this.heldBytes);
   }

@@ -82,6 +82,12 @@ export abstract class Outflow {
     this.ws.send(answer);
   }
 
+  /** Sends an answer after which none follows in this turn, so that nothing need be collected. */
+  protected sendLast(answer: EncodedReply): void {
+    this.ws.send(answer);
+    if (!this.corked) this.#chargeIfWaiting();
+  }
+
   /** Several pings in one read are answered by one pong, to the last (RFC 6455, section 5.5.3). */
   protected pong(payload: Buffer): void {
     this.#ping = payload;
@@ -124,6 +130,10 @@ export abstract class Outflow {
     if (more > 0) this.join();
   }
 
+  #chargeIfWaiting(): void {
+    if (this.ws.untaken > 0 || this.#untaken > 0) this.chargeUntaken();
+  }
+
   protected get untakenBytes(): number {
     return this.#untaken;
   }
@@ -142,7 +152,7 @@ export abstract class Outflow {
       outflow.#ping = undefined;
     }
     ws.uncork();
-    if (ws.untaken > 0 || outflow.#untaken > 0) outflow.chargeUntaken();
+    outflow.#chargeIfWaiting();
   }
 }
 
