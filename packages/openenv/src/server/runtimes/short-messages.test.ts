@@ -105,6 +105,21 @@ describe("a frame that is alone in a read", () => {
     expect(all.subarray(-4)).toEqual(Buffer.of(0x88, 2, code >> 8, code & 0xff));
   });
 
+  test.each([
+    ["a frame that is not UTF-8", frame(invalid), 1007],
+    ["a frame with a reserved bit", changed((bytes) => bytes.writeUInt8(0xc1)), 1002],
+    ["the close frame", encodeFrame(OPCODE.close, Buffer.of(0x03, 0xe8)), 1000],
+  ])("is answered when %s came in the same read", async (_, next, code) => {
+    using server = await start();
+    const { socket } = await openRawPeer(server.url);
+    let all = Buffer.alloc(0);
+    socket.resume().on("data", (data: Buffer) => (all = Buffer.concat([all, data])));
+    socket.write(Buffer.concat([RESET, frame(step("one")), frame(step("é")), next]));
+    await expect.poll(() => all.subarray(-4)).toEqual(Buffer.of(0x88, 2, code >> 8, code & 0xff));
+    expect(all.toString().match(/"text":"[^"]*"/g)).toEqual(['"text":""', '"text":"one"', '"text":"é"']);
+    socket.destroy();
+  });
+
   test("closes the socket inside a fragmented message", async () => {
     using server = await start();
     const { socket } = await openRawPeer(server.url);
