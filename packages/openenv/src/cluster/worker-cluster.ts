@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync } from "node:fs";
-import type { IncomingMessage, Server } from "node:http";
+import type { Server } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -7,7 +7,13 @@ import { ConfigError } from "../errors.js";
 import type { SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/lifecycle/listen-problem.js";
-import type { Cluster, ClusterServer, ForwardedRequest, WorkerLoad } from "../session/registry/cluster.js";
+import type {
+  Cluster,
+  ClusterServer,
+  ForwardedRequest,
+  UpgradeRequest,
+  WorkerLoad,
+} from "../session/registry/cluster.js";
 import type { ClusterReport } from "../session/statistics/worker-report.js";
 import { watchParent } from "../session/watchdog.js";
 import { forwardRequest } from "./forward.js";
@@ -167,7 +173,7 @@ class WorkerCluster implements Cluster {
     return this.#surplus-- > 0;
   }
 
-  handOff({ request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void {
+  handOff({ request, socket, head }: { request: UpgradeRequest; socket: Duplex; head: Buffer }, owner?: number): void {
     const tried = owner === undefined && this.#isFull() ? [this.number] : [];
     const envelope: UpgradeEnvelope = {
       url: request.url ?? "/",
@@ -242,8 +248,7 @@ class WorkerCluster implements Cluster {
       return;
     }
     const { url, headers } = envelope;
-    const request = { method: "GET", url, headers, socket } as unknown as IncomingMessage;
-    server.upgrade(request, socket, Buffer.from(envelope.head, "base64"));
+    server.upgrade({ method: "GET", url, headers }, socket, Buffer.from(envelope.head, "base64"));
     socket.resume();
   }
 

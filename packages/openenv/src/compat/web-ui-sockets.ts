@@ -2,8 +2,9 @@ import { CLOSE_CODES } from "../protocol/messages.js";
 import type { ServerContext } from "../server/context.js";
 import { cookieSession, sessionCookieHeader } from "../server/http/http-session.js";
 import type { Holder } from "../server/limits/backlog.js";
-import type { HttpRequest, PeerSocket, SocketPeer, Upgrade } from "../server/runtimes/runtime.js";
+import type { PeerSocket, SocketPeer, Upgrade } from "../server/runtimes/runtime.js";
 import type { SocketRoute } from "../server/websocket/socket-server.js";
+import type { UpgradeRequest } from "../session/registry/cluster.js";
 import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
 import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";
@@ -29,7 +30,7 @@ export class WebUiSockets implements SocketRoute {
     this.#context = context;
   }
 
-  sessionId(request: HttpRequest): string | null {
+  sessionId(request: UpgradeRequest): string | null {
     return cookieSession(request) ?? null;
   }
 
@@ -60,7 +61,7 @@ export class WebUiSockets implements SocketRoute {
     for (const page of this.#pages) page.terminate();
   }
 
-  async #findSession(request: HttpRequest): Promise<Session> {
+  async #findSession(request: UpgradeRequest): Promise<Session> {
     const { sessions } = this.#context;
     const id = cookieSession(request);
     const known = id === undefined ? undefined : sessions.named.find(id);

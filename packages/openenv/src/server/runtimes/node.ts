@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { ConfigError } from "../../errors.js";
 import { CLOSE_CODES } from "../../protocol/messages.js";
+import type { UpgradeRequest } from "../../session/registry/cluster.js";
 import { selectSubprotocol } from "../access/authorization.js";
 import type { Config } from "../config/config.js";
 import { ignoreUpgrade, wantsWebSocket } from "../http/other-upgrade.js";
@@ -84,7 +85,9 @@ export function createNodeServer({ context, handle, upgrade }: Omit<ServerParts,
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!wantsWebSocket(request)) return ignoreUpgrade(server, request, { socket, head });
-    const wanted = new NodeUpgrade(request, socket, head);
+    // Not the message, which has four times the size and would be kept while the socket waits.
+    const { method, url, headers } = request;
+    const wanted = new NodeUpgrade({ method, url, headers }, socket, head);
     openings.add(() => upgrade(wanted));
   });
   return server;
@@ -117,11 +120,11 @@ function descriptorOf(socket: object): number {
 }
 
 class NodeUpgrade implements Upgrade {
-  readonly request: IncomingMessage;
+  readonly request: UpgradeRequest;
   readonly #socket: Duplex;
   readonly #head: Buffer;
 
-  constructor(request: IncomingMessage, socket: Duplex, head: Buffer) {
+  constructor(request: UpgradeRequest, socket: Duplex, head: Buffer) {
     this.request = request;
     this.#socket = socket;
     this.#head = head;
@@ -148,7 +151,7 @@ class NodeUpgrade implements Upgrade {
     socket.off("error", destroy);
     const server = webSocketServer(options.maxBytes);
     added = options.headers;
-    server.handleUpgrade(this.request, socket, this.#head, (ws) => ws.begin(socket, options));
+    server.handleUpgrade(this.request as IncomingMessage, socket, this.#head, (ws) => ws.begin(socket, options));
     added = {};
   }
 

@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Cluster } from "../../session/registry/cluster.js";
+import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
 import type { Config } from "../config/config.js";
 import type { Backlog } from "../limits/backlog.js";
 import type { Descriptors } from "../limits/descriptors.js";
@@ -36,7 +36,7 @@ export interface Listener {
   /** Closes all connections; resolves when that is done. */
   close(): Promise<void>;
   /** Only on Node: the upgrade of a socket that another process has passed on. */
-  takeOver?(request: IncomingMessage, socket: Duplex, head: Buffer): Upgrade;
+  takeOver?(request: UpgradeRequest, socket: Duplex, head: Buffer): Upgrade;
 }
 
 export interface RequestOrigin {
@@ -71,7 +71,7 @@ export interface HttpResponse extends EventEmitter {
 
 /** A request for a WebSocket, which must be accepted or rejected. */
 export interface Upgrade {
-  readonly request: HttpRequest;
+  readonly request: UpgradeRequest;
   /** File descriptors in use, at least. */
   readonly descriptors: number;
   /** Calls `open` with the socket once the handshake is done. */
@@ -79,7 +79,7 @@ export interface Upgrade {
   /** Answers with an HTTP status, such as `403 Forbidden`, and a reason. */
   reject(status: string, reason: string): void;
   /** Only on Node: what can be passed on to another process; undefined when the client has gone. */
-  readonly handle?: { request: IncomingMessage; socket: Duplex; head: Buffer } | undefined;
+  readonly handle?: { request: UpgradeRequest; socket: Duplex; head: Buffer } | undefined;
 }
 
 export interface AcceptOptions {

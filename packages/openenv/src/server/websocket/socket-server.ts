@@ -3,11 +3,11 @@ import { SESSION_HEADER } from "../../protocol/http.js";
 import type { ErrorData } from "../../protocol/messages.js";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
-import type { Cluster } from "../../session/registry/cluster.js";
+import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { parseAddress } from "../http/address.js";
-import type { HttpRequest, PeerSocket, Upgrade } from "../runtimes/runtime.js";
+import type { PeerSocket, Upgrade } from "../runtimes/runtime.js";
 import { Connection } from "./connection.js";
 import { Heartbeat } from "./flow/heartbeat.js";
 import { UnfinishedFrames } from "./flow/unfinished-frames.js";
@@ -40,7 +40,7 @@ export interface SocketServer {
 export interface SocketRoute {
   readonly path: string;
   /** The id of the session that a request names; another server of the cluster may hold it. */
-  sessionId(request: HttpRequest): string | null;
+  sessionId(request: UpgradeRequest): string | null;
   upgrade(upgrade: Upgrade): void;
   readonly open: number;
   drain(): void;
@@ -59,7 +59,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue };
   const unfinished = new UnfinishedFrames(backlog, heartbeat);
 
-  const find = (request: HttpRequest): Target | ErrorData | undefined => {
+  const find = (request: UpgradeRequest): Target | ErrorData | undefined => {
     const { url = "/" } = request;
     const path = url.split("?", 1)[0] as string;
     const addressed = parseAddress(path);

@@ -4,6 +4,9 @@ import type { SchemaBody, SessionInfo } from "../../protocol/http.js";
 import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ClusterReport, WorkerReport } from "../statistics/worker-report.js";
 
+/** The head of a request for a WebSocket. */
+export type UpgradeRequest = Pick<IncomingMessage, "method" | "url" | "headers">;
+
 /** The load of one server. */
 export interface WorkerLoad {
   /** Open sessions. */
@@ -35,7 +38,7 @@ export interface ClusterServer {
   /** The worker's report, with the sessions that match the query. */
   report(query: SessionQuery): Promise<WorkerReport>;
   /** Handles an upgrade from another worker. Rejects it at capacity, without passing it on again. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  upgrade(request: UpgradeRequest, socket: Duplex, head: Buffer): void;
   /** Handles a request from another worker, without forwarding it again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Whether it has the session of an address, or knows that it was lost. */
@@ -91,7 +94,7 @@ export interface Cluster {
   /** Whether another worker should open the session of a new socket. */
   shouldHandOff(): boolean;
   /** Passes the socket to the owner, or to the worker with the most capacity. */
-  handOff(upgrade: { request: IncomingMessage; socket: Duplex; head: Buffer }, owner?: number): void;
+  handOff(upgrade: { request: UpgradeRequest; socket: Duplex; head: Buffer }, owner?: number): void;
   /** Forwards the request, whose body has been read, to another worker. */
   forward(owner: number, request: ForwardedRequest): void;
 }
