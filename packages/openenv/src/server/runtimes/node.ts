@@ -277,21 +277,20 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     const isText = typeof message === "string";
     const stream = this.#stream;
     if (length >= LARGE) {
-      this.#answers++;
       // A waiting string would be in memory twice: the system call has its own copy.
-      return super.send(isText ? Buffer.from(message) : message, { binary: !isText }, this.#taken);
+      return super.send(isText ? Buffer.from(message) : message, { binary: !isText }, this.#untilTaken());
     }
     // `ws` would write the header and the payload of a frame as two buffers.
     const bytes = isText ? Buffer.byteLength(message) : length;
     const waits = length >= SMALL || stream.writableLength >= SMALL;
-    if (waits) {
-      this.#answers++;
-      stream.write(frameOf(message, bytes), this.#taken);
-    } else if (isText && bytes === length) stream.write(textFrameHeader(length) + message, "latin1");
+    if (waits) stream.write(frameOf(message, bytes), this.#untilTaken());
+    else if (isText && bytes === length) stream.write(textFrameHeader(length) + message, "latin1");
     else stream.write(frameOf(message, bytes));
   }
 
-  get #taken(): () => void {
+  /** Counts an answer until the returned function is called. */
+  #untilTaken(): () => void {
+    this.#answers++;
     return (this.#onTaken ??= () => void this.#answers--);
   }
 

@@ -18,8 +18,8 @@ export class Heartbeat<P extends HeartbeatPeer> {
   readonly #groups: Registry<P>[] = Array.from({ length: GROUPS }, () => new Registry<P>());
   readonly #timer: NodeJS.Timeout;
   #turn = 0;
-  /** The group of the last peer. */
-  #last = 0;
+  /** The group of the next peer. */
+  #next = 0;
 
   constructor(intervalMs: number) {
     this.#timer = setInterval(() => this.#beat(), intervalMs / GROUPS);
@@ -28,8 +28,8 @@ export class Heartbeat<P extends HeartbeatPeer> {
 
   /** Pings a peer until it is removed from the returned group. */
   watch(peer: P): Registry<P> {
-    this.#last = (this.#last + 1) % GROUPS;
-    const group = this.#groups[this.#last] as Registry<P>;
+    const group = this.#groups[this.#next] as Registry<P>;
+    this.#next = (this.#next + 1) % GROUPS;
     group.add(peer);
     return group;
   }

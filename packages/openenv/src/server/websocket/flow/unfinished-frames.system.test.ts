@@ -14,6 +14,8 @@ const RESET = { type: "reset" };
 test("at low memory only the largest unfinished message without progress for 5 s is closed with 1013", async () => {
   const { backlog, url, close } = await startLimited(defineCounter().environment, 8 * MB, {
     maxMessageBytes: 16 * MB,
+    // No pings meanwhile: a pong in the unfinished message would be progress.
+    pingIntervalMs: 600_000,
   });
   await using bystander = await openTestSocket(`${url}/ws`);
   await bystander.ask(RESET);
