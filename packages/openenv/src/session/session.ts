@@ -9,8 +9,7 @@ import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import { makeId } from "../util/make-id.js";
 import type { ResetInput } from "../validation/parse-input.js";
-import { type Answer, answerInTime, withEvent } from "./calls/answer-in-time.js";
-import { ABANDONED_GRACE_MS, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
+import { ABANDONED_GRACE_MS, type Answer, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
@@ -27,8 +26,8 @@ import {
 import { answerFailure, checkEpisode, failedCall, forbidden, lostEpisode, rejectRequest, toError } from "./failure.js";
 import { HeldSession, type SessionOpener } from "./held-session.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
-import { type ImageMessage, takeImage } from "./restore/image.js";
-import type { Progress } from "./restore/session-event.js";
+import { takeImage } from "./restore/image.js";
+import type { ImageMessage, Progress } from "./restore/session-event.js";
 import { SessionEvents } from "./restore/session-events.js";
 import type { Runtime } from "./runtime.js";
 
@@ -152,7 +151,7 @@ export class Session extends HeldSession {
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
-    return isThenable(answer) ? answerInTime(answer, call) : withEvent(answer, call);
+    return isThenable(answer) ? call.answerLater(answer) : call.numbered(answer);
   }
 
   /** Calls a tool outside of steps, in the same queue. Never throws or rejects. */
@@ -209,7 +208,7 @@ export class Session extends HeldSession {
     });
   }
 
-  /** Performs a request; no other request may be running. A closure here would cost each call a context. */
+  /** Performs a request; no other request may be running. A closure here would slow down every call. */
   #run(request: Request, call: Call): Eventual<Answer> {
     if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
     this.#call = call;

@@ -1,9 +1,9 @@
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
-import type { UpgradeRequest } from "../../session/registry/cluster.js";
 import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { readCookie } from "../access/read-cookie.js";
+import type { HttpRequest } from "../runtimes/runtime.js";
 import type { RequestContext } from "./router.js";
 
 /**
@@ -76,11 +76,11 @@ export function sessionHeaders(ctx: RequestContext, session: Session | null): Re
 }
 
 /** The value of `set-cookie` by which a browser names the session in its next requests. */
-export function sessionCookieHeader({ headers }: UpgradeRequest, { id }: Session): string {
+export function sessionCookieHeader({ headers }: Pick<HttpRequest, "headers">, { id }: Session): string {
   return `${sessionCookie(headers.host)}=${id}; Path=/; HttpOnly; SameSite=Lax`;
 }
 
 /** The session that a browser names. */
-export function cookieSession({ headers }: UpgradeRequest): string | undefined {
+export function cookieSession({ headers }: Pick<HttpRequest, "headers">): string | undefined {
   return readCookie(headers, sessionCookie(headers.host));
 }

@@ -12,7 +12,7 @@ import { ignoreUpgrade, wantsWebSocket } from "../http/other-upgrade.js";
 import { Pipeline } from "../http/pipeline.js";
 import { LISTEN_BACKLOG, listenProblem } from "../lifecycle/listen-problem.js";
 import { Openings } from "../limits/openings.js";
-import { endOfFrame, MessageTracker } from "../websocket/flow/message-tracker.js";
+import { endOfFrame, MessageTracker, startOfPayload } from "../websocket/flow/message-tracker.js";
 import { rejectUpgrade } from "../websocket/reject-upgrade.js";
 import type {
   AcceptOptions,
@@ -40,8 +40,6 @@ const LARGE = 16 * 1024;
 /** The first byte of a message in one frame (RFC 6455, section 5.2). */
 const TEXT = 0x81;
 const BINARY = 0x82;
-/** The second byte of a masked frame whose length has two bytes of its own. */
-const LONGER = 0xfe;
 /** They come before the payload. */
 const MASK_BYTES = 4;
 
@@ -242,7 +240,7 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
 
   /** Returns false for a frame that `ws` must read. */
   #readFrame(chunk: Buffer, at: number, end: number): boolean {
-    const start = at + ((chunk[at + 1] as number) === LONGER ? 4 : 2) + MASK_BYTES;
+    const start = startOfPayload(chunk, at);
     const length = end - start;
     if (length > SMALL || length > this.#maxBytes) return false;
     const isAscii = unmask(chunk, start, end) < 0x80;

@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events";
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
 import type { Config } from "../config/config.js";
@@ -47,11 +47,7 @@ export interface RequestOrigin {
 }
 
 /** A request, as `IncomingMessage` of Node has it. Iterates over its body. */
-export interface HttpRequest extends AsyncIterable<Uint8Array> {
-  readonly method?: string | undefined;
-  readonly url?: string | undefined;
-  readonly headers: IncomingHttpHeaders;
-}
+export type HttpRequest = UpgradeRequest & AsyncIterable<Uint8Array>;
 
 /** The answer to a request, as `ServerResponse` of Node has it; emits `close` when it is sent or its client is gone. */
 export interface HttpResponse extends EventEmitter {

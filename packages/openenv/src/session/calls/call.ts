@@ -1,13 +1,18 @@
 import type { CallContext, StepContext } from "../../environment/environment.js";
-import type { JsonObject } from "../../protocol/messages.js";
+import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
+import type { ToolOutcome } from "../../protocol/tools.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
+import { rejectRequest } from "../failure.js";
 import { ContinuedSource, type EffectSource, Effects, type EffectsState } from "../restore/effects.js";
-import type { Recorded } from "../restore/session-event.js";
+import type { ImageMessage, Recorded } from "../restore/session-event.js";
 import type { CallKind } from "./call-marks.js";
 
 /** How long a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;
+
+/** What a call answers. */
+export type Answer = ServerMessage | ToolOutcome | ImageMessage;
 
 const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 
@@ -135,10 +140,21 @@ export class Call implements StepContext {
     return part;
   }
 
-  /**
-   * Resolves with the answer, or with the result of `late` when the caller's time limit passes; the call may still run.
-   */
-  inTime<T>(answer: Promise<T>, late: (message: string) => T): Promise<T> {
+  /** The answer, with the number of the event if the request was one and the peer requested it. */
+  numbered(answer: Answer): Answer {
+    return this.options.event === true && this.event > 0 ? Object.assign(answer, { event: this.event }) : answer;
+  }
+
+  /** Resolves with the answer, or with an error when the time limit passes. Aborts when the client disconnects. */
+  answerLater(answer: Promise<Answer>): Promise<Answer> {
+    const { onDisconnect, event } = this.options;
+    onDisconnect?.(() => this.abort(new Error("the client disconnected")));
+    const inTime = this.#inTime(answer);
+    return event === true ? inTime.then((value) => this.numbered(value)) : inTime;
+  }
+
+  /** After the time limit the call may still run. */
+  #inTime(answer: Promise<Answer>): Promise<Answer> {
     const { timeoutMs } = this;
     if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return answer;
     return new Promise((resolve) => {
@@ -146,7 +162,7 @@ export class Call implements StepContext {
         if (this.limitedByTool || this.executed) return;
         const message = `the environment did not answer within ${timeoutMs / 1000} s`;
         this.abort(new Error(message));
-        resolve(late(message));
+        resolve(rejectRequest(this.type, "TIMEOUT", message));
       }, timeoutMs);
       void answer.then((value) => {
         clearTimeout(timer);

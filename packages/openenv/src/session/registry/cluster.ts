@@ -5,7 +5,7 @@ import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ClusterReport, WorkerReport } from "../statistics/worker-report.js";
 
 /** The head of a request for a WebSocket. */
-export type UpgradeRequest = Pick<IncomingMessage, "method" | "url" | "headers">;
+export type UpgradeRequest = Readonly<Pick<IncomingMessage, "method" | "url" | "headers">>;
 
 /** The load of one server. */
 export interface WorkerLoad {

@@ -130,5 +130,3 @@ function contractHash(contract: Contract): MaybePromise<string> {
 export function refuse(code: WireCode, message: string, cause?: unknown): SessionRejectedError {
   return new SessionRejectedError({ message, code }, cause === undefined ? undefined : { cause: toError(cause) });
 }
-
-export type ImageMessage = { type: "image"; data: SessionImage };

@@ -56,6 +56,8 @@ export interface SessionImage extends Progress {
   restore: SavedState | { events: SessionEvent[] };
 }
 
+export type ImageMessage = { type: "image"; data: SessionImage };
+
 /** What an environment saved, as its own `SavedEnvironment` with the snapshot as JSON or bytes. Never changed. */
 export interface SavedState {
   snapshot: string | Uint8Array;

@@ -21,6 +21,11 @@ export function endOfFrame(chunk: Buffer, at: number): number {
   return end <= chunk.length ? end : 0;
 }
 
+/** Where the payload of such a frame begins. */
+export function startOfPayload(chunk: Buffer, at: number): number {
+  return at + (chunk[at + 1] === MASKED + 126 ? LONGER_HEADER : MASKED_HEADER);
+}
+
 /** Follows the headers of a client's frames, to compute how much of a message the receiver of `ws` keeps. */
 export class MessageTracker {
   /** The bytes of the unfinished message, with the headers of its frames. */
