@@ -13,7 +13,7 @@ const RELIEVED = 1.2;
  * The process itself (about 100 MB), the current message with its parsed values (200 MB), data that arrives between two
  * checks of the connections, and garbage that is not collected yet.
  */
-const PROCESS_BYTES = 448 * MB;
+const PROCESS_BYTES = 576 * MB;
 /** The memory that peers can make a process use with default settings, without sessions and environments. */
 export const MEMORY_CEILING_BYTES = HARD_STOP * BACKLOG_BYTES + BODIES_BYTES + RESUME_DEFAULTS.bytes + PROCESS_BYTES;
 

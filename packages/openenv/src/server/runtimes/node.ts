@@ -14,6 +14,7 @@ import { LISTEN_BACKLOG, listenProblem } from "../lifecycle/listen-problem.js";
 import { Openings } from "../limits/openings.js";
 import { endOfFrame, MessageTracker, startOfPayload } from "../websocket/flow/message-tracker.js";
 import { rejectUpgrade } from "../websocket/reject-upgrade.js";
+import { prepareLargeBuffers } from "./large-buffers.js";
 import type {
   AcceptOptions,
   Listener,
@@ -48,6 +49,7 @@ export const NODE: ServerRuntime = {
   name: "Node",
   check() {},
   async listen({ config, cluster, ...parts }: ServerParts): Promise<Listener> {
+    prepareLargeBuffers();
     const { descriptors } = parts.context;
     const server = createNodeServer(parts);
     const port = await (cluster === undefined ? listen(server, config) : cluster.listen(server, config.host));
