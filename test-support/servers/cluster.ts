@@ -12,12 +12,13 @@ import { openTestSocket, type TestSocket } from "../sockets/socket.js";
 
 /**
  * An environment that returns its process. Amounts: 13 ends that process, 14 blocks it for ever, 15 answers when the
- * session ends, 16 answers with a megabyte, 17 answers after half a second, 18 takes more and more memory.
+ * session ends, 16 answers with a megabyte, 17 answers after half a second, 18 takes more and more memory, 19 answers
+ * with 100,000 bytes.
  * It fails to start while the file named by `BROKEN` exists, and hangs before it serves while that of `STUCK` exists.
  * While the file named by `TOLD` exists, it waits for the message of its supervisor that the server is paused.
  */
 export const WHERE = `
-import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { bytes, defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { existsSync } from "node:fs";
 import * as z from "zod";
 if (existsSync(process.env.BROKEN ?? "")) process.exit(3);
@@ -28,7 +29,7 @@ if (existsSync(process.env.TOLD ?? "")) {
 const where = defineContract({
   name: "where_env",
   action: z.object({ amount: z.int() }),
-  observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string() }),
+  observation: z.object({ pid: z.int(), count: z.int(), made: z.int(), closed: z.int(), steps: z.int(), text: z.string(), image: bytes().optional() }),
   tools: defineTools({ count: { description: "Returns the count.", output: z.int() } }),
 });
 const held = [];
@@ -52,6 +53,7 @@ export default defineEnvironment(where, () => {
       count += amount;
       steps++;
       if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));
+      if (amount === 19) return { observation: { ...look(), image: new Uint8Array(100_000).fill(19) } };
       return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
     },
     snapshot: () => count,

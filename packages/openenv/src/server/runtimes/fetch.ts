@@ -3,6 +3,7 @@ import { Writable } from "node:stream";
 import { ConfigError } from "../../errors.js";
 import { selectSubprotocol } from "../access/authorization.js";
 import type { Config } from "../config/config.js";
+import type { MessageParts } from "../websocket/message-parts.js";
 import type { HttpRequest, HttpResponse, PeerSocket, SocketPeer } from "./runtime.js";
 
 /** What Bun and Deno share: their servers pass a `Request` of the web and expect a `Response`. */
@@ -159,6 +160,10 @@ export abstract class FetchSocket implements PeerSocket {
   abstract ping(): boolean;
   abstract close(code: number, reason?: string): void;
   abstract terminate(): void;
+
+  sendParts(message: MessageParts): void {
+    this.send(message.join());
+  }
 
   awaitDrain(stallMs: number): void {
     pollDrain(this, stallMs);

@@ -13,7 +13,9 @@ import { Pipeline } from "../http/pipeline.js";
 import { LISTEN_BACKLOG, listenProblem } from "../lifecycle/listen-problem.js";
 import { Openings } from "../limits/openings.js";
 import { endOfFrame, MessageTracker, startOfPayload } from "../websocket/flow/message-tracker.js";
+import type { MessageParts } from "../websocket/message-parts.js";
 import { rejectUpgrade } from "../websocket/reject-upgrade.js";
+import { frameOf, largeFrameHeader, TEXT, textFrameHeader, unmask } from "./frames.js";
 import { prepareLargeBuffers } from "./large-buffers.js";
 import type {
   AcceptOptions,
@@ -38,11 +40,6 @@ const SMALL = 4 * 1024;
 const ANSWER_BYTES = 512;
 /** From this size on, payloads are not copied into one buffer with their header, bytes. */
 const LARGE = 16 * 1024;
-/** The first byte of a message in one frame (RFC 6455, section 5.2). */
-const TEXT = 0x81;
-const BINARY = 0x82;
-/** They come before the payload. */
-const MASK_BYTES = 4;
 
 /** Node: `node:http`, and `ws` for WebSockets. */
 export const NODE: ServerRuntime = {
@@ -288,6 +285,15 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     else stream.write(frameOf(message, bytes));
   }
 
+  sendParts({ list, length }: MessageParts): void {
+    if (this.readyState !== this.OPEN) return;
+    const stream = this.#stream;
+    stream.cork();
+    stream.write(largeFrameHeader(length), this.#untilTaken());
+    for (const part of list) stream.write(part);
+    stream.uncork();
+  }
+
   /** Counts an answer until the returned function is called. */
   #untilTaken(): () => void {
     this.#answers++;
@@ -361,34 +367,4 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
   get unreadBytes(): number {
     return this.#stream.readableLength;
   }
-}
-
-/** Unmasks a payload in place, or masks it again. Returns the bits that are set in any of its bytes. */
-function unmask(chunk: Buffer, start: number, end: number): number {
-  const mask = start - MASK_BYTES;
-  let bits = 0;
-  for (let at = start; at < end; at++) {
-    const byte = (chunk[at] as number) ^ (chunk[mask + ((at - start) & 3)] as number);
-    chunk[at] = byte;
-    bits |= byte;
-  }
-  return bits;
-}
-
-/** The header of an unmasked text frame of fewer than 64 KiB (RFC 6455, section 5.2), one character for each byte. */
-function textFrameHeader(length: number): string {
-  return length < 126 ? String.fromCharCode(TEXT, length) : String.fromCharCode(TEXT, 126, length >> 8, length & 0xff);
-}
-
-/** An unmasked frame of fewer than 64 KiB. */
-function frameOf(message: string | Uint8Array, bytes: number): Buffer {
-  const isText = typeof message === "string";
-  const start = bytes < 126 ? 2 : 4;
-  const frame = Buffer.allocUnsafe(start + bytes);
-  frame[0] = isText ? TEXT : BINARY;
-  frame[1] = Math.min(bytes, 126);
-  if (start === 4) frame.writeUInt16BE(bytes, 2);
-  if (isText) frame.write(message, start);
-  else frame.set(message, start);
-  return frame;
 }

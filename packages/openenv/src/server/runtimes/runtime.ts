@@ -5,6 +5,7 @@ import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js"
 import type { Config } from "../config/config.js";
 import type { Backlog } from "../limits/backlog.js";
 import type { Descriptors } from "../limits/descriptors.js";
+import type { MessageParts } from "../websocket/message-parts.js";
 
 /** What a runtime does for the server: it listens, and passes on requests and WebSockets. One adapter each implements it. */
 export interface ServerRuntime {
@@ -92,6 +93,7 @@ export interface PeerSocket {
   peer: SocketPeer;
   /** Does nothing when the socket is closing. */
   send(message: string | Uint8Array): void;
+  sendParts(message: MessageParts): void;
   /** The bytes that were sent and that the system has not accepted, with the memory that holds them. */
   readonly untaken: number;
   /** Calls `drained` of the peer when the system has accepted all, or `stalled` when it takes nothing for `stallMs`. */

@@ -19,8 +19,8 @@ import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 
 const MB = 1024 * 1024;
-/** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, and one that fills the memory. */
-const [ENDLESS, LARGE, SLOW, FILL] = [15, 16, 17, 18];
+/** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, one that fills the memory, and one that answers with bytes. */
+const [ENDLESS, LARGE, SLOW, FILL, IMAGE] = [15, 16, 17, 18, 19];
 
 const redis = await requireRedis();
 const RUNTIMES = await requireRuntimes();
@@ -110,6 +110,9 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       const first = await socket.ask(JSON.stringify(RESET));
       expect(first).toMatchObject({ binary: false, frame: { openenv: { extensions: ["binary"] } } });
       expect(await socket.askPacked(step(3))).toMatchObject({ data: { observation: { count: 3 }, reward: 3 } });
+      const { data } = (await socket.askPacked(step(IMAGE))) as { data: { observation: { image: Uint8Array } } };
+      expect(Buffer.alloc(100_000, IMAGE).equals(data.observation.image)).toBe(true);
+      expect(await socket.askPacked(step(1))).toMatchObject({ data: { observation: { count: 4 + IMAGE } } });
     });
 
     test("never echoes a token, and refuses strangers, other paths and other handshakes", async () => {

@@ -49,7 +49,8 @@ function toText(value: unknown): unknown {
   return value;
 }
 
-function byteFields(schema: ObjectSchema): Set<string> {
+/** The names of the fields that are byte arrays or images, also optional ones. */
+export function byteFields(schema: ObjectSchema): Set<string> {
   const names = Object.keys(schema.shape).filter((name) => takesBytes(schema.shape[name]));
   return new Set(names);
 }

@@ -10,7 +10,7 @@ import type { ResumeRequest, Resumption } from "../../session/resume/resumptions
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
-import type { EncodedReply } from "./encode-reply.js";
+import type { SentReply } from "./encode-reply.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 
@@ -344,7 +344,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
   }
 
-  #answerLater(answer: Promise<EncodedReply | null>): void {
+  #answerLater(answer: Promise<SentReply | null>): void {
     this.blocked = true;
     void answer.then((late) => {
       this.answered = true;

@@ -7,19 +7,31 @@ import {
   serializationFailure,
   serializeReply,
 } from "../../session/messages/message-codec.js";
+import { encodeInParts, type MessageParts } from "./message-parts.js";
 
 /** A text frame or a binary frame. */
 export type EncodedReply = string | Uint8Array;
+/** One that is sent once, and not stored. */
+export type SentReply = EncodedReply | MessageParts;
 /** Encodes an answer of at most `maxBytes`. @throws Error with the reason when it cannot be encoded. */
-export type EncodeReply = (reply: object, maxBytes: number) => EncodedReply;
+export type EncodeReply<R extends SentReply = EncodedReply> = (reply: object, maxBytes: number) => R;
 
-export const writeText: EncodeReply = serializeReply;
+export const writeText: EncodeReply<string> = serializeReply;
 
-export function binaryWriter(codec: BinaryCodec): EncodeReply {
+export function binaryWriter(codec: BinaryCodec): EncodeReply<Uint8Array> {
+  return limit(codec.encode);
+}
+
+/** Of the observation, `fields` may become parts. */
+export function partsWriter(codec: BinaryCodec, fields: ReadonlySet<string>): EncodeReply<Uint8Array | MessageParts> {
+  return limit((reply) => encodeInParts(codec, reply, fields));
+}
+
+function limit<R extends Uint8Array | MessageParts>(encode: (reply: object) => R): EncodeReply<R> {
   return (reply, maxBytes) => {
-    const bytes = codec.encode(reply);
-    if (bytes.byteLength > maxBytes) throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
-    return bytes;
+    const encoded = encode(reply);
+    if (encoded.length > maxBytes) throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+    return encoded;
   };
 }
 
@@ -31,11 +43,11 @@ export function fixReply(reply: Reply, error: unknown, { write, maxBytes }: Enco
 }
 
 interface EncodeOptions {
-  write: EncodeReply;
+  write: EncodeReply<SentReply>;
   maxBytes: number;
 }
 
-function fix(message: ManyMessage, write: EncodeReply, maxBytes: number): ManyMessage {
+function fix(message: ManyMessage, write: EncodeReply<SentReply>, maxBytes: number): ManyMessage {
   let left = maxBytes;
   const items = message.data.items.map((item): BatchReply => {
     try {

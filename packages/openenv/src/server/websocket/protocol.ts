@@ -5,7 +5,7 @@ import type { Batch } from "../../session/resume/batch.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
-import type { EncodedReply } from "./encode-reply.js";
+import type { SentReply } from "./encode-reply.js";
 
 /** The part of a connection that a protocol uses. */
 export interface ConnectionContext {
@@ -38,9 +38,9 @@ export interface SocketProtocol {
   /** What a text frame does with the session of an address; undefined for a frame that is not valid. */
   claims(text: string): Claim | undefined;
   /** Answers one text frame; null when the peer requested to close. Never throws or rejects. */
-  answer(conversation: ConnectionContext, text: string): EncodedReply | null | Promise<EncodedReply | null>;
+  answer(conversation: ConnectionContext, text: string): SentReply | null | Promise<SentReply | null>;
   /** Like `answer`, for a binary frame. */
-  binary(conversation: ConnectionContext, data: Uint8Array): EncodedReply | null | Promise<EncodedReply | null>;
+  binary(conversation: ConnectionContext, data: Uint8Array): SentReply | null | Promise<SentReply | null>;
   /** The frame that is sent right after the handshake, before the socket is closed. */
   reject(refusal: SessionRejectedError): string;
   /** The frame for a peer with the extension `view` that waits for a session: 1 is next, 0 is its turn. */

@@ -22,8 +22,16 @@ import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { parseInput } from "../../validation/parse-input.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.js";
-import { createByteReader } from "./byte-fields.js";
-import { binaryWriter, type EncodedReply, type EncodeReply, fixReply, writeText } from "./encode-reply.js";
+import { byteFields, createByteReader } from "./byte-fields.js";
+import {
+  binaryWriter,
+  type EncodedReply,
+  type EncodeReply,
+  fixReply,
+  partsWriter,
+  type SentReply,
+  writeText,
+} from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 import { admitById, admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
 
@@ -36,13 +44,14 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   const optionsBy = new Map<string, SessionCallOptions>();
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
+  let ownFields: Set<string> | undefined;
 
   /** Answers a parsed frame; null when the peer requested to close. */
-  const answer = (
+  const answer = <R extends SentReply>(
     conversation: ConnectionContext,
     frame: unknown,
-    write: EncodeReply,
-  ): MaybePromise<EncodedReply> | null => {
+    write: EncodeReply<R>,
+  ): MaybePromise<R | string> | null => {
     const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
     const key = extensions.length === 0 ? "" : extensions.join();
     let options = optionsBy.get(key);
@@ -112,12 +121,12 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     return reply === null ? null : admitted.store(reply);
   };
 
-  const render = (conversation: ConnectionContext, reply: Reply, write: EncodeReply): EncodedReply => {
+  const render = <R extends SentReply>(conversation: ConnectionContext, reply: Reply, write: EncodeReply<R>): R => {
     const { extensions } = conversation;
     const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
     const maxBytes = runtime.maxAnswerBytes;
     let sent: Reply = confirmed;
-    let answer: EncodedReply;
+    let answer: R;
     try {
       answer = write(confirmed, maxBytes);
     } catch (error) {
@@ -128,11 +137,11 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     return answer;
   };
 
-  const renderLater = (
+  const renderLater = <R extends SentReply>(
     conversation: ConnectionContext,
     reply: Promise<Reply>,
-    write: EncodeReply,
-  ): Promise<EncodedReply> => reply.then((value) => render(conversation, value, write));
+    write: EncodeReply<R>,
+  ): Promise<R> => reply.then((value) => render(conversation, value, write));
 
   const countErrors = ({ batch, session }: ConnectionContext, reply: ErrorMessage | ManyMessage): void => {
     const { statistics } = runtime;
@@ -141,7 +150,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   };
 
   /** Answers after a bug in this package, which must not end the other sessions. */
-  const failed = (conversation: ConnectionContext, error: unknown): EncodedReply => {
+  const failed = (conversation: ConnectionContext, error: unknown): string => {
     runtime.log.error({ err: error }, "a frame could not be answered");
     return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"), writeText);
   };
@@ -165,9 +174,11 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     } catch (error) {
       return render(conversation, explainUnreadable(error, "MessagePack"), write);
     }
-    return storesAnswers(conversation)
-      ? answerOnce(conversation, { frame, raw: data, read }, write)
-      : answer(conversation, frame, write);
+    if (storesAnswers(conversation)) return answerOnce(conversation, { frame, raw: data, read }, write);
+    if (conversation.batch !== undefined) return answer(conversation, frame, write);
+    // A value of such a field is a copy that nobody else has.
+    ownFields ??= byteFields(runtime.definition.contract.observation);
+    return answer(conversation, frame, partsWriter(loaded, ownFields));
   };
 
   return {

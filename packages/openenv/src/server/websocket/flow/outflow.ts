@@ -2,7 +2,8 @@ import { afterReading } from "../../../util/async/after-reading.js";
 import type { Backlog } from "../../limits/backlog.js";
 import type { RunQueue } from "../../limits/run-queue.js";
 import type { PeerSocket } from "../../runtimes/runtime.js";
-import type { EncodedReply } from "../encode-reply.js";
+import type { SentReply } from "../encode-reply.js";
+import { MessageParts } from "../message-parts.js";
 
 /** Unread answers at which no more frames of the peer are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
@@ -77,15 +78,20 @@ export abstract class Outflow {
     this.#onLife = undefined;
   }
 
-  protected send(answer: EncodedReply): void {
+  protected send(answer: SentReply): void {
     if (!this.corked) this.#cork();
-    this.ws.send(answer);
+    this.#write(answer);
   }
 
   /** Sends an answer after which none follows in this turn, so that nothing need be collected. */
-  protected sendLast(answer: EncodedReply): void {
-    this.ws.send(answer);
+  protected sendLast(answer: SentReply): void {
+    this.#write(answer);
     if (!this.corked) this.#chargeIfWaiting();
+  }
+
+  #write(answer: SentReply): void {
+    if (answer instanceof MessageParts) this.ws.sendParts(answer);
+    else this.ws.send(answer);
   }
 
   /** Several pings in one read are answered by one pong, to the last (RFC 6455, section 5.5.3). */
