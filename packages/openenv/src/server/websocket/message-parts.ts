@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Bytes } from "../../contract/fields.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 
 /** Byte arrays of this size are not copied, bytes. */
@@ -36,17 +37,25 @@ export function encodeInParts(
 ): Uint8Array | MessageParts {
   const { data } = reply as { data?: { observation?: unknown } };
   const observation = data?.observation;
-  if (!isObject(observation)) return codec.encode(reply);
+  if (!isObject(observation) || !hasLarge(observation, fields)) return codec.encode(reply);
   const arrays: Uint8Array[] = [];
   const rest = { ...observation };
   for (const name in rest) {
     const value = rest[name];
-    if (!(value instanceof Bytes) || value.length < LARGE || !fields.has(name)) continue;
+    if (!isLarge(value) || !fields.has(name)) continue;
     arrays.push(value);
     rest[name] = HOLE;
   }
-  if (arrays.length === 0) return codec.encode(reply);
   return fill(codec.encode({ ...reply, data: { ...data, observation: rest } }) as Buffer, arrays);
+}
+
+function hasLarge(observation: JsonObject, fields: ReadonlySet<string>): boolean {
+  for (const name of fields) if (isLarge(observation[name])) return true;
+  return false;
+}
+
+function isLarge(value: unknown): value is Bytes {
+  return value instanceof Bytes && value.length >= LARGE;
 }
 
 function fill(packed: Buffer, arrays: readonly Uint8Array[]): MessageParts {
