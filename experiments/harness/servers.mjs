@@ -43,6 +43,7 @@ const SCRIPTS = {
   "ours on deno": (environment) => [process.env.OPENENV_DENO, "run", "-A", pathOf("ours.mjs"), environment],
   "control on deno": () => [process.env.OPENENV_DENO, "run", "-A", pathOf("native.mjs")],
   "sized on node": (kind) => [process.execPath, pathOf("sized.mjs"), kind],
+  "sized on node24": (kind) => [process.env.OPENENV_NODE24, pathOf("sized.mjs"), kind],
   "sized on node26": (kind) => [process.env.OPENENV_NODE26, pathOf("sized.mjs"), kind],
   "sized on bun": (kind) => [process.env.OPENENV_BUN, pathOf("sized.mjs"), kind],
   "sized on deno": (kind) => [process.env.OPENENV_DENO, "run", "-A", pathOf("sized.mjs"), kind],

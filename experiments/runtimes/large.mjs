@@ -11,8 +11,8 @@ export const title = "observations of 1 MB on each runtime";
 
 export async function run(bench) {
   const rows = [];
-  // Its V8 has another serializer of JSON.
-  const newer = process.env.OPENENV_NODE26 ? ["node26"] : [];
+  // Their V8 collects buffers differently, and Node 26 has another serializer of JSON.
+  const newer = ["node24", "node26"].filter((name) => process.env[`OPENENV_${name.toUpperCase()}`]);
   for (const runtime of [...bench.runtimes, ...newer]) {
     for (const kind of Object.keys(KINDS)) rows.push(await measure(bench, runtime, kind));
   }

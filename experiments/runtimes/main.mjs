@@ -1,7 +1,7 @@
 /**
  * `OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes`: what a step, a session and a started server cost on Node,
  * Bun and Deno, compared with a minimal server of the same runtime and with Python; and a cold burst on Node.
- * `OPENENV_NODE26=node` adds large observations on Node 26. Options: see harness/suite.mjs.
+ * `OPENENV_NODE24=node` and `OPENENV_NODE26=node` add large observations on these. Options: see harness/suite.mjs.
  */
 import { Bench } from "../harness/bench.mjs";
 import { runSuite } from "../harness/suite.mjs";
