@@ -11,7 +11,7 @@ const HARD_STOP = 1.25;
 const RELIEVED = 1.2;
 /**
  * The process itself (about 100 MB), the current message with its parsed values (200 MB), data that arrives between two
- * checks of the connections, and garbage that is not collected yet.
+ * checks of the connections, garbage that is not collected yet, and freed memory that the allocator keeps.
  */
 const PROCESS_BYTES = 576 * MB;
 /** The memory that peers can make a process use with default settings, without sessions and environments. */

@@ -22,7 +22,7 @@ export function binaryWriter(codec: BinaryCodec): EncodeReply<Uint8Array> {
   return limit(codec.encode);
 }
 
-/** Of the observation, `fields` may become parts. */
+/** Large byte arrays in these fields of the observation become parts. */
 export function partsWriter(codec: BinaryCodec, fields: ReadonlySet<string>): EncodeReply<Uint8Array | MessageParts> {
   return limit((reply) => encodeInParts(codec, reply, fields));
 }

@@ -4,12 +4,12 @@ import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 
-/** Byte arrays of this size are not copied, bytes. */
+/** The size from which byte arrays are not copied, bytes. */
 const LARGE = 64 * 1024;
-/** Encoded where a large array belongs. Nobody else knows it, so it occurs nowhere else. */
-const HOLE = randomBytes(16);
-/** Before it: the type of a short byte array and its length. */
-const HOLE_HEADER_BYTES = 2;
+/** Encoded in place of a large array, to find its position. Random and secret, so that no value contains it. */
+const PLACEHOLDER = randomBytes(16);
+/** Before the placeholder: the type of a short byte array and its length. */
+const PLACEHOLDER_HEADER_BYTES = 2;
 /** The type of a byte array whose length has 32 bits (MessagePack, bin 32). */
 const BIN_32 = 0xc6;
 
@@ -29,7 +29,10 @@ export class MessageParts {
   }
 }
 
-/** Encodes an answer; of its observation, large byte arrays in these fields become parts. */
+/**
+ * Encodes an answer. Large byte arrays in these fields of the observation become parts; the environment must not be able
+ * to change them.
+ */
 export function encodeInParts(
   codec: BinaryCodec,
   reply: object,
@@ -44,9 +47,9 @@ export function encodeInParts(
     const value = rest[name];
     if (!isLarge(value) || !fields.has(name)) continue;
     arrays.push(value);
-    rest[name] = HOLE;
+    rest[name] = PLACEHOLDER;
   }
-  return fill(codec.encode({ ...reply, data: { ...data, observation: rest } }) as Buffer, arrays);
+  return replacePlaceholders(codec.encode({ ...reply, data: { ...data, observation: rest } }) as Buffer, arrays);
 }
 
 function hasLarge(observation: JsonObject, fields: ReadonlySet<string>): boolean {
@@ -58,16 +61,16 @@ function isLarge(value: unknown): value is Bytes {
   return value instanceof Bytes && value.length >= LARGE;
 }
 
-function fill(packed: Buffer, arrays: readonly Uint8Array[]): MessageParts {
+function replacePlaceholders(packed: Buffer, arrays: readonly Uint8Array[]): MessageParts {
   const list: Uint8Array[] = [];
   let at = 0;
   for (const array of arrays) {
-    const hole = packed.indexOf(HOLE, at);
+    const position = packed.indexOf(PLACEHOLDER, at);
     const header = Buffer.allocUnsafe(5);
     header[0] = BIN_32;
     header.writeUInt32BE(array.length, 1);
-    list.push(Buffer.concat([packed.subarray(at, hole - HOLE_HEADER_BYTES), header]), array);
-    at = hole + HOLE.length;
+    list.push(Buffer.concat([packed.subarray(at, position - PLACEHOLDER_HEADER_BYTES), header]), array);
+    at = position + PLACEHOLDER.length;
   }
   list.push(packed.subarray(at));
   return new MessageParts(list);

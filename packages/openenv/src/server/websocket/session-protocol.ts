@@ -176,7 +176,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     }
     if (storesAnswers(conversation)) return answerOnce(conversation, { frame, raw: data, read }, write);
     if (conversation.batch !== undefined) return answer(conversation, frame, write);
-    // A value of such a field is a copy that nobody else has.
+    // Validation has copied these fields, so the environment cannot change them.
     ownFields ??= byteFields(runtime.definition.contract.observation);
     return answer(conversation, frame, partsWriter(loaded, ownFields));
   };
