@@ -1,3 +1,4 @@
+import { isWellFormed } from "../../util/text/is-well-formed.js";
 import { LoneSurrogateError, MAX_INPUT_DEPTH, TooDeepError } from "./json.js";
 import { checkMessagePack } from "./msgpack-check.js";
 
@@ -112,10 +113,4 @@ function toPlainArray(value: unknown[], depth: number): unknown[] {
   return copy ?? value;
 }
 
-function isWellFormed(text: string): boolean {
-  return nativeIsWellFormed ? nativeIsWellFormed.call(text) : !LONE.test(text);
-}
-
 const native = (globalThis as { Buffer?: typeof Buffer }).Buffer;
-const nativeIsWellFormed = (String.prototype as { isWellFormed?(this: string): boolean }).isWellFormed;
-const LONE = /\p{Surrogate}/u;

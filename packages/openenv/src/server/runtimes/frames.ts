@@ -23,10 +23,10 @@ export function textFrameHeader(length: number): string {
   return length < 126 ? String.fromCharCode(TEXT, length) : String.fromCharCode(TEXT, 126, length >> 8, length & 0xff);
 }
 
-/** The header of an unmasked binary frame of at least 64 KiB. */
-export function largeFrameHeader(length: number): Buffer {
+/** The header of an unmasked frame of at least 64 KiB. */
+export function largeFrameHeader(length: number, isText: boolean): Buffer {
   const header = Buffer.allocUnsafe(10);
-  header[0] = BINARY;
+  header[0] = isText ? TEXT : BINARY;
   header[1] = 127;
   header.writeBigUInt64BE(BigInt(length), 2);
   return header;

@@ -285,11 +285,11 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     else stream.write(frameOf(message, bytes));
   }
 
-  sendParts({ list, length }: MessageParts): void {
+  sendParts({ list, length, isText }: MessageParts): void {
     if (this.readyState !== this.OPEN) return;
     const stream = this.#stream;
     stream.cork();
-    stream.write(largeFrameHeader(length), this.#untilTaken());
+    stream.write(largeFrameHeader(length, isText), this.#untilTaken());
     for (const part of list) stream.write(part);
     stream.uncork();
   }

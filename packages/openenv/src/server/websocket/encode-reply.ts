@@ -7,7 +7,7 @@ import {
   serializationFailure,
   serializeReply,
 } from "../../session/messages/message-codec.js";
-import { encodeInParts, type MessageParts } from "./message-parts.js";
+import { encodeInParts, type MessageParts, serializeInParts } from "./message-parts.js";
 
 /** A text frame or a binary frame. */
 export type EncodedReply = string | Uint8Array;
@@ -18,19 +18,30 @@ export type EncodeReply<R extends SentReply = EncodedReply> = (reply: object, ma
 
 export const writeText: EncodeReply<string> = serializeReply;
 
+/** Long texts in these fields of the observation may become parts. */
+export function textPartsWriter(fields: ReadonlySet<string>): EncodeReply<string | MessageParts> {
+  return limit((reply, maxBytes) => serializeInParts(reply, maxBytes, fields));
+}
+
 export function binaryWriter(codec: BinaryCodec): EncodeReply<Uint8Array> {
   return limit(codec.encode);
 }
 
 /** Large byte arrays in these fields of the observation become parts. */
-export function partsWriter(codec: BinaryCodec, fields: ReadonlySet<string>): EncodeReply<Uint8Array | MessageParts> {
+export function binaryPartsWriter(
+  codec: BinaryCodec,
+  fields: ReadonlySet<string>,
+): EncodeReply<Uint8Array | MessageParts> {
   return limit((reply) => encodeInParts(codec, reply, fields));
 }
 
-function limit<R extends Uint8Array | MessageParts>(encode: (reply: object) => R): EncodeReply<R> {
+/** Texts have been checked. */
+function limit<R extends SentReply>(encode: EncodeReply<R>): EncodeReply<R> {
   return (reply, maxBytes) => {
-    const encoded = encode(reply);
-    if (encoded.length > maxBytes) throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+    const encoded = encode(reply, maxBytes);
+    if (typeof encoded !== "string" && encoded.length > maxBytes) {
+      throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+    }
     return encoded;
   };
 }

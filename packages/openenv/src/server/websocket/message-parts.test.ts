@@ -4,6 +4,9 @@ import * as z from "zod";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import { bytes, defineContract, defineEnvironment } from "../../index.js";
+import { serializeReply } from "../../session/messages/message-codec.js";
+import { textPartsWriter } from "./encode-reply.js";
+import { MessageParts } from "./message-parts.js";
 
 const { start } = useServers();
 
@@ -122,4 +125,62 @@ test("content that looks like MessagePack stays what it is", async () => {
   await socket.ask('{"type":"reset"}');
   const answer = await socket.askPacked({ type: "step", data: { content } });
   expect(content.equals((observationOf(answer) as unknown as { content: Uint8Array }).content)).toBe(true);
+});
+
+const LONG = 'She said "yes — no".\n'.repeat(5_000);
+const LIMIT = 1_000_000;
+const writeText = textPartsWriter(new Set(["first", "missing", "other", "short"]));
+const replyWith = (observation: object): object => ({
+  type: "observation",
+  data: { observation, reward: 1, done: false },
+});
+
+// Bun and later versions of Node have a fast JSON.stringify.
+const STRINGIFIES_SLOWLY = Number.parseFloat(process.versions.v8) < 13.8;
+
+test.skipIf(!STRINGIFIES_SLOWLY)("long texts are escaped in parts, with the same bytes as JSON.stringify", () => {
+  const observation = { n: 1, other: `${LONG}\u0000`, short: "s", list: [LONG], first: LONG, more: LONG };
+  const parts = writeText(replyWith(observation), LIMIT);
+  expect(parts).toBeInstanceOf(MessageParts);
+  const { list, length } = parts as MessageParts;
+  const text = Buffer.concat(list).toString();
+  expect(text === serializeReply(replyWith(observation), LIMIT)).toBe(true);
+  expect([length, (parts as MessageParts).join() === text]).toEqual([Buffer.byteLength(text), true]);
+});
+
+test("a text that cannot be sent, or not within the limit, is an error", () => {
+  expect(() => writeText(replyWith({ first: `${LONG}\ud800` }), LIMIT)).toThrow(/lone surrogate/);
+  const { length } = Buffer.from(serializeReply(replyWith({ first: LONG }), LIMIT));
+  expect(writeText(replyWith({ first: LONG }), length).length).toBeGreaterThan(LONG.length);
+  expect(() => writeText(replyWith({ first: LONG }), length - 1)).toThrow(`larger than ${length - 1} bytes`);
+});
+
+test("clients read long texts, and errors instead of them, as any other text", async () => {
+  const reader = defineEnvironment(
+    defineContract({
+      name: "reader_env",
+      action: z.object({ text: z.string() }),
+      observation: z.object({ before: z.string(), text: z.string(), after: z.string().nullable() }),
+    }),
+    () => ({
+      reset: () => ({ observation: { before: LONG, text: "", after: null } }),
+      step: ({ text }) => ({ observation: { before: "b", text, after: text === "lone" ? `${LONG}\udc00` : LONG } }),
+    }),
+  );
+  const server = await start({}, { environment: reader } as never);
+  await using socket = await openBinarySocket(`${server.url}/ws`);
+  const texts = [`${LONG}1`, "lone", "short", LONG.repeat(30)];
+  const ask = (data: object) => socket.ask(JSON.stringify(data));
+  const answers = await Promise.all([
+    ask({ type: "reset" }),
+    ...texts.map((text) => ask({ type: "step", data: { text } })),
+  ]);
+  const [reset, first, lone, short, last] = answers.map(({ binary, frame }) => ({ binary, ...frame }));
+  const read = (answer: unknown): unknown => (answer as { data: { observation: unknown } }).data.observation;
+  expect(read(reset)).toMatchObject({ before: LONG, text: "", after: null });
+  expect(read(first)).toMatchObject({ before: "b", text: `${LONG}1`, after: LONG });
+  expect(lone).toMatchObject({ type: "error", data: { code: "EXECUTION_ERROR" } });
+  expect(read(short)).toMatchObject({ before: "b", text: "short", after: LONG });
+  expect(read(last)).toMatchObject({ before: "b", text: LONG.repeat(30), after: LONG });
+  expect(answers.map(({ binary }) => binary)).toEqual(Array(5).fill(false));
 });

@@ -2,76 +2,126 @@ import { randomBytes } from "node:crypto";
 import { Bytes } from "../../contract/fields.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import { serializeReply } from "../../session/messages/message-codec.js";
 import { isObject } from "../../util/is-object.js";
+import { escapeJson } from "../../util/text/escape-json.js";
+import { isWellFormed } from "../../util/text/is-well-formed.js";
 
-/** The size from which byte arrays are not copied, bytes. */
+/** The size from which values become parts: bytes, or characters of a text. */
 const LARGE = 64 * 1024;
-/** Encoded in place of a large array, to find its position. Random and secret, so that no value contains it. */
+/** Encoded in place of a large value, to find its position. Random and secret, so that no value contains it. */
 const PLACEHOLDER = randomBytes(16);
-/** Before the placeholder: the type of a short byte array and its length. */
-const PLACEHOLDER_HEADER_BYTES = 2;
+/** How MessagePack encodes it, with its type and length. */
+const PACKED_PLACEHOLDER = Buffer.concat([Buffer.of(0xc4, PLACEHOLDER.length), PLACEHOLDER]);
+const TEXT_PLACEHOLDER = PLACEHOLDER.toString("hex");
 /** The type of a byte array whose length has 32 bits (MessagePack, bin 32). */
 const BIN_32 = 0xc6;
+/** Node 24 and earlier. Later versions of V8, and Bun, have a fast `JSON.stringify`. */
+const STRINGIFIES_SLOWLY = !("Bun" in globalThis) && Number.parseFloat(process.versions.v8) < 13.8;
 
-/** A binary message of at least 64 KiB in parts, which need not be copied into one buffer. */
+/** A message of at least 64 KiB in parts, which need not be copied into one buffer. */
 export class MessageParts {
   readonly list: readonly Uint8Array[];
+  readonly isText: boolean;
   /** Bytes. */
   readonly length: number;
 
-  constructor(list: readonly Uint8Array[]) {
+  constructor(list: readonly Uint8Array[], isText: boolean) {
     this.list = list;
+    this.isText = isText;
     this.length = list.reduce((sum, { length }) => sum + length, 0);
   }
 
-  join(): Uint8Array {
-    return Buffer.concat(this.list, this.length);
+  join(): string | Uint8Array {
+    const bytes = Buffer.concat(this.list, this.length);
+    return this.isText ? bytes.toString() : bytes;
   }
 }
 
 /**
- * Encodes an answer. Large byte arrays in these fields of the observation become parts; the environment must not be able
- * to change them.
+ * Encodes an answer as MessagePack. Large byte arrays in these fields of the observation become parts; the environment
+ * must not be able to change them.
  */
 export function encodeInParts(
   codec: BinaryCodec,
   reply: object,
   fields: ReadonlySet<string>,
 ): Uint8Array | MessageParts {
+  const taken = takeLarge(reply, fields, isLargeArray, PLACEHOLDER);
+  if (taken === undefined) return codec.encode(reply);
+  const packed = codec.encode(taken.rest) as Buffer;
+  return new MessageParts(fill(packed, PACKED_PLACEHOLDER, taken.values, withHeader), false);
+}
+
+/** The same as `serializeReply`, but long texts in these fields of the observation become parts. */
+export function serializeInParts(reply: object, maxBytes: number, fields: ReadonlySet<string>): string | MessageParts {
+  const taken = STRINGIFIES_SLOWLY ? takeLarge(reply, fields, isLongText, TEXT_PLACEHOLDER) : undefined;
+  if (taken === undefined) return serializeReply(reply, maxBytes);
+  const text = Buffer.from(serializeReply(taken.rest, maxBytes));
+  return new MessageParts(fill(text, TEXT_PLACEHOLDER, taken.values, escapeJson), true);
+}
+
+interface Taken<T> {
+  values: T[];
+  /** The answer with a placeholder for each. */
+  rest: object;
+}
+
+/** Takes the large values of these fields out of the observation of an answer; undefined if it has none. */
+function takeLarge<T>(
+  reply: object,
+  fields: ReadonlySet<string>,
+  isLarge: (value: unknown) => value is T,
+  placeholder: unknown,
+): Taken<T> | undefined {
   const { data } = reply as { data?: { observation?: unknown } };
   const observation = data?.observation;
-  if (!isObject(observation) || !hasLarge(observation, fields)) return codec.encode(reply);
-  const arrays: Uint8Array[] = [];
+  if (!isObject(observation) || !hasLarge(observation, fields, isLarge)) return undefined;
+  const values: T[] = [];
   const rest = { ...observation };
   for (const name in rest) {
     const value = rest[name];
     if (!isLarge(value) || !fields.has(name)) continue;
-    arrays.push(value);
-    rest[name] = PLACEHOLDER;
+    values.push(value);
+    rest[name] = placeholder;
   }
-  return replacePlaceholders(codec.encode({ ...reply, data: { ...data, observation: rest } }) as Buffer, arrays);
+  return { values, rest: { ...reply, data: { ...data, observation: rest } } };
 }
 
-function hasLarge(observation: JsonObject, fields: ReadonlySet<string>): boolean {
+function hasLarge(observation: JsonObject, fields: ReadonlySet<string>, isLarge: (value: unknown) => boolean): boolean {
   for (const name of fields) if (isLarge(observation[name])) return true;
   return false;
 }
 
-function isLarge(value: unknown): value is Bytes {
+function isLargeArray(value: unknown): value is Bytes {
   return value instanceof Bytes && value.length >= LARGE;
 }
 
-function replacePlaceholders(packed: Buffer, arrays: readonly Uint8Array[]): MessageParts {
+function isLongText(value: unknown): value is string {
+  return typeof value === "string" && value.length >= LARGE && isWellFormed(value);
+}
+
+/** Replaces the placeholders by the parts of the values. */
+function fill<T>(
+  encoded: Buffer,
+  placeholder: string | Buffer,
+  values: readonly T[],
+  toParts: (value: T) => Uint8Array[],
+): Uint8Array[] {
   const list: Uint8Array[] = [];
   let at = 0;
-  for (const array of arrays) {
-    const position = packed.indexOf(PLACEHOLDER, at);
-    const header = Buffer.allocUnsafe(5);
-    header[0] = BIN_32;
-    header.writeUInt32BE(array.length, 1);
-    list.push(Buffer.concat([packed.subarray(at, position - PLACEHOLDER_HEADER_BYTES), header]), array);
-    at = position + PLACEHOLDER.length;
+  for (const value of values) {
+    const position = encoded.indexOf(placeholder, at);
+    list.push(encoded.subarray(at, position), ...toParts(value));
+    at = position + placeholder.length;
   }
-  list.push(packed.subarray(at));
-  return new MessageParts(list);
+  list.push(encoded.subarray(at));
+  return list;
+}
+
+function withHeader(array: Uint8Array): Uint8Array[] {
+  const header = Buffer.allocUnsafe(5);
+  header[0] = BIN_32;
+  header.writeUInt32BE(array.length, 1);
+  return [header, array];
 }

@@ -24,12 +24,13 @@ import { parseInput } from "../../validation/parse-input.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.js";
 import { byteFields, createByteReader } from "./byte-fields.js";
 import {
+  binaryPartsWriter,
   binaryWriter,
   type EncodedReply,
   type EncodeReply,
   fixReply,
-  partsWriter,
   type SentReply,
+  textPartsWriter,
   writeText,
 } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
@@ -45,6 +46,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
   let ownFields: Set<string> | undefined;
+  const writeParts = textPartsWriter(new Set(Object.keys(runtime.definition.contract.observation.shape)));
 
   /** Answers a parsed frame; null when the peer requested to close. */
   const answer = <R extends SentReply>(
@@ -178,7 +180,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     if (conversation.batch !== undefined) return answer(conversation, frame, write);
     // Validation has copied these fields, so the environment cannot change them.
     ownFields ??= byteFields(runtime.definition.contract.observation);
-    return answer(conversation, frame, partsWriter(loaded, ownFields));
+    return answer(conversation, frame, binaryPartsWriter(loaded, ownFields));
   };
 
   return {
@@ -200,9 +202,8 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       } catch (error) {
         return render(conversation, explainUnreadable(error, "JSON"), writeText);
       }
-      return storesAnswers(conversation)
-        ? answerOnce(conversation, { frame, raw: text, read }, writeText)
-        : answer(conversation, frame, writeText);
+      if (storesAnswers(conversation)) return answerOnce(conversation, { frame, raw: text, read }, writeText);
+      return answer(conversation, frame, writeParts);
     },
     binary(conversation, data) {
       if (!conversation.answered || !conversation.extensions.includes("binary")) {
