@@ -53,7 +53,7 @@ export default defineEnvironment(where, () => {
       count += amount;
       steps++;
       if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));
-      if (amount === 19) return { observation: { ...look(), image: new Uint8Array(100_000).fill(19) } };
+      if (amount === 19) return { observation: { ...look(), image: new Uint8Array(1_000_000).fill(count) } };
       return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
     },
     snapshot: () => count,

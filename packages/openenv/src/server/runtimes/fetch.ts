@@ -162,7 +162,8 @@ export abstract class FetchSocket implements PeerSocket {
   abstract terminate(): void;
 
   sendParts(message: MessageParts): void {
-    this.send(message.join());
+    const bytes = join(message);
+    this.send(message.isText ? new TextDecoder().decode(bytes) : bytes);
   }
 
   awaitDrain(stallMs: number): void {
@@ -220,4 +221,20 @@ function pollDrain(socket: PeerSocket, stallMs: number): void {
     if (untaken > 0) socket.peer.stalled();
     else socket.peer.drained();
   }, POLL_MS);
+}
+
+/** Holds one message in parts until it is sent: these runtimes copy it, and collect new arrays of its size too often. */
+let joined = new Uint8Array();
+/** Larger messages get an array of their own. */
+const JOINED_BYTES = 4 * 1024 * 1024;
+
+function join({ list, length }: MessageParts): Uint8Array {
+  if (length > JOINED_BYTES) return Buffer.concat(list, length);
+  if (joined.length === 0) joined = new Uint8Array(JOINED_BYTES);
+  let at = 0;
+  for (const part of list) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined.subarray(0, length);
 }

@@ -110,9 +110,13 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       const first = await socket.ask(JSON.stringify(RESET));
       expect(first).toMatchObject({ binary: false, frame: { openenv: { extensions: ["binary"] } } });
       expect(await socket.askPacked(step(3))).toMatchObject({ data: { observation: { count: 3 }, reward: 3 } });
-      const { data } = (await socket.askPacked(step(IMAGE))) as { data: { observation: { image: Uint8Array } } };
-      expect(Buffer.alloc(100_000, IMAGE).equals(data.observation.image)).toBe(true);
-      expect(await socket.askPacked(step(1))).toMatchObject({ data: { observation: { count: 4 + IMAGE } } });
+      const steps = await Promise.all(Array.from({ length: 12 }, () => socket.askPacked(step(IMAGE))));
+      for (const [i, answer] of steps.entries()) {
+        const { count, image } = (answer as { data: { observation: { count: number; image: Uint8Array } } }).data
+          .observation;
+        expect(count).toBe(3 + IMAGE * (i + 1));
+        expect(Buffer.alloc(1_000_000, count).equals(image), `image ${i}`).toBe(true);
+      }
     });
 
     test("never echoes a token, and refuses strangers, other paths and other handshakes", async () => {

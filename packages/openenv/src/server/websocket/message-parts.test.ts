@@ -145,7 +145,7 @@ test.skipIf(!STRINGIFIES_SLOWLY)("long texts are escaped in parts, with the same
   const { list, length } = parts as MessageParts;
   const text = Buffer.concat(list).toString();
   expect(text === serializeReply(replyWith(observation), LIMIT)).toBe(true);
-  expect([length, (parts as MessageParts).join() === text]).toEqual([Buffer.byteLength(text), true]);
+  expect(length).toBe(Buffer.byteLength(text));
 });
 
 test("a text that cannot be sent, or not within the limit, is an error", () => {

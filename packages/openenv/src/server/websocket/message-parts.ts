@@ -31,11 +31,6 @@ export class MessageParts {
     this.isText = isText;
     this.length = list.reduce((sum, { length }) => sum + length, 0);
   }
-
-  join(): string | Uint8Array {
-    const bytes = Buffer.concat(this.list, this.length);
-    return this.isText ? bytes.toString() : bytes;
-  }
 }
 
 /**
