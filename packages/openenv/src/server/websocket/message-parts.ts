@@ -4,7 +4,7 @@ import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { serializeReply } from "../../session/messages/message-codec.js";
 import { isObject } from "../../util/is-object.js";
-import { escapeJson } from "../../util/text/escape-json.js";
+import { ESCAPES_FASTER, escapeJson } from "../../util/text/escape-json.js";
 import { isWellFormed } from "../../util/text/is-well-formed.js";
 
 /** The size from which values become parts: bytes, or characters of a text. */
@@ -16,8 +16,6 @@ const PACKED_PLACEHOLDER = Buffer.concat([Buffer.of(0xc4, PLACEHOLDER.length), P
 const TEXT_PLACEHOLDER = PLACEHOLDER.toString("hex");
 /** The type of a byte array whose length has 32 bits (MessagePack, bin 32). */
 const BIN_32 = 0xc6;
-/** Node 24 and earlier. Later versions of V8, and Bun, have a fast `JSON.stringify`. */
-const STRINGIFIES_SLOWLY = !("Bun" in globalThis) && Number.parseFloat(process.versions.v8) < 13.8;
 
 /** A message of at least 64 KiB in parts, which need not be copied into one buffer. */
 export class MessageParts {
@@ -50,7 +48,7 @@ export function encodeInParts(
 
 /** The same as `serializeReply`, but long texts in these fields of the observation become parts. */
 export function serializeInParts(reply: object, maxBytes: number, fields: ReadonlySet<string>): string | MessageParts {
-  const taken = STRINGIFIES_SLOWLY ? takeLarge(reply, fields, isLongText, TEXT_PLACEHOLDER) : undefined;
+  const taken = ESCAPES_FASTER ? takeLarge(reply, fields, isLongText, TEXT_PLACEHOLDER) : undefined;
   if (taken === undefined) return serializeReply(reply, maxBytes);
   const text = Buffer.from(serializeReply(taken.rest, maxBytes));
   return new MessageParts(fill(text, TEXT_PLACEHOLDER, taken.values, escapeJson), true);
