@@ -9,11 +9,10 @@ export function snapshot<T>(value: T): T {
   if (value instanceof Uint8Array)
     return Object.setPrototypeOf(new Uint8Array(value), Object.getPrototypeOf(value)) as T;
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const copy: Record<string, unknown> = {};
-  for (const [key, member] of Object.entries(value)) {
-    // An assignment would set the prototype instead of a member.
-    if (key === "__proto__") Object.defineProperty(copy, key, { value: snapshot(member), enumerable: true });
-    else copy[key] = snapshot(member);
+  const copy = { ...(value as Record<string, unknown>) };
+  for (const key in copy) {
+    const member = copy[key];
+    if (typeof member === "object" && member !== null) copy[key] = snapshot(member);
   }
   return copy as T;
 }
