@@ -9,6 +9,7 @@ export function snapshot<T>(value: T): T {
   if (value instanceof Uint8Array)
     return Object.setPrototypeOf(new Uint8Array(value), Object.getPrototypeOf(value)) as T;
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+  // Spreading makes `__proto__` an own property, which an assignment then sets like any other.
   const copy = { ...(value as Record<string, unknown>) };
   for (const key in copy) {
     const member = copy[key];

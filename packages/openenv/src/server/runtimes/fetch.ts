@@ -168,8 +168,7 @@ export abstract class FetchSocket implements PeerSocket {
   abstract terminate(): void;
 
   sendParts(message: MessageParts): void {
-    const bytes = join(message);
-    this.send(message.isText ? new TextDecoder().decode(bytes) : bytes);
+    this.send(join(message));
   }
 
   awaitDrain(stallMs: number): void {

@@ -93,7 +93,7 @@ export interface PeerSocket {
   peer: SocketPeer;
   /** Does nothing when the socket is closing. */
   send(message: string | Uint8Array): void;
-  /** Like `send`: the parts are one message. */
+  /** Like `send`: the parts are one message. Only Node gets parts of text. */
   sendParts(message: MessageParts): void;
   /** The bytes that were sent and that the system has not accepted, with the memory that holds them. */
   readonly untaken: number;

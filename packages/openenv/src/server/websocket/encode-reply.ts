@@ -18,7 +18,7 @@ export type EncodeReply<R extends SentReply = EncodedReply> = (reply: object, ma
 
 export const writeText: EncodeReply<string> = serializeReply;
 
-/** Long texts in these fields of the observation may become parts. */
+/** Long strings in these fields of the observation become parts where that is faster. */
 export function textPartsWriter(fields: ReadonlySet<string>): EncodeReply<string | MessageParts> {
   return limit((reply, maxBytes) => serializeInParts(reply, maxBytes, fields));
 }
@@ -35,7 +35,7 @@ export function binaryPartsWriter(
   return limit((reply) => encodeInParts(codec, reply, fields));
 }
 
-/** Texts have been checked. */
+/** A string has been checked by `serializeReply`. */
 function limit<R extends SentReply>(encode: EncodeReply<R>): EncodeReply<R> {
   return (reply, maxBytes) => {
     const encoded = encode(reply, maxBytes);

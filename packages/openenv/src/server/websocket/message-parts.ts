@@ -7,7 +7,7 @@ import { isObject } from "../../util/is-object.js";
 import { ESCAPES_FASTER, escapeJson } from "../../util/text/escape-json.js";
 import { isWellFormed } from "../../util/text/is-well-formed.js";
 
-/** The size from which values become parts: bytes, or characters of a text. */
+/** The size from which values become parts: bytes, or UTF-16 code units of a string. */
 const LARGE = 64 * 1024;
 /** Encoded in place of a large value, to find its position. Random and secret, so that no value contains it. */
 const PLACEHOLDER = randomBytes(16);
@@ -46,9 +46,9 @@ export function encodeInParts(
   return new MessageParts(fill(packed, PACKED_PLACEHOLDER, taken.values, withHeader), false);
 }
 
-/** The same as `serializeReply`, but long texts in these fields of the observation become parts. */
+/** The same as `serializeReply`, but long strings in these fields of the observation become parts. */
 export function serializeInParts(reply: object, maxBytes: number, fields: ReadonlySet<string>): string | MessageParts {
-  const taken = ESCAPES_FASTER ? takeLarge(reply, fields, isLongText, TEXT_PLACEHOLDER) : undefined;
+  const taken = ESCAPES_FASTER ? takeLarge(reply, fields, isLongString, TEXT_PLACEHOLDER) : undefined;
   if (taken === undefined) return serializeReply(reply, maxBytes);
   const text = Buffer.from(serializeReply(taken.rest, maxBytes));
   return new MessageParts(fill(text, TEXT_PLACEHOLDER, taken.values, escapeJson), true);
@@ -90,7 +90,7 @@ function isLargeArray(value: unknown): value is Bytes {
   return value instanceof Bytes && value.length >= LARGE;
 }
 
-function isLongText(value: unknown): value is string {
+function isLongString(value: unknown): value is string {
   return typeof value === "string" && value.length >= LARGE && isWellFormed(value);
 }
 
