@@ -27,7 +27,8 @@ export const crewsOf = (sizes) => ({
       },
       async end() {
         await Promise.all(crews.map((crew) => crew.close()));
-        return { lost, transcripts: new Map(crews.flatMap(transcriptsOf)) };
+        const refused = crews.reduce((sum, crew) => sum + crew.refused, 0);
+        return { lost, refused, transcripts: new Map(crews.flatMap(transcriptsOf)) };
       },
     };
   },
@@ -67,21 +68,37 @@ async function openCrew(url, { first, size, label = "", ...options }) {
   /** What each player was answered, turn by turn. */
   const transcripts = players.map(() => []);
   let turn = 0;
-  const call = async () => {
+  let refused = 0;
+  const call = async (due) => {
     const kind = kindOf(turn);
-    const values = players.map((player) => argumentOf(kind, player, { turn, label }));
+    const values = players.map((player, nth) => (due.includes(nth) ? argumentOf(kind, player, { turn, label }) : null));
     if (kind === "state") return single ? [await env.state()] : env.state();
     if (!single) return env[kind](values);
     return [await (kind === "step" ? env.tryStep(values[0]) : env.reset(values[0]))];
   };
+  /** The answers of a turn. A call that two kills have met is refused and has changed nothing: it is made again. */
+  const makeTurn = async () => {
+    const results = [];
+    for (let due = [...players.keys()]; due.length > 0; ) {
+      const answers = await call(due).catch((error) => [{ error, outcome: error.outcome ?? "lost" }]);
+      for (const nth of due) results[nth] = answers[nth];
+      due = due.filter((nth) => answers[nth]?.error?.code === "STEP_CRASHED");
+      refused += due.length;
+    }
+    return results;
+  };
   return {
     players,
     transcripts,
+    /** Calls that were refused with STEP_CRASHED. */
+    get refused() {
+      return refused;
+    },
     /** Goes on until `isOver`, or until a session is lost; resolves with the error of that. */
     async play(isOver) {
       for (; !isOver(turn); turn++) {
-        const results = await call().catch((error) => [{ error, outcome: error.outcome ?? "lost" }]);
-        const lost = results.find(({ outcome }) => outcome === "lost");
+        const results = await makeTurn();
+        const lost = results.find((result) => result?.outcome === "lost");
         if (lost) return lost.error;
         for (const [nth, result] of results.entries()) transcripts[nth].push(render(result));
       }

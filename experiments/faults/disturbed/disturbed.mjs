@@ -37,7 +37,7 @@ export async function playDisturbed(options) {
     });
     await Promise.all([opened.play(isOver), interrupted]).finally(() => clearInterval(progress));
     proxy.calm();
-    const { transcripts, lost, raised } = await opened.end();
+    const { transcripts, lost, raised, refused } = await opened.end();
     for (const reason of lost) process.stderr.write(`  ${reason}\n`);
     const turns = new Map([...transcripts].map(([player, transcript]) => [player, transcript.length]));
     return rowsOf(id, who, {
@@ -45,6 +45,7 @@ export async function playDisturbed(options) {
       mayRepeat: interruption.kills() * transcripts.size,
       lost: lost.length,
       raised,
+      refused,
       ...compare(transcripts, await clients.replay(server.url, turns)),
       ...countCalls(folder, transcripts),
     });
@@ -114,7 +115,7 @@ function countCalls(folder, transcripts) {
   };
 }
 
-function rowsOf(experiment, who, { counts, raised, mayRepeat, ...seen }) {
+function rowsOf(experiment, who, { counts, raised, refused, mayRepeat, ...seen }) {
   const row = (id, measure, unit, value, ...targets) => {
     return { id: `${experiment}-${id}`, measure: `${who}: ${measure}`, unit, samples: { measured: [value] }, targets };
   };
@@ -130,6 +131,9 @@ function rowsOf(experiment, who, { counts, raised, mayRepeat, ...seen }) {
           row("raised", "calls that raised", "calls", sum(raised)),
           row("unknown", "of them executed, seen by the step count, answer lost", "calls", seen.unknown),
         ]),
+    ...(mayRepeat > 0
+      ? [row("refused", "calls that two kills have met, refused and made again", "calls", refused)]
+      : []),
     row("events", "resets and steps of the transcripts", "events", seen.events),
     row(
       "executed",

@@ -18,7 +18,8 @@ describe.each([
     { timeout: 240_000 },
     async () => {
       const env = { ...process.env, OPENENV_PYTHON: python.path, OPENENV_REDIS: redis.path };
-      const { stdout } = await promisify(execFile)(process.execPath, [RUN, "--quick", "--only", name], { env });
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [RUN, "--quick", "--only", name], { env });
+      expect(stderr.split("\n").filter((line) => line.includes("undisturbed: "))).toEqual([]);
       expect(stdout).toMatch(/: faults \(faults\) \| [1-9][\d,]{2,} \|/);
       expect(stdout).toMatch(/: executed more than once \(events\) \| \d+ \| <= \d+ \| yes \|/);
       expect(stdout.split("\n").filter((line) => line.includes("**no**"))).toEqual([]);

@@ -19,7 +19,14 @@ export const pythonClients = (size) => ({
       },
       async end() {
         const { transcripts, raised, lost } = await program.result();
-        return { raised, lost, transcripts: new Map(transcripts.map((turns, number) => [number, turns.map(toTurn)])) };
+        const refusals = Object.entries(raised).filter(([error]) => error.includes("STEP_CRASHED"));
+        const refused = refusals.reduce((sum, [, count]) => sum + count, 0);
+        return {
+          raised,
+          refused,
+          lost,
+          transcripts: new Map(transcripts.map((turns, number) => [number, turns.map(toTurn)])),
+        };
       },
     };
   },

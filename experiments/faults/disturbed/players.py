@@ -59,6 +59,10 @@ class SessionLost(Exception):
     pass
 
 
+class StepCrashed(Exception):
+    """Two kills have met the call: it has changed nothing."""
+
+
 class Player:
     """Makes the same calls in the same turns whenever it has the same number.
 
@@ -110,9 +114,16 @@ class Player:
         if amount == UNLUCKY and not self.repeats:
             amount = 0
         fields = {"turn": turn, "amount": amount, "wait_ms": chance.randint(1, 30) if chance.random() < 0.1 else 0}
+        while True:
+            try:
+                return await self.take_step(fields, self.steps_before(turn))
+            except StepCrashed:
+                # With the same request id it would be refused again.
+                continue
+
+    async def take_step(self, fields: dict, before: int) -> Any:
         metadata = {"metadata": {"openenv.request_id": uuid.uuid4().hex}} if self.repeats else {}
         action = CountedAction(**fields, **metadata) if self.is_typed else {**fields, **metadata}
-        before = self.steps_before(turn)
         while True:
             done, answer = await self.call("step", action)
             if done:
@@ -143,6 +154,8 @@ class Player:
             if "unlucky" in str(error):
                 return True, str(error)
             self.raised[f"{method}: {str(error)[:100]}"] += 1
+            if method == "step" and "STEP_CRASHED" in str(error):
+                raise StepCrashed from error
         except (ConnectionClosed, OSError, TimeoutError) as error:
             self.raised[f"{method}: {type(error).__name__}"] += 1
         await asyncio.sleep(PAUSE_S)
