@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { RootDatabase } from "lmdb";
 import type { Durability } from "./journal.js";
-import { checkMeta, checkPages } from "./lmdb-pages.js";
+import { checkPages, readState } from "./lmdb-pages.js";
 import { readBootId } from "./owner.js";
 
 type Pages = Pick<RootDatabase<Uint8Array>, "getStats" | "useReadTransaction">;
@@ -14,7 +14,7 @@ export const MODE = 0o600;
  */
 export function dropTornFile(path: string): boolean {
   if (!isTorn(path)) return false;
-  for (const suffix of ["", "-lock", "-boot"]) rmSync(path + suffix, { force: true });
+  for (const suffix of ["", "-lock", "-boot", "-mutex", "-mutex-lock"]) rmSync(path + suffix, { force: true });
   return true;
 }
 
@@ -25,18 +25,24 @@ export function isTorn(path: string): boolean {
 
 /** @throws when a file that exists cannot be opened with these flags, or is not a whole journal. */
 export function checkHeader(path: string, flags = "r+"): void {
-  if (existsSync(path) && statSync(path).size > 0) checkMeta(path, flags);
+  if (existsSync(path) && statSync(path).size > 0) readState(path, flags);
 }
 
-/** Checks the pages of the state that is the last one now: LMDB ends the process when it reads a damaged one. */
-export function checkFile(db: Pages, path: string): void {
+/**
+ * Call this while no process writes. Returns a check of the pages of the state that is the last one now, for later: LMDB
+ * ends the process when it reads a damaged one.
+ */
+export function prepareCheck(db: Pages, path: string): () => void {
   // The pages of a state that is read are not used for a later one.
   const reading = db.useReadTransaction();
-  try {
-    checkPages(path);
-  } finally {
-    reading.done();
-  }
+  const state = readState(path);
+  return () => {
+    try {
+      checkPages(path, state);
+    } finally {
+      reading.done();
+    }
+  };
 }
 
 /**

@@ -27,7 +27,8 @@ interface Tree {
   isKey(key: Buffer): boolean;
 }
 
-interface Meta {
+/** What the last transaction wrote. */
+export interface FileState {
   pageSize: number;
   pages: number;
   transaction: bigint;
@@ -40,18 +41,18 @@ export function hasHeader(path: string): boolean {
   return withFile(path, "r", (file) => read(file, 0, 64).readUInt32LE(HEADER) === MAGIC);
 }
 
-/** Checks its two first pages, which LMDB reads when it opens a file. @throws when they are damaged. */
-export function checkMeta(path: string, flags: string): void {
-  withFile(path, flags, readMeta);
+/** While no process writes. @throws when the two first pages are damaged. */
+export function readState(path: string, flags = "r"): FileState {
+  return withFile(path, flags, readMeta);
 }
 
 /**
- * Checks each page that LMDB can reach: its kind, its place, that everything on it lies within it, the order of its
- * keys, and that no page is used twice. The content of values is not checked. Another process may write meanwhile, if a
- * transaction that reads is open. @throws when a page is damaged.
+ * Checks each page that LMDB can reach in a state: its kind, its place, that everything on it lies within it, the order
+ * of its keys, and that no page is used twice. The content of values is not checked. Another process may write meanwhile,
+ * if a transaction that reads this state is open. @throws when a page is damaged.
  */
-export function checkPages(path: string): void {
-  withFile(path, "r", (file) => new PageCheck(file, readMeta(file)).run());
+export function checkPages(path: string, state: FileState): void {
+  withFile(path, "r", (file) => new PageCheck(file, state).run());
 }
 
 function withFile<T>(path: string, flags: string, action: (file: number) => T): T {
@@ -63,8 +64,7 @@ function withFile<T>(path: string, flags: string, action: (file: number) => T): 
   }
 }
 
-/** What the last transaction wrote. */
-function readMeta(file: number): Meta {
+function readMeta(file: number): FileState {
   const first = parseMeta(read(file, 0, 4096), 0);
   const second = parseMeta(read(file, first.pageSize, 4096), 1);
   const [older, newer] = first.transaction < second.transaction ? [first, second] : [second, first];
@@ -74,7 +74,7 @@ function readMeta(file: number): Meta {
   return newer;
 }
 
-function parseMeta(page: Buffer, nth: number): Meta {
+function parseMeta(page: Buffer, nth: number): FileState {
   if (page.readUInt32LE(HEADER) !== MAGIC) throw new Error("it is not a journal");
   const pageSize = page.readUInt32LE(48);
   const transaction = page.readBigUInt64LE(152);
@@ -106,11 +106,11 @@ function parseTree(page: Buffer, at: number): Omit<Tree, "compare" | "isKey"> {
 
 class PageCheck {
   readonly #file: number;
-  readonly #meta: Meta;
+  readonly #meta: FileState;
   /** One for each page that is in use. */
   readonly #used: Uint8Array;
 
-  constructor(file: number, meta: Meta) {
+  constructor(file: number, meta: FileState) {
     this.#file = file;
     this.#meta = meta;
     const pages = Math.ceil(fstatSync(file).size / meta.pageSize);

@@ -1,7 +1,3 @@
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import type { RootDatabase } from "lmdb";
 import { ConfigError } from "../../errors.js";
 import { nextTurn } from "../../util/async/next-turn.js";
 import {
@@ -18,12 +14,10 @@ import {
   type JournalRecord,
   unavailable,
 } from "./journal.js";
-import { addMissing, checkFile, checkHeader, isTorn, MODE, markBoot, missingBytes } from "./lmdb-file.js";
 import { decodeEntry, decodeHead, encodeEntry, SessionHead, sumOfCells } from "./lmdb-head.js";
+import type { LmdbMutex } from "./lmdb-mutex.js";
+import { closeFile, type Database, type Key, type LmdbFile, openFile, openFileToRead } from "./lmdb-open.js";
 import { hasEnded } from "./owner.js";
-
-type Key = [kind: "entry" | "head", id: string] | [kind: "cell", id: string, name: string] | typeof TAKEN;
-type Database = RootDatabase<Uint8Array, Key>;
 
 export interface LmdbJournalOptions {
   path: string;
@@ -47,33 +41,17 @@ const LAST = "\u{10ffff}";
 /** How many entries are listed before other work gets its turn: about 3 ms. */
 const PAGE_ENTRIES = 500;
 /** How often a session has been taken over. Nothing else of another process makes an epoch old. */
-const TAKEN: [kind: "taken"] = ["taken"];
+const TAKEN: Key = ["taken"];
 
 /**
  * A journal in one file that all workers of a machine share. Not for network file systems: LMDB needs shared memory.
  * @throws ConfigError when the file cannot be used, or the package `lmdb` is not installed.
  */
 export async function openLmdbJournal({ path, durability, owner }: LmdbJournalOptions): Promise<Journal> {
-  const { open } = await loadLmdb();
-  const waits = durability === "disk";
-  let db: Database | undefined;
   try {
-    // LMDB would make the folder.
-    if (!existsSync(dirname(path))) throw new Error("its folder does not exist");
-    checkHeader(path);
-    const options = { path, noSubdir: true, noSync: !waits, overlappingSync: false, permissionsMode: MODE };
-    db = open<Uint8Array, Key>({ ...options, encoding: "binary" });
-    chmodSync(path, MODE);
-    db.readerCheck();
-    addMissing(db, path);
-    checkFile(db, path);
-    markBoot(path, durability);
-    return new LmdbJournal(db, path, { owner, waits });
+    return new LmdbJournal(await openFile(path, durability), path, { owner, waits: durability === "disk" });
   } catch (error) {
-    await db?.close();
-    const reason = (error as Error).message;
-    const message = `JOURNAL must name a file of this server on a local disk, not "${path}": ${reason}`;
-    throw new ConfigError(message, { cause: error });
+    throw toConfigError(error, `JOURNAL must name a file of this server on a local disk, not "${path}"`);
   }
 }
 
@@ -82,46 +60,19 @@ export async function openLmdbJournal({ path, durability, owner }: LmdbJournalOp
  * @throws ConfigError when the file cannot be read, or the package `lmdb` is not installed.
  */
 export async function readLmdbJournal(path: string): Promise<JournalReader> {
-  const { open } = await loadLmdb();
-  let copies: string | undefined;
-  let db: Database | undefined;
-  const close = async (): Promise<void> => {
-    await db?.close();
-    if (copies !== undefined) rmSync(copies, { recursive: true, force: true });
-  };
   try {
-    if (statSync(path).size === 0) throw new Error("it is empty");
-    checkHeader(path, "r");
-    if (isTorn(path)) throw new Error("parts of it may be missing: the machine has restarted since it was written");
-    const options = { noSubdir: true, encoding: "binary" } as const;
-    // Without a file of locks no process uses it, and LMDB would make one.
-    if (existsSync(`${path}-lock`)) db = open<Uint8Array, Key>({ ...options, path, readOnly: true });
-    if (db === undefined || missingBytes(db, path) > 0) {
-      copies = mkdtempSync(join(tmpdir(), "openenv-journal-"));
-      const copy = join(copies, "copy.lmdb");
-      // The pages of a state that is read are not used for a later one.
-      const reading = db?.useReadTransaction();
-      copyFileSync(path, copy);
-      chmodSync(copy, MODE);
-      reading?.done();
-      await db?.close();
-      db = open<Uint8Array, Key>({ ...options, path: copy, noSync: true, overlappingSync: false });
-      addMissing(db, copy);
-      checkFile(db, copy);
-    } else checkFile(db, path);
-    return new LmdbJournal(db, path, { owner: "", waits: false, close });
+    return new LmdbJournal(await openFileToRead(path), path, { owner: "", waits: false });
   } catch (error) {
-    await close();
-    throw new ConfigError(`${path} cannot be read as a journal: ${(error as Error).message}`, { cause: error });
+    throw toConfigError(error, `${path} cannot be read as a journal`);
   }
 }
 
 class LmdbJournal implements Journal {
+  readonly #file: LmdbFile;
   readonly #db: Database;
   readonly #path: string;
   readonly #owner: string;
   readonly #waits: boolean;
-  readonly #close: () => Promise<void>;
   /** Commits that wait for the next transaction: it writes all of them to the disk together. */
   #batch: Waiting[] = [];
   #isClosed = false;
@@ -131,13 +82,9 @@ class LmdbJournal implements Journal {
   /** Of the sessions that this process has. */
   readonly #heads = new Map<string, SessionHead>();
 
-  constructor(
-    db: Database,
-    path: string,
-    { owner, waits, close = () => db.close() }: { owner: string; waits: boolean; close?: () => Promise<void> },
-  ) {
-    this.#db = db;
-    this.#close = close;
+  constructor(file: LmdbFile, path: string, { owner, waits }: { owner: string; waits: boolean }) {
+    this.#file = file;
+    this.#db = file.db;
     this.#path = path;
     this.#owner = owner;
     this.#waits = waits;
@@ -245,7 +192,7 @@ class LmdbJournal implements Journal {
   async close(): Promise<void> {
     this.#flush();
     this.#isClosed = true;
-    await this.#close();
+    await closeFile(this.#file);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -359,9 +306,9 @@ class LmdbJournal implements Journal {
   }
 
   #transact<T>(action: () => T): T {
-    return this.#guard(() =>
-      this.#db.transactionSync(action, this.#waits ? ABORTABLE_AND_SYNC : ABORTABLE_AND_SYNC | NO_FLUSH),
-    );
+    const flags = this.#waits ? ABORTABLE_AND_SYNC : ABORTABLE_AND_SYNC | NO_FLUSH;
+    const transact = (): T => this.#db.transactionSync(action, flags);
+    return this.#guard(() => (this.#file.mutex as LmdbMutex).run(transact));
   }
 
   #guard<T>(action: () => T): T {
@@ -385,10 +332,8 @@ function attempt({ action, resolve, reject }: Waiting): () => void {
   }
 }
 
-async function loadLmdb(): Promise<typeof import("lmdb")> {
-  try {
-    return await import("lmdb");
-  } catch (error) {
-    throw new ConfigError("A journal in a file requires another package: npm install lmdb", { cause: error });
-  }
+function toConfigError(error: unknown, message: string): ConfigError {
+  return error instanceof ConfigError
+    ? error
+    : new ConfigError(`${message}: ${(error as Error).message}`, { cause: error });
 }
