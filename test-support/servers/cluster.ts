@@ -53,7 +53,7 @@ export default defineEnvironment(where, () => {
       count += amount;
       steps++;
       if (amount === 17) return new Promise((resolve) => setTimeout(() => resolve({ observation: look() }), 500));
-      if (amount === 19) return { observation: { ...look(), image: new Uint8Array(1_000_000).fill(count) } };
+      if (amount === 19 || amount === 20) return { observation: { ...look(), image: new Uint8Array(amount === 20 ? 5_000_000 : 1_000_000).fill(count) } };
       return { observation: look(amount === 16 ? "x".repeat(1_000_000) : ""), reward: count };
     },
     snapshot: () => count,

@@ -19,8 +19,8 @@ import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 
 const MB = 1024 * 1024;
-/** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, one that fills the memory, and one that answers with bytes. */
-const [ENDLESS, LARGE, SLOW, FILL, IMAGE] = [15, 16, 17, 18, 19];
+/** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, one that fills the memory, and two that answer with bytes. */
+const [ENDLESS, LARGE, SLOW, FILL, IMAGE, LARGE_IMAGE] = [15, 16, 17, 18, 19, 20];
 
 const redis = await requireRedis();
 const RUNTIMES = await requireRuntimes();
@@ -110,12 +110,15 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       const first = await socket.ask(JSON.stringify(RESET));
       expect(first).toMatchObject({ binary: false, frame: { openenv: { extensions: ["binary"] } } });
       expect(await socket.askPacked(step(3))).toMatchObject({ data: { observation: { count: 3 }, reward: 3 } });
-      const steps = await Promise.all(Array.from({ length: 12 }, () => socket.askPacked(step(IMAGE))));
+      const amounts = [...Array<number>(12).fill(IMAGE), LARGE_IMAGE, IMAGE];
+      const steps = await Promise.all(amounts.map((amount) => socket.askPacked(step(amount))));
+      let expected = 3;
       for (const [i, answer] of steps.entries()) {
         const { count, image } = (answer as { data: { observation: { count: number; image: Uint8Array } } }).data
           .observation;
-        expect(count).toBe(3 + IMAGE * (i + 1));
-        expect(Buffer.alloc(1_000_000, count).equals(image), `image ${i}`).toBe(true);
+        expect(count).toBe((expected += amounts[i] ?? 0));
+        const size = amounts[i] === LARGE_IMAGE ? 5_000_000 : 1_000_000;
+        expect(Buffer.alloc(size, count).equals(image), `image ${i}`).toBe(true);
       }
     });
 
