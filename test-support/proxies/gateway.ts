@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-export type Manner = "passes" | "refuses" | "answers 503" | "answers 401" | "is silent";
+export type Manner = "passes" | "passes twice" | "refuses" | "answers 503" | "answers 401" | "is silent";
 
 export interface Gateway extends AsyncDisposable {
   readonly url: string;
@@ -19,6 +19,9 @@ export interface Gateway extends AsyncDisposable {
   strand(): void;
 }
 
+/** How much later than its copy a connection that passes twice sends. */
+const LATER_MS = 100;
+
 /** A proxy with a fixed address whose server and behaviour can change. */
 export async function startGateway(first: { url: string }, begins: Manner): Promise<Gateway> {
   let [target, manner] = [first, begins];
@@ -26,11 +29,29 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
   const all = new Set<Socket>();
   /** The open connections of clients, each with the one to the server. */
   const links = new Map<Socket, Socket>();
-  const pass = (socket: Socket): void => {
+  const open = (): Socket => {
     const onward = connect(Number(new URL(target.url).port), "127.0.0.1");
     all.add(onward);
+    return onward;
+  };
+  /** What the client sends arrives on another connection first; its handshake on both at once. */
+  const copy = (socket: Socket, onward: Socket): void => {
+    const first = open()
+      .on("error", () => {})
+      .resume();
+    let isHandshake = true;
+    socket.on("data", (chunk) => {
+      first.write(chunk);
+      setTimeout(() => onward.write(chunk), isHandshake ? 0 : LATER_MS);
+      isHandshake = false;
+    });
+  };
+  const pass = (socket: Socket): void => {
+    const onward = open();
     links.set(socket, onward);
-    socket.pipe(onward).pipe(socket);
+    if (manner === "passes twice") copy(socket, onward);
+    else socket.pipe(onward);
+    onward.pipe(socket);
     onward.on("error", () => socket.destroy());
     onward.on("close", () => socket.destroy());
     socket.on("close", () => links.delete(socket) && onward.destroy());
@@ -40,7 +61,7 @@ export async function startGateway(first: { url: string }, begins: Manner): Prom
     connections++;
     all.add(socket);
     socket.on("error", () => {});
-    if (manner === "passes") pass(socket);
+    if (manner.startsWith("passes")) pass(socket);
     else if (manner === "is silent") held.add(socket);
     else if (manner === "refuses") socket.once("data", () => socket.destroy());
     else socket.once("data", () => socket.end(`HTTP/1.1 ${manner.slice(-3)} No\r\ncontent-length: 0\r\n\r\n`));

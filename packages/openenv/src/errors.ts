@@ -91,7 +91,8 @@ export const ERRORS = {
   },
   SESSION_ELSEWHERE: {
     boundary: "remote",
-    meaning: "A resumable session is held by another server that is still running.",
+    meaning:
+      "A resumable session is held by another server that is still running, or by a connection with the same number.",
     remedy: "Connect to that server, or try again later; a client with `resume` does it by itself.",
   },
   JOURNAL_UNAVAILABLE: {

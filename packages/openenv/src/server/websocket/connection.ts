@@ -1,4 +1,4 @@
-import type { ResumedMessage } from "../../protocol/messages.js";
+import type { ErrorData, ResumedMessage } from "../../protocol/messages.js";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage } from "../../session/messages/message-codec.js";
 import type { Registry } from "../../session/registry/registry.js";
@@ -137,7 +137,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
         // The client has disconnected meanwhile: the session waits for its next connection.
         return this.ended ? this.#resumed(id, {}) : this.#continue(id, request);
       },
-      (error: SessionRejectedError) => this.#later(error),
+      ({ data }: SessionRejectedError) => this.#later(data),
     );
   }
 
@@ -161,6 +161,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     const { resumptions } = this.#sessions;
     const resumed = resumptions.resume(id, request, this);
     if (typeof resumed === "string") return this.#lost(id, resumed);
+    if ("code" in resumed) return this.#later(resumed);
     this.resumption = resumed;
     const { target } = resumed;
     if (target instanceof Session) {
@@ -198,7 +199,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   /** The client may try again on another connection. */
-  #later({ data }: SessionRejectedError): Resumed {
+  #later(data: ErrorData): Resumed {
     this.ended = true;
     setImmediate(() => this.ws.close(CLOSE_CODES.overloaded, "the session cannot be resumed now"));
     return { type: "error", data };

@@ -176,7 +176,12 @@ const wrongToken = command(
 const lateFrame = command(
   "the first frame of the last connection once more",
   ({ session, attempt }) => session !== "none" && attempt > 0,
-  async (model, real) => expectRefused(await comeBack(real, TOKEN, model.attempt)),
+  async (model, real) => {
+    const [socket, answer] = await comeBack(real, TOKEN, model.attempt);
+    if (model.session === "ended") return expectRefused([socket, answer]);
+    expect(answer).toMatchObject({ code: "SESSION_ELSEWHERE" });
+    expect((await socket.closed).code).toBe(1013);
+  },
 );
 
 /** Another client wants the only slot: it gets that of a session without a connection. */

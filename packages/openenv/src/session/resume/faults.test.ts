@@ -127,6 +127,22 @@ test("two clients with one token never execute two requests under one number", a
   expect(total).toBeLessThanOrEqual(known + 2 * (steps - executed.size));
 });
 
+test("a client comes again when a proxy has sent its connection twice and the copy arrived first", async () => {
+  const server = await servers.start();
+  await using gateway = await startGateway(server, "passes");
+  await using env = await connect(gateway.url, counterContract, { resume: true });
+  await env.reset();
+  gateway.turn("passes twice");
+  gateway.cut();
+  const before = gateway.connections;
+  const step = env.step({ amount: 4 });
+  await waitFor(() => gateway.connections > before);
+  gateway.turn("passes");
+  expect(await step).toMatchObject({ observation: { count: 4 }, recovered: true });
+  expect(gateway.connections).toBe(before + 2);
+  expect(await env.state()).toMatchObject({ step_count: 1 });
+});
+
 describe("in a storm of connections", () => {
   test("of one client the last one has the session, and its request is executed once", async () => {
     const gate = defineGate();

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { ErrorData } from "../../protocol/messages.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 import type { Session } from "../session.js";
 import type { SessionJournal } from "./session-journal.js";
@@ -19,6 +20,10 @@ export interface ResumeLimits {
 export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
 /** What a group holds while it stores no answers: unlike a session, it takes no slot. */
 const GROUP_BYTES = 1024;
+const TAKEN: ErrorData = {
+  code: "SESSION_ELSEWHERE",
+  message: "Another connection with this number has resumed the session: connect again with a higher number.",
+};
 /** Ids of ended sessions for which the reason is kept. */
 const MAX_REASONS = 10_000;
 
@@ -64,7 +69,7 @@ export interface Resumption {
   journal: SessionJournal | undefined;
   /** Undefined while no connection is attached. */
   holder: ResumptionHolder | undefined;
-  /** The highest number of a connection. A frame of an earlier one that arrives late takes nothing over. */
+  /** The highest number of a connection; -1 before one. A frame of an earlier one that arrives late takes nothing over. */
   attempt: number;
   /** When the last connection was lost, by the clock of `performance.now()`. */
   detachedAt: number;
@@ -167,7 +172,7 @@ export class Resumptions {
       answers,
       journal: undefined,
       holder,
-      attempt: 0,
+      attempt: -1,
       detachedAt: performance.now(),
     };
     this.#byId.set(target.id, resumption);
@@ -206,8 +211,8 @@ export class Resumptions {
     return resumption !== undefined && isTokenOf(resumption, token);
   }
 
-  /** What the token opens, taken over from the connection before; or why it cannot be resumed. */
-  resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string {
+  /** What the token opens, taken over from the connection before; or why it cannot be resumed, or not by this connection. */
+  resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string | ErrorData {
     const resumption = this.#byId.get(id);
     if (resumption === undefined) {
       const ended = this.#ended.get(id);
@@ -215,7 +220,9 @@ export class Resumptions {
     }
     if (!isTokenOf(resumption, secret)) return "the token is not that of the session";
     if (resumption.isAddress) return "the session is resumed by its address";
-    if (attempt !== undefined && attempt <= resumption.attempt) return "a later connection has resumed the session";
+    if (attempt !== undefined && attempt < resumption.attempt) return "a later connection has resumed the session";
+    // A proxy has sent one connection twice. Which of the two has a client is known only when that one comes again.
+    if (attempt === resumption.attempt) return TAKEN;
     resumption.attempt = attempt ?? resumption.attempt;
     const before = resumption.holder;
     this.attach(resumption, holder);
