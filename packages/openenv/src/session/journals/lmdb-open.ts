@@ -68,8 +68,8 @@ export async function openFileToRead(path: string): Promise<LmdbFile> {
   const opened: Opened = {};
   try {
     if (statSync(path).size === 0) throw new Error("it is empty");
-    // Without write access LMDB does not use its file of locks either, and disturbs no other process.
-    if (isWritable(`${path}-mutex`)) opened.mutex = new LmdbMutex(open, path);
+    // Without write access to its files of locks LMDB uses none, and disturbs no other process.
+    if (isWritable(`${path}-mutex-lock`)) opened.mutex = new LmdbMutex(open, path);
     const run = <T>(action: () => T): T => (opened.mutex === undefined ? action() : opened.mutex.run(action));
     const check = run(() => {
       checkHeader(path, "r");
