@@ -203,7 +203,12 @@ class LmdbJournal implements Journal {
   #latest<T>(action: () => T): T {
     return this.#guard(() => {
       this.#db.resetReadTxn();
-      return action();
+      try {
+        return action();
+      } finally {
+        // While a transaction reads, the file grows with each commit: a step may hold the event loop for long.
+        this.#db.resetReadTxn();
+      }
     });
   }
 
