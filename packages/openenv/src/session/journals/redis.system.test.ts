@@ -1,4 +1,5 @@
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { testJournal } from "../../../../../test-support/journals/contract.js";
@@ -15,6 +16,37 @@ let redis: TestRedis | undefined;
 if (component.available) redis = await startRedis(component.path);
 afterAll(() => redis?.[Symbol.asyncDispose]());
 const open = (owner = ownerName("")) => openRedisJournal({ url: redis?.url ?? "", owner });
+
+/** A proxy that can hold what clients send until after they have given the connection up. */
+async function startLateProxy(port: number) {
+  let isHolding = false;
+  const held: [Socket, Buffer][] = [];
+  const all = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const onward = connect(port, "127.0.0.1").on("error", () => {});
+    all.add(client.on("error", () => {})).add(onward);
+    client.on("data", (chunk) => (isHolding ? held.push([onward, chunk]) : onward.write(chunk)));
+    onward.on("data", (chunk) => client.writable && client.write(chunk));
+    client.on("close", () => held.some(([socket]) => socket === onward) || onward.destroy());
+  });
+  await once(proxy.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `redis://127.0.0.1:${(proxy.address() as { port: number }).port}`,
+    hold: () => void (isHolding = true),
+    pass: () => void (isHolding = false),
+    /** Resolves when the server has answered what held this. */
+    async deliver(text: string): Promise<void> {
+      const answered = held.filter(([, chunk]) => chunk.includes(text)).map(([socket]) => once(socket, "data"));
+      expect(answered.length).toBeGreaterThan(0);
+      for (const [socket, chunk] of held) socket.write(chunk);
+      await Promise.all(answered);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of all) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}
 
 describe.skipIf(!component.available)("a journal in Redis", () => {
   // Each test has a store without sessions.
@@ -62,6 +94,25 @@ describe.skipIf(!component.available)("a journal in Redis", () => {
     const { cells } = (await journal.takeOver("full")) ?? {};
     expect([...(cells ?? [])].map(([name, value]) => name + value)).toEqual(["a2"]);
     expect(await journal.create("again", "hash")).toBe(2);
+  });
+
+  test("changes nothing by a commit that arrives after the next ones", { timeout: 60_000 }, async () => {
+    await using proxy = await startLateProxy(Number(new URL(redis?.url ?? "").port));
+    await using journal = await openRedisJournal({ url: proxy.url, owner: ownerName("") });
+    const change = (value: string) => ({ put: [["a", Buffer.from(value)] as const], remove: [] });
+    await journal.create("late", "hash");
+    await journal.commit("late", 1, change("1"));
+    proxy.hold();
+    // Until the connection is taken for half-open.
+    await expect(journal.commit("late", 1, change("2"))).rejects.toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
+    proxy.pass();
+    const write = (value: string) => journal.commit("late", 1, change(value)).then(() => "written", String);
+    await expect.poll(() => write("2"), { timeout: 20_000 }).toBe("written");
+    await journal.commit("late", 1, change("3"));
+    await proxy.deliver("session:late");
+    expect(Buffer.from((await journal.read("late"))?.cells.get("a") ?? []).toString()).toBe("3");
+    expect(await journal.takeOver("late")).toMatchObject({ epoch: 2 });
+    await journal.commit("late", 2, change("4"));
   });
 
   test("is refused at the start if it deletes sessions when it is full", async () => {

@@ -27,7 +27,8 @@ const CONNECT_MS = 5_000;
 const COMMAND_MS = 5_000;
 
 /**
- * A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`. Each script runs as one step. A full Redis
+ * A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`, and `#commit`, the number of its last commit in
+ * this epoch: one that was given up and repeated may arrive after the next ones, from a connection that was lost. Each script runs as one step. A full Redis
  * refuses a script only at its first write, so one that adds something must not delete before.
  */
 const IS_OWN = `if redis.call('HGET', KEYS[1], '#epoch') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], '#ended') == 1 then return 0 end`;
@@ -36,13 +37,15 @@ const SCRIPTS = {
 if before and redis.call('HEXISTS', KEYS[1], '#ended') == 0 then return 0 end
 local epoch = (before or 0) + 1
 redis.call('HSET', KEYS[1], '#epoch', epoch, '#token', ARGV[1], '#owner', ARGV[2])
-redis.call('HDEL', KEYS[1], '#ended')
+redis.call('HDEL', KEYS[1], '#ended', '#commit')
 redis.call('SADD', KEYS[2], ARGV[3])
 return epoch`,
   commit: `${IS_OWN}
-local puts = tonumber(ARGV[2])
-for i = 3, 2 + 2 * puts, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-for i = 3 + 2 * puts, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i]) end
+if tonumber(redis.call('HGET', KEYS[1], '#commit') or 0) >= tonumber(ARGV[2]) then return 1 end
+local puts = tonumber(ARGV[3])
+redis.call('HSET', KEYS[1], '#commit', ARGV[2])
+for i = 4, 3 + 2 * puts, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+for i = 4 + 2 * puts, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i]) end
 return 1`,
   release: `${IS_OWN}
 return redis.call('HDEL', KEYS[1], '#owner')`,
@@ -56,6 +59,7 @@ local owner = redis.call('HGET', KEYS[1], '#owner')
 if owner and owner ~= ARGV[1] and owner ~= ARGV[2] and redis.call('EXISTS', ARGV[3] .. owner) == 1 then return 0 end
 redis.call('HINCRBY', KEYS[1], '#epoch', 1)
 redis.call('HSET', KEYS[1], '#owner', ARGV[1])
+redis.call('HDEL', KEYS[1], '#commit')
 return redis.call('HGETALL', KEYS[1])`,
   remove: `local ended = redis.call('HGET', KEYS[1], '#ended')
 if ended and cjson.decode(ended).at >= tonumber(ARGV[1]) then return 0 end
@@ -103,6 +107,7 @@ class RedisJournal implements Journal {
   /** Receives what {@link takeOver} of other servers asks for. */
   #subscriber: Client | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #commits = 0;
 
   constructor(client: Client, url: string, owner: string) {
     this.#client = client;
@@ -130,7 +135,9 @@ class RedisJournal implements Journal {
     await this.#ask(() => subscriber.connect());
     await this.#ask(() => subscriber.subscribe(leaseKey(this.#owner), (id) => this.onWanted?.(String(id))));
     this.#subscriber = subscriber;
-    this.#timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
+    this.#timer = setInterval(() => {
+      withLimit(renew(), COMMAND_MS).catch((error) => error instanceof NoAnswer && this.#reconnect());
+    }, RENEW_MS).unref();
     return this;
   }
 
@@ -169,7 +176,8 @@ class RedisJournal implements Journal {
 
   async commit(id: string, epoch: number, { put, remove }: Parameters<Journal["commit"]>[2]): Promise<void> {
     const cells = put.flatMap(([name, value]) => [name, Buffer.from(value)]);
-    const done = await this.#run("commit", [keyOf(id)], [String(epoch), String(put.length), ...cells, ...remove]);
+    const numbers = [epoch, ++this.#commits, put.length].map(String);
+    const done = await this.#run("commit", [keyOf(id)], [...numbers, ...cells, ...remove]);
     if (done === 0) throw epochLost(id, epoch);
   }
 
@@ -197,8 +205,16 @@ class RedisJournal implements Journal {
     await Promise.all(old.map(({ id }) => this.#run("remove", [keyOf(id), IDS], [String(before), id])));
   }
 
+  /** The limit of the socket does not end a half-open connection to which commands are still written. */
+  #reconnect(): void {
+    if (this.#timer === undefined) return;
+    this.#client.destroy();
+    this.#client.connect().catch(() => {});
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    this.#timer = undefined;
     if (this.#subscriber !== undefined) await this.#client.del(leaseKey(this.#owner)).catch(() => {});
     this.#subscriber?.destroy();
     this.#client.destroy();
@@ -248,10 +264,12 @@ async function connect({ createClient, RESP_TYPES }: Sdk, url: string) {
 
 function withLimit<T>(promise: Promise<T>, limitMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
+    const timer = setTimeout(() => reject(new NoAnswer(`no answer within ${limitMs / 1000} s`)), limitMs);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
+
+class NoAnswer extends Error {}
 
 function keyOf(id: string): string {
   return `${PREFIX}session:${id}`;
