@@ -211,8 +211,12 @@ function httpObservation({ observation, reward, done, metadata }: ObservationDat
 /** The other worker of the cluster that has the session of the address or of the id. */
 export async function ownerOf(ctx: RequestContext, id: string | undefined): Promise<number | undefined> {
   const { context, address, forwarded } = ctx;
-  if (address === undefined) return id === undefined ? undefined : context.cluster?.ownerOf(id);
-  return forwarded ? undefined : context.cluster?.ownerOfAddress(address.hash);
+  const { cluster, sessions } = context;
+  if (cluster === undefined || forwarded) return undefined;
+  if (address !== undefined) return cluster.ownerOfAddress(address.hash);
+  if (id === undefined || sessions.resumptions.has(id) || sessions.named.has(id)) return undefined;
+  // The number in the id may be that of another worker, before a restart.
+  return cluster.ownerOf((await sessions.journal?.siblingOf(id)) ?? id);
 }
 
 /** A session stays in the worker that opened it, so a request that names the session is forwarded there. */

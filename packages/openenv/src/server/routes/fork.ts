@@ -7,6 +7,7 @@ import { readBody } from "../http/body.js";
 import { sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
 import { onNode } from "../runtimes/runtime.js";
+import { ownerOf } from "./control.js";
 
 /** `/sessions/{id}/fork`. */
 export const FORK_ROUTE: Route = { POST: fork };
@@ -15,7 +16,7 @@ export const FORK_ROUTE: Route = { POST: fork };
 async function fork(ctx: RequestContext): Promise<void> {
   const { response, context, path } = ctx;
   const id = path.split("/")[2] as string;
-  const owner = context.cluster?.ownerOf(id);
+  const owner = await ownerOf(ctx, id);
   if (owner !== undefined) {
     const body = (await readBody(ctx)).toString();
     return context.cluster?.forward(owner, { ...onNode(ctx), body, named: true });

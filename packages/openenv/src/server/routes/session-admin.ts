@@ -3,6 +3,7 @@ import { forOperators } from "../http/operator.js";
 import { sendFailure, sendJson } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
 import { onNode } from "../runtimes/runtime.js";
+import { ownerOf } from "./control.js";
 
 /** Routes by which operators list, end and pause sessions. */
 export const SESSION_ROUTES: Record<string, Route> = {
@@ -21,10 +22,10 @@ async function list({ response, context }: RequestContext): Promise<void> {
 }
 
 /** Ends any session, regardless of its client and its state. */
-function end(ctx: RequestContext): void {
+async function end(ctx: RequestContext): Promise<void> {
   const { response, context, path } = ctx;
   const id = path.slice("/sessions/".length);
-  const owner = context.cluster?.ownerOf(id);
+  const owner = await ownerOf(ctx, id);
   if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
   const session = context.sessions.byId(id);
   if (session === undefined) {

@@ -4,16 +4,17 @@ import type { Session } from "../../session/session.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
 import { onNode } from "../runtimes/runtime.js";
+import { ownerOf } from "./control.js";
 import { allowedSession } from "./fork.js";
 
 /** `/sessions/{id}/events`. */
 export const EVENTS_ROUTE: Route = { GET: read };
 
 /** The events of the episode, which a session keeps up to a limit. What came from outside is for operators only. */
-function read(ctx: RequestContext): void {
+async function read(ctx: RequestContext): Promise<void> {
   const { request, response, context, path } = ctx;
   const id = path.split("/")[2] as string;
-  const owner = context.cluster?.ownerOf(id);
+  const owner = await ownerOf(ctx, id);
   if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
   const session = allowedSession(ctx, id, "reading");
   const events = keptEvents(session);

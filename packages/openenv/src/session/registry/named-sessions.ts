@@ -15,6 +15,10 @@ export class NamedSessions {
     if (!session.ended) this.#byId.set(session.id, session);
   }
 
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
   /** Stores why a session ends, for later requests that name it. */
   remember({ id }: Session, reason: string): void {
     if (!this.#byId.has(id)) return;

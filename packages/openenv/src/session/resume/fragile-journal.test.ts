@@ -19,12 +19,14 @@ let lists = 0;
 let logged: unknown[] = [];
 /** What a session waits for while it is stored for the first time. */
 let gate: Promise<void> | undefined;
+/** What a list of the sessions waits for. */
+let listing: Promise<void> | undefined;
 beforeEach(() => {
   store = new MemoryStore();
   isAway = false;
   lists = 0;
   logged = [];
-  gate = undefined;
+  gate = listing = undefined;
 });
 
 /** The sessions of a server whose journal can be away or slow. */
@@ -47,6 +49,7 @@ function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addr
     end: reach(journal.end),
     list: async () => {
       lists++;
+      await listing;
       return journal.list();
     },
   };
@@ -139,6 +142,19 @@ describe("a session by address", () => {
     };
     return { holder, seen };
   }
+
+  test("is not left to other processes when it was opened again while the sessions were listed", async () => {
+    const { sessions, own, addresses } = start();
+    const { target } = await addresses.claim(TOKEN_HASH, { claim, opener });
+    sessions.release(target as Session, "closed by the client");
+    let go = (): void => {};
+    listing = new Promise((resolve) => (go = resolve));
+    const tidied = own.tidy(Number.POSITIVE_INFINITY);
+    await addresses.claim(TOKEN_HASH, { claim, opener });
+    go();
+    await tidied;
+    expect(store.sessions.get(TOKEN_HASH)).toMatchObject({ owner: "here", epoch: 2, ended: null });
+  });
 
   test.each(["left", "is half-open"])("is stored before the next client uses it, if the first one %s", async (how) => {
     const { sessions, addresses } = start();

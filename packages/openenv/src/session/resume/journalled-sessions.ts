@@ -159,7 +159,8 @@ export class JournalledSessions implements SessionsJournal {
       if (entry.ended !== null) continue;
       const owner = entry.owner ?? "";
       // The journal was away when the session ended or was left here. Does nothing with an old epoch.
-      if (gone.has(entry.id) && owner === this.#options.owner) await journal.release(entry.id, entry.epoch);
+      const isGone = gone.has(entry.id) && !this.#has(entry.id);
+      if (isGone && owner === this.#options.owner) await journal.release(entry.id, entry.epoch);
       if (!held.has(owner)) held.set(owner, journal.isHeld(entry));
       if (!(await held.get(owner))) orphans.set(entry.id, this.#orphans.get(entry.id) ?? performance.now());
     }
@@ -193,7 +194,8 @@ export class JournalledSessions implements SessionsJournal {
     // Another client with the same name, by mistake.
     if (resumption?.isAddress && (await resumption.holder?.isAlive())) return;
     if (resumption?.journal?.isRestorable !== true || sessionsOf(resumption.target).some(({ busy }) => busy)) return;
-    resumption.holder?.fence();
+    // It may have been an earlier connection that arrived late at the other server: then the client is here, and comes again.
+    resumption.holder?.moved();
     this.#sessions.giveUp(resumption, "continues on another server");
   }
 
