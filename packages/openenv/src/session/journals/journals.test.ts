@@ -1,6 +1,6 @@
 import { chmod, mkdtemp, readdir, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { startOwner, testJournal } from "../../../../../test-support/journals/contract.js";
 import { openLmdbJournal } from "./lmdb.js";
@@ -134,6 +134,16 @@ test("a file that was not written to the disk is dropped after a restart of the 
   await using again = await open("disk");
   expect(await again.list()).toEqual([]);
   expect(dropTornFile(path)).toBe(false);
+});
+
+test("the mark of the start of the machine is not written again, because it would be empty for a moment", async () => {
+  const look = async () => {
+    await (await open("process")).close();
+    const { ino, mtimeMs } = await stat(`${path}-boot`);
+    return { ino, mtimeMs };
+  };
+  expect(await look()).toEqual(await look());
+  expect(await readdir(dirname(path))).not.toContain(`${basename(path)}-boot-new`);
 });
 
 test("an owner is a process: its id alone does not name it", async () => {

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { RootDatabase } from "lmdb";
 import type { Durability } from "./journal.js";
 import { checkPages, readState } from "./lmdb-pages.js";
@@ -63,8 +63,12 @@ export function missingBytes(db: Pages, path: string): number {
 /** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
 export function markBoot(path: string, durability: Durability): void {
   const boot = durability === "process" ? readBootId() : undefined;
-  if (boot !== undefined) writeFileSync(`${path}-boot`, boot, { mode: MODE });
-  else rmSync(`${path}-boot`, { force: true });
+  const file = `${path}-boot`;
+  if (boot === undefined) return rmSync(file, { force: true });
+  if (readText(file) === boot) return;
+  // Not in place: an empty file would say that the machine has restarted.
+  writeFileSync(`${file}-new`, boot, { mode: MODE });
+  renameSync(`${file}-new`, file);
 }
 
 function readText(path: string): string | undefined {
