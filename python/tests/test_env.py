@@ -5,7 +5,6 @@ import os
 import socket
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,21 +142,6 @@ def test_a_server_that_has_ended_is_an_error_and_never_a_result() -> None:
         env.reset()
     again = Server(port=port)
     assert env.reset().observation["count"] == 0
-    env.close()
-    again.kill()
-
-
-def test_continues_on_a_server_that_was_killed_and_has_a_journal(tmp_path: Path) -> None:
-    journal = {"JOURNAL": str(tmp_path / "sessions.lmdb")}
-    server = Server(**journal)
-    env = connect(server.url)
-    env.reset()
-    env.step({"amount": 2})
-    port = server.port
-    server.kill()
-    again = Server(port=port, **journal)
-    result = env.step({"amount": 3})
-    assert (result.observation["count"], result.recovered) == (5, True)
     env.close()
     again.kill()
 

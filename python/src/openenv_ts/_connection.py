@@ -282,6 +282,9 @@ class Connection:
         )
         data = answer.get("data", {})
         if answer.get("type") == "resumed" and data.get("recovered") is True:
+            # A journal that does not wait for the disk may lose the last events.
+            if int(data.get("last_seq", self._ack)) < self._ack:
+                raise session_lost("the server has lost answered requests")
             self._confirm(answer)
             return
         await self.socket.close()
