@@ -17,7 +17,7 @@ if (component.available) redis = await startRedis(component.path);
 afterAll(() => redis?.[Symbol.asyncDispose]());
 const open = (owner = ownerName("")) => openRedisJournal({ url: redis?.url ?? "", owner });
 
-/** A proxy that can hold what clients send until after they have given the connection up. */
+/** A proxy that can hold what clients send until after they have closed the connection. */
 async function startLateProxy(port: number) {
   let isHolding = false;
   const held: [Socket, Buffer][] = [];

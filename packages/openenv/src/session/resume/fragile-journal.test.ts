@@ -145,8 +145,8 @@ describe("a session by address", () => {
 
   test("is not left to other processes when it was opened again while the sessions were listed", async () => {
     const { sessions, own, addresses } = start();
-    const { target } = await addresses.claim(TOKEN_HASH, { claim, opener });
-    sessions.release(target as Session, "closed by the client");
+    const first = await addresses.claim(TOKEN_HASH, { claim, opener });
+    sessions.release(first?.target as Session, "closed by the client");
     let go = (): void => {};
     listing = new Promise((resolve) => (go = resolve));
     const tidied = own.tidy(Number.POSITIVE_INFINITY);
