@@ -27,9 +27,10 @@ const CONNECT_MS = 5_000;
 const COMMAND_MS = 5_000;
 
 /**
- * A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`, and `#commit`, the number of its last commit in
- * this epoch: one that failed and was repeated may arrive after the next ones, from a connection that was lost. Each script runs as one step. A full Redis
- * refuses a script only at its first write, so one that adds something must not delete before.
+ * A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`, and `#commit`, the number of its last commit
+ * in this epoch: one that failed and was repeated may arrive after the next ones, from a connection that was lost. Each
+ * script runs as one step. A full Redis refuses a script only at its first write, so one that adds something must not
+ * delete before.
  */
 const IS_OWN = `if redis.call('HGET', KEYS[1], '#epoch') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], '#ended') == 1 then return 0 end`;
 const SCRIPTS = {
