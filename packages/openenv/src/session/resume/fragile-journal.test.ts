@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 /** The sessions of a server whose journal can be away or slow. */
-function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addresses } {
+function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addresses; journal: Journal } {
   const journal = openMemoryJournal("here", store);
   const reach = <Rest extends unknown[], Result>(method: (...rest: Rest) => Result) => {
     return (...rest: Rest): Result => {
@@ -59,10 +59,10 @@ function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addr
   const options = { journal: fragile, codec, owner: "here", workers: 1, retentionMs: 60_000, log };
   const own = new JournalledSessions(sessions, options);
   sessions.journal = own;
-  return { sessions, own, addresses: new Addresses(sessions, "simulation") };
+  return { sessions, own, addresses: new Addresses(sessions, "simulation"), journal: fragile };
 }
 
-async function open({ sessions, own }: ReturnType<typeof start>) {
+async function open({ sessions, own }: Pick<ReturnType<typeof start>, "sessions" | "own">) {
   const session = await sessions.open();
   const resumption = sessions.resumptions.add(session, TOKEN_HASH, undefined);
   await own.add(resumption);
@@ -126,6 +126,21 @@ test("a session that another process has taken over meanwhile is given up before
   expect(session.ended).toBe(true);
   expect(server.sessions.capacity().active_sessions).toBe(0);
   expect(store.sessions.get(session.id)).toMatchObject({ owner: "there", epoch: 2, ended: null });
+});
+
+test("a session is not left to a server that wants it while its last commit is repeated", async () => {
+  const { journal, ...server } = start();
+  const { session, resumption } = await open(server);
+  isAway = true;
+  const stored = resumption.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
+  journal.onWanted?.(session.id);
+  isAway = false;
+  await stored;
+  expect(store.sessions.get(session.id)).toMatchObject({ owner: "here" });
+  expect(store.sessions.get(session.id)?.cells.has("a1")).toBe(true);
+  journal.onWanted?.(session.id);
+  expect(session.ended).toBe(true);
+  await expect.poll(() => store.sessions.get(session.id)?.owner).toBe(null);
 });
 
 describe("a session by address", () => {

@@ -193,7 +193,8 @@ export class JournalledSessions implements SessionsJournal {
     const resumption = this.#sessions.resumptions.find(key);
     // Another client with the same name, by mistake.
     if (resumption?.isAddress && (await resumption.holder?.isAlive())) return;
-    if (resumption?.journal?.isRestorable !== true || sessionsOf(resumption.target).some(({ busy }) => busy)) return;
+    if (resumption?.journal?.isRestorable !== true || !resumption.journal.isSettled) return;
+    if (sessionsOf(resumption.target).some(({ busy }) => busy)) return;
     // It may have been an earlier connection that arrived late at the other server: then the client is here, and comes again.
     resumption.holder?.moved();
     this.#sessions.giveUp(resumption, "continues on another server");

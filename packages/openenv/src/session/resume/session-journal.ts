@@ -101,6 +101,11 @@ export class SessionJournal {
     return this.#lost.size === 0 && !this.#closed;
   }
 
+  /** Nothing that was executed waits to be stored. */
+  get isSettled(): boolean {
+    return !this.#inRequest && this.#writing === undefined;
+  }
+
   /** Stores the state of a session that is a copy, and has not been called yet. */
   async copied(session: Session): Promise<void> {
     await this.#copy(session, "");
