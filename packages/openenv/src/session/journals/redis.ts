@@ -131,6 +131,8 @@ class RedisJournal implements Journal {
     const renew = (): Promise<unknown> =>
       this.#ask(() => this.#client.set(leaseKey(this.#owner), "1", { PX: LEASE_MS }));
     await renew();
+    // Its lease ends soon when Redis was away for long.
+    this.#client.on("ready", () => void renew().catch(() => {}));
     const subscriber = this.#client.duplicate();
     subscriber.on("error", () => {});
     await this.#ask(() => subscriber.connect());
