@@ -50,7 +50,7 @@ await runSuite({
       "ask for `step_count` first. Only an answer that was lost with its call is not compared. Repeated frames are left out: " +
       "a connection of the plain protocol has no numbers, and TCP repeats no bytes.",
     "Journal in a file: every 3 s a worker or the whole server is killed. A call that runs when its process is killed may be " +
-      "executed again, and its answer must be the same. If a second kill meets it, it is refused (STEP_CRASHED), and the client " +
+      "executed again, and its answer must be the same. If it runs at a second kill, it is refused (STEP_CRASHED), and the client " +
       "makes it again. Here no connection of a Python client arrives twice: the server " +
       "takes the second one for the client when the first is lost with its process.",
     "Journal in Redis: it writes each command to its file before it answers. Every 3 s it is killed, stopped or suspended. " +

@@ -76,7 +76,7 @@ async function openCrew(url, { first, size, label = "", ...options }) {
     if (!single) return env[kind](values);
     return [await (kind === "step" ? env.tryStep(values[0]) : env.reset(values[0]))];
   };
-  /** The answers of a turn. A call that two kills have met is refused and has changed nothing: it is made again. */
+  /** The answers of a turn. A call that ran at two kills is refused and has changed nothing: it is made again. */
   const makeTurn = async () => {
     const results = [];
     for (let due = [...players.keys()]; due.length > 0; ) {

@@ -131,9 +131,7 @@ function rowsOf(experiment, who, { counts, raised, refused, mayRepeat, ...seen }
           row("raised", "calls that raised", "calls", sum(raised)),
           row("unknown", "of them executed, seen by the step count, answer lost", "calls", seen.unknown),
         ]),
-    ...(mayRepeat > 0
-      ? [row("refused", "calls that two kills have met, refused and made again", "calls", refused)]
-      : []),
+    row("refused", "calls that ran at two kills, refused and made again", "calls", refused, atMost(mayRepeat)),
     row("events", "resets and steps of the transcripts", "events", seen.events),
     row(
       "executed",

@@ -60,7 +60,7 @@ class SessionLost(Exception):
 
 
 class StepCrashed(Exception):
-    """Two kills have met the call: it has changed nothing."""
+    """The call ran at two kills and was refused: it has changed nothing."""
 
 
 class Player:

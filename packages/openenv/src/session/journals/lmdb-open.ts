@@ -29,10 +29,7 @@ const COPY = "copy.lmdb";
  * Opens a file for a server, or makes it.
  * @throws ConfigError when the package `lmdb` is not installed, Error when the file cannot be used.
  */
-export async function openFile(
-  path: string,
-  durability: Durability,
-): Promise<Required<Pick<LmdbFile, "db" | "mutex">>> {
+export async function openFile(path: string, durability: Durability): Promise<LmdbFile> {
   const { open } = await loadLmdb();
   const opened: Opened = {};
   try {
@@ -95,7 +92,7 @@ export async function openFileToRead(path: string): Promise<LmdbFile> {
   }
 }
 
-export async function closeFile({ db, mutex, copies }: Partial<LmdbFile>): Promise<void> {
+export async function closeFile({ db, mutex, copies }: Opened): Promise<void> {
   await db?.close();
   await mutex?.close();
   if (copies !== undefined) rmSync(copies, { recursive: true, force: true });

@@ -108,6 +108,7 @@ class RedisJournal implements Journal {
   /** Receives what {@link takeOver} of other servers asks for. */
   #subscriber: Client | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** How many commits this process has sent; their numbers. */
   #commits = 0;
 
   constructor(client: Client, url: string, owner: string) {
