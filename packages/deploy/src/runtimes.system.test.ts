@@ -4,7 +4,7 @@ import { openHttp, stepHttp } from "../../../test-support/deploy/balanced-sessio
 import { startBalancer } from "../../../test-support/deploy/balancers.js";
 import { startGateway } from "../../../test-support/proxies/gateway.js";
 import { requireHaproxy, requireRuntimes } from "../../../test-support/requirement.js";
-import { startCluster, until } from "../../../test-support/servers/cluster.js";
+import { startCluster, type TestCluster, until } from "../../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { connect } from "../../openenv/src/connect.js";
 
@@ -92,7 +92,10 @@ describe.each(RUNTIMES)("two servers on $name behind haproxy", ({ name, path, av
       for (const { socket, seen } of sockets) {
         if (seen.pid === killed) expect((await socket.closed).code).toBe(1006);
       }
-      if (name !== "node") await Promise.race(pair.servers.map(({ command }) => command.exited));
+      // Until Node's supervisor sees the exit, its port accepts connections; then it resets them, with their requests.
+      const ended = ({ command }: TestCluster) =>
+        name === "node" ? command.printed(/a worker exited[^]*"listening"/) : command.exited;
+      await Promise.race(pair.servers.map(ended));
       for (const { socket, seen } of sockets) {
         if (seen.pid === killed) continue;
         const answer = await socket.ask({ type: "step", data: ADD });
