@@ -94,7 +94,7 @@ describe.each(RUNTIMES)("two servers on $name behind haproxy", ({ name, path, av
       }
       // Until Node's supervisor sees the exit, its port accepts connections; then it resets them, with their requests.
       const ended = ({ command }: TestCluster) =>
-        name === "node" ? command.printed(/a worker exited[^]*"listening"/) : command.exited;
+        name === "node" ? command.printed(/a worker exited.*"listening"/s) : command.exited;
       await Promise.race(pair.servers.map(ended));
       for (const { socket, seen } of sockets) {
         if (seen.pid === killed) continue;

@@ -69,7 +69,10 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         if (message.type === "close") return null;
         if (message.type === "error") reply = message;
         else if (message.type !== "mcp") reply = session.call(message, options);
-        else reply = answerMcp(message.data, { own: session, runtime, sessions, orchestrator });
+        else {
+          const { numbered } = options;
+          reply = answerMcp(message.data, { own: session, runtime, sessions, orchestrator, numbered });
+        }
       } else {
         const message = checkBatchFrame(frame);
         if (message.type === "close") return null;
@@ -245,7 +248,8 @@ function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {
   const has = (name: Extension): boolean => extensions.includes(name);
   const own = { timing: has("timing"), warnings: has("warnings"), view: has("view"), digest: has("digest") };
-  return { orchestrator: false, arrivedAt: 0, ...own, event: has("resume") || has("view") };
+  const numbered = has("resume");
+  return { orchestrator: false, arrivedAt: 0, numbered, ...own, event: numbered || has("view") };
 }
 
 function noSession(): Reply {

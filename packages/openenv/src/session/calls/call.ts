@@ -19,6 +19,8 @@ const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 export interface SessionCallOptions {
   timeoutMs?: number | undefined;
   requestId?: string | undefined;
+  /** The request has a number: a journal stores its event together with its answer. */
+  numbered?: boolean | undefined;
   /** Arrival time of the message, from `performance.now()`; default now. */
   arrivedAt?: number;
   /** The peer has the orchestrator's token. */

@@ -39,6 +39,7 @@ export interface RpcContext {
   claim?: ((claim: Claim) => Promise<Session | undefined>) | undefined;
   /** The peer has the orchestrator's token. */
   orchestrator?: boolean | undefined;
+  numbered?: SessionCallOptions["numbered"];
   /** Registers a function that cancels a call when the client disconnects. */
   onDisconnect?: SessionCallOptions["onDisconnect"];
 }
@@ -135,7 +136,8 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   }
   // Only a client in process has no `sessions`, and it always has its own session.
   const request = { name, given: given ?? {} };
-  const options = { onDisconnect: context.onDisconnect };
+  const { onDisconnect, numbered } = context;
+  const options = { onDisconnect, numbered };
   return after(named?.events.recorder?.enterTool?.(request) ?? false, (isCrashed) => {
     if (isCrashed) {
       const { message, code } = stepCrashed().data;

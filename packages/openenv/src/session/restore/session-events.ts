@@ -6,7 +6,7 @@ import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
-import type { Call } from "../calls/call.js";
+import type { Call, SessionCallOptions } from "../calls/call.js";
 import { rejectRequest, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { type EffectSource, EpisodeRandom } from "./effects.js";
@@ -18,9 +18,9 @@ export interface SessionRecorder {
   /**
    * Called after each event, before its answer leaves the session and before the next request; `takeImage(session)` is
    * then the state after the event. The event may share objects with the environment: serialise it before returning a
-   * promise. If it throws or rejects, the answer is an error.
+   * promise. If it throws or rejects, the answer is an error. `options`: of the call.
    */
-  record(event: SessionEvent, requestId?: string): MaybePromise<void>;
+  record(event: SessionEvent, options: SessionCallOptions): MaybePromise<void>;
   /** Called before a tool is called. True when it must not be: the call has ended two processes. */
   enterTool?(request: { name: string; given: JsonObject }): MaybePromise<boolean>;
   /** Called when the tool calls of agents become steps, before the client learns it. */
@@ -160,7 +160,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
       }
       if (this.#kept !== undefined) this.#keepEvent(event, call);
       const kept = this.#hasHistory ? this.#keepState() : undefined;
-      const record = (): MaybePromise<void> => this.recorder?.record(event, call.requestId);
+      const record = (): MaybePromise<void> => this.recorder?.record(event, call.options);
       const recorded = isThenable(kept) ? kept.then(record) : record();
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {

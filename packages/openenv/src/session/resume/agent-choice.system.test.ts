@@ -1,4 +1,6 @@
-/** That the tool calls of agents are steps outlives the process, also when it was the last thing before a kill. */
+/** What agents do in a session outlives the process, also when it was the last thing before a kill. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject } from "../../../../../test-support/commands/command-line.js";
 import { useMcp } from "../../../../../test-support/environments/mcp.js";
@@ -10,13 +12,19 @@ const { open } = useMcp();
 const SNAPSHOTS = "snapshot: () => count, restore: (saved) => void (count = saved),";
 const environment = (members: string, options: string): string => `
 import { defineContract, defineEnvironment } from "openenv-ts";
+import { writeFileSync } from "node:fs";
 import * as z from "zod";
 const contract = defineContract({ name: "tally_env", action: z.object({ amount: z.int() }), observation: z.object({ count: z.int() }) });
 export default defineEnvironment(contract, () => {
   let count = 0;
   return {
     reset: () => ({ observation: { count: (count = 0) } }),
-    step: ({ amount }) => ({ observation: { count: (count += amount) }, reward: amount }),
+    async step({ amount }) {
+      if (amount >= 100) writeFileSync("begun", "");
+      // That of the client runs when the server is killed.
+      if (amount >= 100) await new Promise((resolve) => setTimeout(resolve, 500 * (amount - 99)));
+      return { observation: { count: (count += amount) }, reward: amount };
+    },
     ${members}
   };
 }, ${options});
@@ -69,4 +77,25 @@ test("a session by address that was created for an agent", { timeout: 90_000 }, 
     result: { structured_content: { count: 3 } },
   });
   expect(await rpc("openenv/session/episode", {})).toMatchObject({ result: { step_count: 1, reward: 3 } });
+});
+
+test("the step of an agent whose answer came before a kill, with a step of the client behind it", {
+  timeout: 90_000,
+}, async () => {
+  await using project = await createProject({ "environment.mjs": TIERS.snapshot });
+  const port = await findFreePort();
+  const serve = () => serveProject(project, port, { JOURNAL: "sessions.lmdb" });
+  await using first = await serve();
+  await using env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
+  await env.reset();
+  const access = await env.openToAgent();
+  const { client } = await open(first, { headers: { ...access.headers } });
+  const ofAgent = client.callTool({ name: "step", arguments: { amount: 100 } });
+  await expect.poll(() => existsSync(join(project.dir, "begun")), { timeout: 10_000 }).toBe(true);
+  const behind = env.step({ amount: 101 });
+  expect(await ofAgent).toMatchObject({ structuredContent: { count: 100 } });
+  await first.signal("SIGKILL");
+  await using _second = await serve();
+  expect(await behind).toMatchObject({ observation: { count: 201 }, recovered: true });
+  expect(await access.episode()).toMatchObject({ step_count: 2, reward: 201 });
 });

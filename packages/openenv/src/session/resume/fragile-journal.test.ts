@@ -30,7 +30,12 @@ beforeEach(() => {
 });
 
 /** The sessions of a server whose journal can be away or slow. */
-function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addresses; journal: Journal } {
+function start(options?: Parameters<typeof defineCounter>[0]): {
+  sessions: Sessions;
+  own: JournalledSessions;
+  addresses: Addresses;
+  journal: Journal;
+} {
   const journal = openMemoryJournal("here", store);
   const reach = <Rest extends unknown[], Result>(method: (...rest: Rest) => Result) => {
     return (...rest: Rest): Result => {
@@ -53,11 +58,11 @@ function start(): { sessions: Sessions; own: JournalledSessions; addresses: Addr
       return journal.list();
     },
   };
-  const runtime = createRuntime(defineCounter().environment);
+  const runtime = createRuntime(defineCounter(options).environment);
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 2, queueSize: 1, sessionTimeoutMs: null });
   const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) };
-  const options = { journal: fragile, codec, owner: "here", workers: 1, retentionMs: 60_000, log };
-  const own = new JournalledSessions(sessions, options);
+  const parts = { journal: fragile, codec, owner: "here", workers: 1, retentionMs: 60_000, log };
+  const own = new JournalledSessions(sessions, parts);
   sessions.journal = own;
   return { sessions, own, addresses: new Addresses(sessions, "simulation"), journal: fragile };
 }
@@ -141,6 +146,38 @@ test("a session is not left to a server that wants it while its last commit is r
   journal.onWanted?.(session.id);
   expect(session.ended).toBe(true);
   await expect.poll(() => store.sessions.get(session.id)?.owner).toBe(null);
+});
+
+describe("while a request of the client is not answered", () => {
+  const step = { type: "step", data: { amount: 1 } } as const;
+  const count = async (id: string): Promise<unknown> => {
+    const cell = store.sessions.get(id)?.cells.get("image");
+    return cell && (JSON.parse(Buffer.from(cell).toString()) as { stepCount: number }).stepCount;
+  };
+
+  test("the answer to an agent leaves when its step is stored", async () => {
+    const { session, resumption } = await open(start({ seeded: true }));
+    await session.call({ type: "reset" });
+    resumption.journal?.begin(1);
+    // It waits for that of the agent.
+    await session.call(step);
+    expect(await count(session.id)).toBe(1);
+  });
+
+  test("a step is not stored without its answer, although an agent's step is behind it", async () => {
+    const { session, resumption } = await open(start({ seeded: true }));
+    await session.call({ type: "reset" });
+    resumption.journal?.begin(1);
+    await session.call(step, { numbered: true });
+    let hasLeft = false;
+    const behind = Promise.resolve(session.call(step)).then(() => (hasLeft = true));
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    expect([hasLeft, await count(session.id)]).toEqual([false, 0]);
+    await resumption.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
+    await behind;
+    expect(await count(session.id)).toBe(2);
+    expect(store.sessions.get(session.id)?.cells.has("a1")).toBe(true);
+  });
 });
 
 describe("a session by address", () => {

@@ -29,6 +29,8 @@ export const RUNNING = "running";
 export const STEPS = "steps";
 /** The process before has left the session between two requests. */
 export const CLEAN = "clean";
+/** The epoch of the last process that has not ended while it restored the session. */
+export const SURVIVED = "survived";
 export const EVENT = "e";
 export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
 export const ANSWER = "a";
@@ -89,4 +91,14 @@ export function readImage({ cells }: JournalRecord, codec: BinaryCodec, prefix =
 export function readRunning({ cells }: JournalRecord): string | undefined {
   const value = cells.get(RUNNING);
   return value && Buffer.from(value).toString();
+}
+
+/** How many processes in a row have ended while they restored the session. */
+export function countRestores({ cells, epoch }: JournalRecord): number {
+  const value = cells.get(SURVIVED);
+  return value === undefined ? 0 : epoch - Number(Buffer.from(value).toString()) - 1;
+}
+
+export function encodeSurvived(epoch: number): Uint8Array {
+  return Buffer.from(String(epoch));
 }

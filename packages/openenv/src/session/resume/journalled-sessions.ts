@@ -21,13 +21,25 @@ import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
-import { readAnswers, readBatch, readImage, readLost, readOpener, STEPS } from "./journal-cells.js";
+import {
+  countRestores,
+  encodeSurvived,
+  readAnswers,
+  readBatch,
+  readImage,
+  readLost,
+  readOpener,
+  STEPS,
+  SURVIVED,
+} from "./journal-cells.js";
 import { keyOf, type Resumption, sessionsOf } from "./resumptions.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
 /** How long to wait for the server that has the session of an address: the first time, and at most. */
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 800;
+/** A session is lost when so many processes in a row have ended while they restored it. */
+const MAX_RESTORES = 5;
 
 interface JournalledOptions {
   journal: Journal;
@@ -212,6 +224,8 @@ export class JournalledSessions implements SessionsJournal {
     };
     const lost = readLost(record);
     if (lost !== undefined) return lose(lost);
+    const ended = countRestores(record);
+    if (ended >= MAX_RESTORES) return lose(`${ended} processes have ended while they restored it`);
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
       if (batch === undefined) this.#continue(await this.#openOne(record, opener), record);
@@ -230,6 +244,7 @@ export class JournalledSessions implements SessionsJournal {
       // A client by address resets what is lost.
       if (!isLater && isAddress(record)) return lose(error.message);
       // A server with another version or more room may restore it.
+      await journal.commit(id, record.epoch, { put: [[SURVIVED, encodeSurvived(record.epoch)]], remove: [] });
       await journal.release(id, record.epoch);
       if (isLater) throw error;
       return error.message;
@@ -256,8 +271,9 @@ export class JournalledSessions implements SessionsJournal {
       resumption.answers.restore(id ?? seq, request, answer);
       if (id !== undefined) resumptions.answersOf(target as Session).restore(id, request, answer);
     }
-    this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
+    const own = this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
     this.#sessions.detachResumable(resumption);
+    own.survived();
   }
 
   #attach(resumption: Resumption, make: (parts: JournalParts) => SessionJournal): SessionJournal {
@@ -269,7 +285,7 @@ export class JournalledSessions implements SessionsJournal {
     const follow = (session: Session, prefix?: string): void => {
       session.events.keepIfNeeded();
       session.events.recorder = {
-        record: (event, requestId) => own.record(event, session, prefix, requestId),
+        record: (event, options) => own.record(event, session, { ...options, prefix }),
         chooseSteps: () => own.chooseSteps(),
         // Numbered requests are marked when they begin.
         ...(resumption.isAddress && { enterTool: (data) => own.enter({ type: "tool", data }) }),

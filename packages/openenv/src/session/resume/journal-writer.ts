@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isThenable } from "../../util/async/thenable.js";
+import { type Journal, type JournalChanges, JournalError, type MaybePromise } from "../journals/journal.js";
+
+/** What the cells of a session are written with. */
+export interface WriterParts {
+  journal: Journal;
+  /** Of a session by address. Its requests have no numbers: each event is committed with its answer. */
+  isAddress: boolean;
+  /** Called when another process has taken the session over: its instance here must be closed. */
+  onLost(): void;
+}
+
+/** How long to wait before a commit is repeated: the first time, and at most. */
+const RETRY_MS = 50;
+const MAX_RETRY_MS = 2_000;
+
+/** Collects changes of the cells of one session, and commits them in order. */
+export class JournalWriter {
+  /** Changes with every process that restores the session. */
+  readonly epoch: number;
+  readonly #id: string;
+  readonly #parts: WriterParts;
+  readonly #put = new Map<string, Uint8Array>();
+  readonly #remove = new Set<string>();
+  /** The commit that is being repeated: the next one must not overtake it. */
+  #writing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(id: string, epoch: number, parts: WriterParts) {
+    this.#id = id;
+    this.epoch = epoch;
+    this.#parts = parts;
+  }
+
+  /** Nothing is written any more. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  get isWriting(): boolean {
+    return this.#writing !== undefined;
+  }
+
+  /** Whether a cell is to be written with the next commit. */
+  get hasNew(): boolean {
+    return this.#put.size > 0;
+  }
+
+  put(cell: string, value: Uint8Array): void {
+    this.#remove.delete(cell);
+    this.#put.set(cell, value);
+  }
+
+  remove(cell: string): void {
+    this.#put.delete(cell);
+    this.#remove.add(cell);
+  }
+
+  /** Commits all changes at once. While the journal cannot be written, the commit is repeated. */
+  commit(): MaybePromise<void> {
+    if (this.#put.size === 0 && this.#remove.size === 0) return undefined;
+    const changes = { put: [...this.#put], remove: [...this.#remove] };
+    this.#put.clear();
+    this.#remove.clear();
+    const write = (): MaybePromise<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
+    try {
+      const written = this.#writing === undefined ? write() : this.#writing.then(write);
+      if (!isThenable(written)) return undefined;
+      return this.#wait(Promise.resolve(written).catch((error: unknown) => this.#repeat(write, error)));
+    } catch (error) {
+      return this.#wait(this.#repeat(write, error));
+    }
+  }
+
+  /** Ends the session in the journal; nothing is written after it. */
+  end(reason: string): void {
+    this.#finish((journal) => journal.end(this.#id, this.epoch, reason));
+  }
+
+  /** Leaves the session to another process, after these changes; nothing is written after it. */
+  release(last: JournalChanges | undefined): void {
+    this.#finish(async (journal) => {
+      // Both at once, because the journal may be closing.
+      const written = last && journal.commit(this.#id, this.epoch, last);
+      await Promise.all([written, journal.release(this.#id, this.epoch)]);
+    });
+  }
+
+  #wait(written: Promise<void>): Promise<void> {
+    const done = written.then(() => {
+      if (this.#writing === done) this.#writing = undefined;
+    });
+    this.#writing = done;
+    return done;
+  }
+
+  /** Resolves when it is written; never for a session that has ended or belongs to another process. */
+  async #repeat(write: () => MaybePromise<void>, first: unknown): Promise<void> {
+    let error = first;
+    for (let tries = 0; ; tries++) {
+      if (!(error instanceof JournalError)) throw error;
+      if (error.code === "EPOCH_LOST" && !this.#closed) {
+        this.#closed = true;
+        this.#parts.onLost();
+      }
+      // A client by address learns that the call may not be in its episode.
+      if (this.#closed && this.#parts.isAddress) throw new Error("the session has ended here", { cause: error });
+      if (this.#closed) return new Promise(() => {});
+      await sleep(Math.min(RETRY_MS * 2 ** tries, MAX_RETRY_MS), undefined, { ref: false });
+      try {
+        return await write();
+      } catch (next) {
+        error = next;
+      }
+    }
+  }
+
+  #finish(write: (journal: Journal) => MaybePromise<void>): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    // A journal that is away now may take the session for one that can be resumed: its window ends it.
+    void (async () => write(this.#parts.journal))().catch(() => {});
+  }
+}
