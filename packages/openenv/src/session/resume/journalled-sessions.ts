@@ -285,7 +285,7 @@ export class JournalledSessions implements SessionsJournal {
     const follow = (session: Session, prefix?: string): void => {
       session.events.keepIfNeeded();
       session.events.recorder = {
-        record: (event, options) => own.record(event, session, { ...options, prefix }),
+        record: (event, options) => own.record(event, session, options, prefix),
         chooseSteps: () => own.chooseSteps(),
         // Numbered requests are marked when they begin.
         ...(resumption.isAddress && { enterTool: (data) => own.enter({ type: "tool", data }) }),

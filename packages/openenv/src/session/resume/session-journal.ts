@@ -34,9 +34,6 @@ export interface JournalParts extends WriterParts {
   codec: BinaryCodec;
 }
 
-/** Where an event comes from; `prefix`: of the session in a batch. */
-type EventOrigin = Pick<SessionCallOptions, "requestId" | "numbered"> & { prefix?: string | undefined };
-
 /**
  * The journal of one resumable session: one commit for each request, with its answer and the state after it. The answer
  * is not sent before. While the journal cannot be written, the answer is held and the commit repeated.
@@ -138,22 +135,18 @@ export class SessionJournal {
   }
 
   /**
-   * Called after each event, before its answer leaves the session and before the next request. `requestId`: of an HTTP
-   * request; `numbered`: of a request that is stored with its answer.
+   * Called after each event, before its answer leaves the session and before the next request. `options`: of its call;
+   * `prefix`: of a session in a batch.
    */
-  record(
-    event: SessionEvent,
-    session: Session,
-    { prefix = "", requestId, numbered = false }: EventOrigin,
-  ): MaybePromise<void> {
+  record(event: SessionEvent, session: Session, options: SessionCallOptions, prefix = ""): MaybePromise<void> {
     const { environment } = session;
     const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
     // Of a batch only this session is lost.
     if (prefix === "" && this.isRestorable) this.#isKilled ||= isKilled;
     if (isKilled || this.#writer.isClosed) return undefined;
     const noted = this.#note(event, session, prefix);
-    if (this.#parts.isAddress) this.#keepAnswer(event, requestId);
-    const isOwn = numbered && this.#inRequest;
+    if (this.#parts.isAddress) this.#keepAnswer(event, options.requestId);
+    const isOwn = options.numbered === true && this.#inRequest;
     if (isOwn) this.#hasEvent = true;
     const commit = (): MaybePromise<void> => (isOwn ? undefined : this.#commitOther());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
@@ -205,6 +198,7 @@ export class SessionJournal {
   #store(answered: JournalledAnswer, ack: number): MaybePromise<void> {
     this.#inRequest = this.#hasEvent = false;
     const stored = this.#commitAnswer(answered, ack);
+    if (this.#behind.length === 0) return stored;
     for (const leave of this.#behind.splice(0)) {
       leave(this.#isKilled ? Promise.reject(new Error("the process of the environment has ended")) : stored);
     }
