@@ -8,7 +8,10 @@ import { connect } from "../../connect.js";
 // Starting an isolate takes seconds on a machine with other work.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** The step `die` ends its process or thread in the middle, once; `wait` waits in the middle until the file `go` exists. */
+/**
+ * The step `die` ends its process or thread in the middle, once; `wait` waits in the middle until the file `go` exists. With
+ * the file `unsaved` the next snapshot ends it.
+ */
 const source = (saves: boolean) => `
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { appendFileSync, existsSync, rmSync } from "node:fs";
@@ -24,6 +27,11 @@ const log = (text) => appendFileSync(at("log.txt"), text + "\\n");
 const methods = (get, set) => ({ snapshot: get, restore: set });
 export default defineEnvironment(contract, () => {
   let count = 0;
+  const save = () => {
+    if (!existsSync(at("unsaved"))) return count;
+    rmSync(at("unsaved"));
+    process.exit(7);
+  };
   const look = (rolled) => ({ observation: { count, rolled } });
   return {
     reset: () => { count = 0; return look(0); },
@@ -37,7 +45,7 @@ export default defineEnvironment(contract, () => {
       while (op === "wait" && !existsSync(at("go"))) await new Promise((resolve) => setTimeout(resolve, 10));
       return look(rolled);
     },
-    ...(${saves} && methods(() => count, (saved) => { count = saved; })),
+    ...(${saves} && methods(save, (saved) => { count = saved; })),
   };
 }, { seeded: true });
 `;
@@ -72,6 +80,22 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
       return seen.map((one) => ({ ...(one as object), episode_id: "" }));
     };
     expect(await play(true)).toEqual(await play(false));
+  });
+
+  test("a step whose snapshot ends the environment is not answered as if it were stored", async () => {
+    await using isolated = await startIsolated({ isolation, journal: "memory" }, source(true));
+    const step = (amount: number): Promise<unknown> => post("step", { action: { amount } });
+    const post = async (path: string, body: object): Promise<unknown> => {
+      const headers = { "content-type": "application/json" };
+      const url = `${isolated.server.url}/session/a-name-of-a-session/${path}`;
+      return (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).json();
+    };
+    await post("reset", { seed: 7 });
+    expect(await step(2)).toMatchObject({ observation: { count: 2 } });
+    writeFileSync(fileURLToPath(new URL("./unsaved", isolated.url)), "");
+    const reason = "the answer could not be recorded: the thread or process of the environment has ended";
+    expect(await step(10)).toMatchObject({ code: "SESSION_ERROR", detail: reason });
+    expect(await step(1)).toMatchObject({ observation: { count: 3 } });
   });
 
   test.each([

@@ -180,6 +180,52 @@ describe("while a request of the client is not answered", () => {
   });
 });
 
+describe("after a process has ended while it restored sessions", () => {
+  const opener = { client: "websocket", orchestrator: false } as const;
+  /** Two sessions whose replay takes 50 ms, and that another process has begun to restore so often. */
+  async function leave(begun: string) {
+    const { sessions, own } = start({ seeded: true });
+    const ids = await Promise.all(
+      ["first", "second"].map(async (name) => {
+        const session = await sessions.open();
+        const tokenHash = createHash("sha256").update(name).digest("hex");
+        await own.add(sessions.resumptions.add(session, tokenHash, undefined));
+        await session.call({ type: "reset" });
+        await session.call({ type: "step", data: { amount: 50 } });
+        store.sessions.get(session.id)?.cells.set("restoring", Buffer.from(begun));
+        return session.id;
+      }),
+    );
+    const { own: next, journal } = start({ seeded: true });
+    /** The counts after each commit. */
+    const counts: unknown[] = [];
+    const { commit } = journal;
+    journal.commit = (...changes) => {
+      commit(...changes);
+      counts.push(ids.map((id) => store.sessions.get(id)?.cells.get("restoring")?.toString()));
+    };
+    const takeOver = (nth: number) => next.takeOver(ids[nth] as string, ["first", "second"][nth] as string, opener);
+    return { counts, takeOver };
+  }
+
+  test("only one of them is restored at a time, so that the next end is counted for one", async () => {
+    const { counts, takeOver } = await leave("1");
+    expect(await Promise.all([takeOver(0), takeOver(1)])).toEqual([undefined, undefined]);
+    expect(counts).toEqual([
+      ["2", "1"],
+      [undefined, "1"],
+      [undefined, "2"],
+      [undefined, undefined],
+    ]);
+  });
+
+  test("a session is lost after five of them", async () => {
+    const { takeOver } = await leave("5");
+    expect(await takeOver(0)).toBe("5 processes have ended while they restored it");
+    expect(logged).toHaveLength(1);
+  });
+});
+
 describe("a session by address", () => {
   const opener = { client: "http", orchestrator: false } as const;
   const claim = "call";

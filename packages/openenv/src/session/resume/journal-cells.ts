@@ -29,8 +29,8 @@ export const RUNNING = "running";
 export const STEPS = "steps";
 /** The process before has left the session between two requests. */
 export const CLEAN = "clean";
-/** The epoch of the last process that has not ended while it restored the session. */
-export const SURVIVED = "survived";
+/** How many processes in a row have begun to restore the session, and ended before they had. */
+export const RESTORING = "restoring";
 export const EVENT = "e";
 export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
 export const ANSWER = "a";
@@ -94,11 +94,6 @@ export function readRunning({ cells }: JournalRecord): string | undefined {
 }
 
 /** How many processes in a row have ended while they restored the session. */
-export function countRestores({ cells, epoch }: JournalRecord): number {
-  const value = cells.get(SURVIVED);
-  return value === undefined ? 0 : epoch - Number(Buffer.from(value).toString()) - 1;
-}
-
-export function encodeSurvived(epoch: number): Uint8Array {
-  return Buffer.from(String(epoch));
+export function readRestores({ cells }: JournalRecord): number {
+  return Number(Buffer.from(cells.get(RESTORING) ?? "0").toString());
 }

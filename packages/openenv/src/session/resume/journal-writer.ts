@@ -5,8 +5,6 @@ import { type Journal, type JournalChanges, JournalError, type MaybePromise } fr
 /** What the cells of a session are written with. */
 export interface WriterParts {
   journal: Journal;
-  /** Of a session by address. Its requests have no numbers: each event is committed with its answer. */
-  isAddress: boolean;
   /** Called when another process has taken the session over: its instance here must be closed. */
   onLost(): void;
 }
@@ -23,7 +21,7 @@ export class JournalWriter {
   readonly #parts: WriterParts;
   readonly #put = new Map<string, Uint8Array>();
   readonly #remove = new Set<string>();
-  /** The commit that is being repeated: the next one must not overtake it. */
+  /** The last commit, until it is written: the next one must not overtake it. */
   #writing: Promise<void> | undefined;
   #closed = false;
 
@@ -95,7 +93,7 @@ export class JournalWriter {
     return done;
   }
 
-  /** Resolves when it is written; never for a session that has ended or belongs to another process. */
+  /** @throws JournalError for a session that has ended or belongs to another process. */
   async #repeat(write: () => MaybePromise<void>, first: unknown): Promise<void> {
     let error = first;
     for (let tries = 0; ; tries++) {
@@ -104,9 +102,8 @@ export class JournalWriter {
         this.#closed = true;
         this.#parts.onLost();
       }
-      // A client by address learns that the call may not be in its episode.
-      if (this.#closed && this.#parts.isAddress) throw new Error("the session has ended here", { cause: error });
-      if (this.#closed) return new Promise(() => {});
+      // The call may not be in the episode.
+      if (this.#closed) throw new JournalError("EPOCH_LOST", "the session has ended here", { cause: error });
       await sleep(Math.min(RETRY_MS * 2 ** tries, MAX_RETRY_MS), undefined, { ref: false });
       try {
         return await write();

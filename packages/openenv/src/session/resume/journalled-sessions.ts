@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { ErrorData } from "../../protocol/messages.js";
+import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Log } from "../../util/log.js";
 import { toError } from "../failure.js";
@@ -22,15 +23,14 @@ import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
 import {
-  countRestores,
-  encodeSurvived,
+  RESTORING,
   readAnswers,
   readBatch,
   readImage,
   readLost,
   readOpener,
+  readRestores,
   STEPS,
-  SURVIVED,
 } from "./journal-cells.js";
 import { keyOf, type Resumption, sessionsOf } from "./resumptions.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
@@ -40,6 +40,8 @@ const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 800;
 /** A session is lost when so many processes in a row have ended while they restored it. */
 const MAX_RESTORES = 5;
+/** How long a session that may end the process keeps others from being restored that may do so, too. */
+const MAX_SUSPECT_MS = 10_000;
 
 interface JournalledOptions {
   journal: Journal;
@@ -60,6 +62,8 @@ export class JournalledSessions implements SessionsJournal {
   readonly #restoring = new Map<string, Promise<string | undefined>>();
   /** The keys of sessions that this server has had since the last run of {@link tidy} that found them. */
   readonly #had = new Set<string>();
+  /** A process has ended while it restored these: one after the other, so that the next end is counted for one of them. */
+  #suspects: Promise<void> = Promise.resolve();
   #tidying: Promise<void> | undefined;
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
@@ -213,21 +217,36 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
-    const { journal, codec } = this.#options;
     this.#had.add(id);
-    const record = await this.#ask(() => journal.takeOver(id));
+    const record = await this.#ask(() => this.#options.journal.takeOver(id));
     if (record === undefined) return "the session has ended";
-    const lose = async (reason: string): Promise<string> => {
-      if (record.isDamaged) this.#options.log.warn({ session: id }, `the session is lost: ${reason}`);
-      await journal.end(id, record.epoch, isAddress(record) ? `could not be restored: ${reason}` : reason);
-      return reason;
-    };
-    const lost = readLost(record);
-    if (lost !== undefined) return lose(lost);
-    const ended = countRestores(record);
-    if (ended >= MAX_RESTORES) return lose(`${ended} processes have ended while they restored it`);
+    const begun = readRestores(record);
+    const isFatal = begun >= MAX_RESTORES;
+    const lost = readLost(record) ?? (isFatal ? `${begun} processes have ended while they restored it` : undefined);
+    if (lost !== undefined) {
+      if (record.isDamaged || isFatal) this.#options.log.warn({ session: id }, `the session is lost: ${lost}`);
+      return this.#lose(record, lost);
+    }
+    const restore = (): Promise<string | undefined> => this.#restoreTaken(record, opener, begun + 1);
+    if (begun === 0) return restore();
+    const restored = this.#suspects.then(restore);
+    this.#suspects = settled(restored, MAX_SUSPECT_MS);
+    return restored;
+  }
+
+  async #lose(record: JournalRecord, reason: string): Promise<string> {
+    const told = isAddress(record) ? `could not be restored: ${reason}` : reason;
+    await this.#options.journal.end(record.id, record.epoch, told);
+    return reason;
+  }
+
+  /** Restores a session that this process has taken over; `nth`: see {@link RESTORING}. */
+  async #restoreTaken(record: JournalRecord, opener: SessionOpener, nth: number): Promise<string | undefined> {
+    const { journal, codec } = this.#options;
+    const { id, epoch } = record;
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
+      await journal.commit(id, epoch, { put: [[RESTORING, Buffer.from(String(nth))]], remove: [] });
       if (batch === undefined) this.#continue(await this.#openOne(record, opener), record);
       else {
         for (const [number, own] of readBatch(record)) {
@@ -242,10 +261,13 @@ export class JournalledSessions implements SessionsJournal {
       batch?.end("it could not be restored");
       const isLater = !(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED";
       // A client by address resets what is lost.
-      if (!isLater && isAddress(record)) return lose(error.message);
+      if (!isLater && isAddress(record)) return this.#lose(record, error.message);
       // A server with another version or more room may restore it.
-      await journal.commit(id, record.epoch, { put: [[SURVIVED, encodeSurvived(record.epoch)]], remove: [] });
-      await journal.release(id, record.epoch);
+      try {
+        await journal.commit(id, epoch, { put: [], remove: [RESTORING] });
+      } finally {
+        await journal.release(id, epoch);
+      }
       if (isLater) throw error;
       return error.message;
     }

@@ -1,10 +1,11 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
+import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { describeError } from "../failure.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
-import type { JournalRecord, MaybePromise } from "../journals/journal.js";
+import { JournalError, type JournalRecord, type MaybePromise } from "../journals/journal.js";
 import { describeSession, takeImage } from "../restore/image.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
@@ -15,16 +16,15 @@ import {
   EVENT,
   EVENT_NAME,
   encodeImage,
-  encodeSurvived,
   IMAGE,
   type JournalledAnswer,
   LOST,
   OPEN,
+  RESTORING,
   RUNNING,
   readAnswers,
   readRunning,
   STEPS,
-  SURVIVED,
 } from "./journal-cells.js";
 import { JournalWriter, type WriterParts } from "./journal-writer.js";
 import { digestRequest, requestIdOf } from "./request-digest.js";
@@ -32,6 +32,8 @@ import { digestRequest, requestIdOf } from "./request-digest.js";
 /** What the journal of a session is made with. */
 export interface JournalParts extends WriterParts {
   codec: BinaryCodec;
+  /** Of a session by address. Its requests have no numbers: each event is committed with its answer. */
+  isAddress: boolean;
 }
 
 /**
@@ -65,14 +67,13 @@ export class SessionJournal {
   constructor(id: string, epoch: number, parts: JournalParts) {
     this.#parts = parts;
     this.#writer = new JournalWriter(id, epoch, parts);
-    this.#writer.put(SURVIVED, encodeSurvived(epoch));
   }
 
   /** Continues with what a process before this one has stored. */
   static restored(record: JournalRecord, parts: JournalParts): SessionJournal {
     const own = new SessionJournal(record.id, record.epoch, parts);
     own.#isFirst = !record.cells.has(CLEAN);
-    own.#writer.remove(CLEAN);
+    for (const cell of [CLEAN, RESTORING]) own.#writer.remove(cell);
     own.#crashed = readRunning(record);
     for (const name of record.cells.keys()) {
       const [, prefix, event] = EVENT_NAME.exec(name) ?? [];
@@ -97,7 +98,7 @@ export class SessionJournal {
     return !this.#inRequest && !this.#writer.isWriting;
   }
 
-  /** Stores that this process has restored the session and not ended; no answer waits for it. */
+  /** Stores that this process did not end while it restored the session; no answer waits for it. */
   survived(): void {
     const stored = this.#writer.commit();
     if (isThenable(stored)) Promise.resolve(stored).catch(() => {});
@@ -145,6 +146,8 @@ export class SessionJournal {
     if (prefix === "" && this.isRestorable) this.#isKilled ||= isKilled;
     if (isKilled || this.#writer.isClosed) return undefined;
     const noted = this.#note(event, session, prefix);
+    // The session has ended in the journal.
+    if (this.#writer.isClosed) return undefined;
     if (this.#parts.isAddress) this.#keepAnswer(event, options.requestId);
     const isOwn = options.numbered === true && this.#inRequest;
     if (isOwn) this.#hasEvent = true;
@@ -166,13 +169,15 @@ export class SessionJournal {
   begin(seq: number): MaybePromise<boolean> {
     if (this.#writer.isClosed) return false;
     this.#inRequest = true;
-    return this.#mark(String(seq));
+    return this.#orNever(this.#mark(String(seq)));
   }
 
   /** Like {@link begin}, for a request of a session by address, which its digest names. */
   enter(request: { type?: unknown; data?: unknown }): MaybePromise<boolean> {
     if (this.#writer.isClosed) return false;
-    return this.#isFirst ? this.#mark(digestRequest(request)) : false;
+    const marked = this.#isFirst && this.#mark(digestRequest(request));
+    // Where it fails the session has ended, and refuses the request.
+    return isThenable(marked) ? Promise.resolve(marked).catch(() => false) : marked;
   }
 
   #mark(request: string): MaybePromise<boolean> {
@@ -183,10 +188,7 @@ export class SessionJournal {
     this.#isFirst = false;
     this.#writer.put(RUNNING, Buffer.from(request));
     this.#isMarked = true;
-    const committed = this.#writer.commit();
-    const run = (): boolean => false;
-    // Where it fails the session has ended, and refuses the request.
-    return isThenable(committed) ? Promise.resolve(committed).then(run, run) : false;
+    return after(this.#writer.commit(), () => false);
   }
 
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
@@ -197,17 +199,12 @@ export class SessionJournal {
 
   #store(answered: JournalledAnswer, ack: number): MaybePromise<void> {
     this.#inRequest = this.#hasEvent = false;
-    const stored = this.#commitAnswer(answered, ack);
-    if (this.#behind.length === 0) return stored;
-    for (const leave of this.#behind.splice(0)) {
-      leave(this.#isKilled ? Promise.reject(new Error("the process of the environment has ended")) : stored);
-    }
-    return stored;
+    const stored = this.#isKilled ? Promise.reject(killed()) : this.#commitAnswer(answered, ack);
+    if (this.#behind.length > 0) for (const leave of this.#behind.splice(0)) leave(stored);
+    return this.#orNever(stored);
   }
 
   #commitAnswer({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
-    // The client repeats the request on its next connection.
-    if (this.#isKilled) return new Promise(() => {});
     // Nothing of it would be read again.
     if (this.#writer.isClosed) return undefined;
     if (this.#lost.size > 0 && !this.#writer.hasNew) return undefined;
@@ -326,11 +323,25 @@ export class SessionJournal {
   }
 
   /**
-   * Commits what an agent has done while a request of the client waits or runs: with the answer to that request once its
-   * event is recorded, because the event must not be stored without the answer.
+   * Commits what is not of a numbered request. Once the event of such a request is recorded, it waits for the commit of
+   * that answer, because the event must not be stored without it.
    */
   #commitOther(): MaybePromise<void> {
+    if (this.#isKilled) throw killed();
     if (!this.#hasEvent) return this.#writer.commit();
     return new Promise((resolve) => this.#behind.push(resolve));
   }
+
+  /** A numbered request gets no error when it is not stored here: its client repeats it on the next connection. */
+  #orNever<T>(stored: MaybePromise<T>): MaybePromise<T> {
+    if (!isThenable(stored)) return stored;
+    return Promise.resolve(stored).catch((error: unknown) => {
+      if (this.#isKilled || error instanceof JournalError) return new Promise(() => {});
+      throw error;
+    });
+  }
+}
+
+function killed(): Error {
+  return new Error("the thread or process of the environment has ended");
 }
