@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 60_000 });
  * The step `die` ends its process or thread in the middle, once; `wait` waits in the middle until the file `go` exists. With
  * the file `unsaved` the next snapshot ends it.
  */
-const source = (saves: boolean) => `
+const source = (saves: boolean, history = 1) => `
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { appendFileSync, existsSync, rmSync } from "node:fs";
 import { threadId } from "node:worker_threads";
@@ -47,7 +47,7 @@ export default defineEnvironment(contract, () => {
     },
     ...(${saves} && methods(save, (saved) => { count = saved; })),
   };
-}, { seeded: true });
+}, { seeded: true, history: ${history} });
 `;
 
 describe.each(["thread", "process"] as const)("with a %s for each session", (isolation) => {
@@ -82,8 +82,11 @@ describe.each(["thread", "process"] as const)("with a %s for each session", (iso
     expect(await play(true)).toEqual(await play(false));
   });
 
-  test("a step whose snapshot ends the environment is not answered as if it were stored", async () => {
-    await using isolated = await startIsolated({ isolation, journal: "memory" }, source(true));
+  test.each([
+    ["without a history", 1],
+    ["with one", 3],
+  ])("%s a step whose snapshot ends the environment is not answered as if it were stored", async (_how, history) => {
+    await using isolated = await startIsolated({ isolation, journal: "memory" }, source(true, history));
     const step = (amount: number): Promise<unknown> => post("step", { action: { amount } });
     const post = async (path: string, body: object): Promise<unknown> => {
       const headers = { "content-type": "application/json" };

@@ -196,27 +196,39 @@ describe("after a process has ended while it restored sessions", () => {
         return session.id;
       }),
     );
-    const { own: next, journal } = start({ seeded: true });
-    /** The counts after each commit. */
+    const { own: next, journal, sessions: taken } = start({ seeded: true });
+    /** The counts after each commit, and the slots that are reserved for those that wait. */
     const counts: unknown[] = [];
     const { commit } = journal;
     journal.commit = (...changes) => {
       commit(...changes);
-      counts.push(ids.map((id) => store.sessions.get(id)?.cells.get("restoring")?.toString()));
+      counts.push([...ids.map((id) => store.sessions.get(id)?.cells.get("restoring")?.toString()), next.reserved]);
     };
     const takeOver = (nth: number) => next.takeOver(ids[nth] as string, ["first", "second"][nth] as string, opener);
-    return { counts, takeOver };
+    return { counts, takeOver, sessions: taken };
   }
 
-  test("only one of them is restored at a time, so that the next end is counted for one", async () => {
+  test("only one of them is restored at a time, so that the next end is counted for one of them", async () => {
     const { counts, takeOver } = await leave("1");
     expect(await Promise.all([takeOver(0), takeOver(1)])).toEqual([undefined, undefined]);
     expect(counts).toEqual([
-      ["2", "1"],
-      [undefined, "1"],
-      [undefined, "2"],
-      [undefined, undefined],
+      ["2", "1", 1],
+      [undefined, "1", expect.any(Number)],
+      [undefined, "2", 0],
+      [undefined, undefined, 0],
     ]);
+  });
+
+  test("a refusal before the restore does not change how many", async () => {
+    const { counts, takeOver, sessions } = await leave("1");
+    sessions.pause(true);
+    await expect(takeOver(0)).rejects.toMatchObject({ data: { code: "CAPACITY_REACHED" } });
+    expect(counts).toEqual([
+      ["2", "1", 0],
+      ["1", "1", 0],
+    ]);
+    sessions.pause(false);
+    expect(await takeOver(0)).toBe(undefined);
   });
 
   test("a session is lost after five of them", async () => {

@@ -29,7 +29,7 @@ export const RUNNING = "running";
 export const STEPS = "steps";
 /** The process before has left the session between two requests. */
 export const CLEAN = "clean";
-/** How many processes in a row have begun to restore the session, and ended before they had. */
+/** How many processes in a row have begun to restore the session without finishing, with the one that restores it now. */
 export const RESTORING = "restoring";
 export const EVENT = "e";
 export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;

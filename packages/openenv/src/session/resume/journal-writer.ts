@@ -102,7 +102,7 @@ export class JournalWriter {
         this.#closed = true;
         this.#parts.onLost();
       }
-      // The call may not be in the episode.
+      // The caller must learn that its event may not be stored.
       if (this.#closed) throw new JournalError("EPOCH_LOST", "the session has ended here", { cause: error });
       await sleep(Math.min(RETRY_MS * 2 ** tries, MAX_RETRY_MS), undefined, { ref: false });
       try {

@@ -9,6 +9,7 @@ import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import {
   type Journal,
+  type JournalChanges,
   type JournalEntry,
   JournalError,
   type JournalRecord,
@@ -40,7 +41,7 @@ const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 800;
 /** A session is lost when so many processes in a row have ended while they restored it. */
 const MAX_RESTORES = 5;
-/** How long a session that may end the process keeps others from being restored that may do so, too. */
+/** How long a session during whose restore a process has ended may delay the restore of the next one. */
 const MAX_SUSPECT_MS = 10_000;
 
 interface JournalledOptions {
@@ -62,8 +63,13 @@ export class JournalledSessions implements SessionsJournal {
   readonly #restoring = new Map<string, Promise<string | undefined>>();
   /** The keys of sessions that this server has had since the last run of {@link tidy} that found them. */
   readonly #had = new Set<string>();
-  /** A process has ended while it restored these: one after the other, so that the next end is counted for one of them. */
+  /**
+   * Sessions during whose restore a process has ended. They are restored one after the other: the next end then counts
+   * for one of them.
+   */
   #suspects: Promise<void> = Promise.resolve();
+  /** How many of them wait for their turn. */
+  #queued = 0;
   #tidying: Promise<void> | undefined;
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
@@ -80,7 +86,7 @@ export class JournalledSessions implements SessionsJournal {
     const since = performance.now() - this.#sessions.resumptions.limits.guaranteeMs;
     let count = 0;
     for (const seen of this.#orphans.values()) if (seen > since) count++;
-    return Math.ceil(count / Math.max(this.#options.workers, this.#owners));
+    return Math.ceil(count / Math.max(this.#options.workers, this.#owners)) + this.#queued;
   }
 
   add(resumption: Resumption, lost?: string): Promise<void> {
@@ -229,8 +235,14 @@ export class JournalledSessions implements SessionsJournal {
     }
     const restore = (): Promise<string | undefined> => this.#restoreTaken(record, opener, begun + 1);
     if (begun === 0) return restore();
-    const restored = this.#suspects.then(restore);
-    this.#suspects = settled(restored, MAX_SUSPECT_MS);
+    const before = this.#suspects;
+    this.#orphans.delete(id);
+    this.#queued++;
+    const restored = before.then(() => {
+      this.#queued--;
+      return restore();
+    });
+    this.#suspects = before.then(() => settled(restored, MAX_SUSPECT_MS));
     return restored;
   }
 
@@ -246,7 +258,7 @@ export class JournalledSessions implements SessionsJournal {
     const { id, epoch } = record;
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
-      await journal.commit(id, epoch, { put: [[RESTORING, Buffer.from(String(nth))]], remove: [] });
+      await journal.commit(id, epoch, countRestores(nth));
       if (batch === undefined) this.#continue(await this.#openOne(record, opener), record);
       else {
         for (const [number, own] of readBatch(record)) {
@@ -263,8 +275,10 @@ export class JournalledSessions implements SessionsJournal {
       // A client by address resets what is lost.
       if (!isLater && isAddress(record)) return this.#lose(record, error.message);
       // A server with another version or more room may restore it.
+      // One that was refused without being tried is still one that may end the process.
+      const isSuspect = isLater && nth > 1;
       try {
-        await journal.commit(id, epoch, { put: [], remove: [RESTORING] });
+        await journal.commit(id, epoch, isSuspect ? countRestores(nth - 1) : { put: [], remove: [RESTORING] });
       } finally {
         await journal.release(id, epoch);
       }
@@ -353,6 +367,10 @@ const UNAVAILABLE: ErrorData = {
   code: "JOURNAL_UNAVAILABLE",
   message: "The server cannot use its journal now: try again later.",
 };
+
+function countRestores(nth: number): JournalChanges {
+  return { put: [[RESTORING, Buffer.from(String(nth))]], remove: [] };
+}
 
 function isAddress({ id, tokenHash }: JournalEntry): boolean {
   return id === tokenHash;

@@ -98,7 +98,7 @@ export class SessionJournal {
     return !this.#inRequest && !this.#writer.isWriting;
   }
 
-  /** Stores that this process did not end while it restored the session; no answer waits for it. */
+  /** Stores that the restore has not ended this process; no answer waits for it. */
   survived(): void {
     const stored = this.#writer.commit();
     if (isThenable(stored)) Promise.resolve(stored).catch(() => {});
@@ -144,9 +144,11 @@ export class SessionJournal {
     const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
     // Of a batch only this session is lost.
     if (prefix === "" && this.isRestorable) this.#isKilled ||= isKilled;
+    // With a history the environment has ended after the event, while its state was kept.
+    if (this.#isKilled && isKilled && !hasFailed(event.answer)) throw killed();
     if (isKilled || this.#writer.isClosed) return undefined;
     const noted = this.#note(event, session, prefix);
-    // The session has ended in the journal.
+    // `#note` has ended the session in the journal.
     if (this.#writer.isClosed) return undefined;
     if (this.#parts.isAddress) this.#keepAnswer(event, options.requestId);
     const isOwn = options.numbered === true && this.#inRequest;
@@ -323,8 +325,8 @@ export class SessionJournal {
   }
 
   /**
-   * Commits what is not of a numbered request. Once the event of such a request is recorded, it waits for the commit of
-   * that answer, because the event must not be stored without it.
+   * Commits what does not belong to a numbered request. While the event of such a request waits for its answer, this
+   * waits for the same commit, because the event must not be stored without the answer.
    */
   #commitOther(): MaybePromise<void> {
     if (this.#isKilled) throw killed();
@@ -340,6 +342,10 @@ export class SessionJournal {
       throw error;
     });
   }
+}
+
+function hasFailed(answer: SessionEvent["answer"]): boolean {
+  return "type" in answer ? answer.type === "error" : answer.error !== null;
 }
 
 function killed(): Error {
