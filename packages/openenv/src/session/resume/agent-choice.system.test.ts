@@ -20,9 +20,11 @@ export default defineEnvironment(contract, () => {
   return {
     reset: () => ({ observation: { count: (count = 0) } }),
     async step({ amount }) {
-      if (amount >= 100) writeFileSync("begun", "");
-      // That of the client runs when the server is killed.
-      if (amount >= 100) await new Promise((resolve) => setTimeout(resolve, 500 * (amount - 99)));
+      if (amount >= 100) {
+        writeFileSync("begun", "");
+        // A step of 101 still runs when the server is killed.
+        await new Promise((resolve) => setTimeout(resolve, 500 * (amount - 99)));
+      }
       return { observation: { count: (count += amount) }, reward: amount };
     },
     ${members}

@@ -150,7 +150,7 @@ test("a session is not left to a server that wants it while its last commit is r
 
 describe("while a request of the client is not answered", () => {
   const step = { type: "step", data: { amount: 1 } } as const;
-  const count = async (id: string): Promise<unknown> => {
+  const count = (id: string): unknown => {
     const cell = store.sessions.get(id)?.cells.get("image");
     return cell && (JSON.parse(Buffer.from(cell).toString()) as { stepCount: number }).stepCount;
   };
@@ -161,7 +161,7 @@ describe("while a request of the client is not answered", () => {
     resumption.journal?.begin(1);
     // It waits for that of the agent.
     await session.call(step);
-    expect(await count(session.id)).toBe(1);
+    expect(count(session.id)).toBe(1);
   });
 
   test("a step is not stored without its answer, although an agent's step is behind it", async () => {
@@ -172,17 +172,17 @@ describe("while a request of the client is not answered", () => {
     let hasLeft = false;
     const behind = Promise.resolve(session.call(step)).then(() => (hasLeft = true));
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-    expect([hasLeft, await count(session.id)]).toEqual([false, 0]);
+    expect([hasLeft, count(session.id)]).toEqual([false, 0]);
     await resumption.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
     await behind;
-    expect(await count(session.id)).toBe(2);
+    expect(count(session.id)).toBe(2);
     expect(store.sessions.get(session.id)?.cells.has("a1")).toBe(true);
   });
 });
 
 describe("after a process has ended while it restored sessions", () => {
   const opener = { client: "websocket", orchestrator: false } as const;
-  /** Two sessions whose replay takes 50 ms, and that another process has begun to restore so often. */
+  /** Two sessions whose replay takes 50 ms, and which processes have begun to restore this many times. */
   async function leave(begun: string) {
     const { sessions, own } = start({ seeded: true });
     const ids = await Promise.all(
@@ -219,7 +219,7 @@ describe("after a process has ended while it restored sessions", () => {
     ]);
   });
 
-  test("a refusal before the restore does not change how many", async () => {
+  test("a refusal before the restore does not change the count", async () => {
     const { counts, takeOver, sessions } = await leave("1");
     sessions.pause(true);
     await expect(takeOver(0)).rejects.toMatchObject({ data: { code: "CAPACITY_REACHED" } });

@@ -2,8 +2,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { ErrorData } from "../../protocol/messages.js";
-import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { Turns } from "../../util/async/turns.js";
 import type { Log } from "../../util/log.js";
 import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
@@ -64,12 +64,10 @@ export class JournalledSessions implements SessionsJournal {
   /** The keys of sessions that this server has had since the last run of {@link tidy} that found them. */
   readonly #had = new Set<string>();
   /**
-   * Sessions during whose restore a process has ended. They are restored one after the other: the next end then counts
-   * for one of them.
+   * Restores of sessions during whose restore a process has ended. Only one runs at a time: the next end then counts for
+   * one of them.
    */
-  #suspects: Promise<void> = Promise.resolve();
-  /** How many of them wait for their turn. */
-  #queued = 0;
+  readonly #suspects = new Turns(MAX_SUSPECT_MS);
   #tidying: Promise<void> | undefined;
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
@@ -86,7 +84,7 @@ export class JournalledSessions implements SessionsJournal {
     const since = performance.now() - this.#sessions.resumptions.limits.guaranteeMs;
     let count = 0;
     for (const seen of this.#orphans.values()) if (seen > since) count++;
-    return Math.ceil(count / Math.max(this.#options.workers, this.#owners)) + this.#queued;
+    return Math.ceil(count / Math.max(this.#options.workers, this.#owners)) + this.#suspects.waiting;
   }
 
   add(resumption: Resumption, lost?: string): Promise<void> {
@@ -235,15 +233,9 @@ export class JournalledSessions implements SessionsJournal {
     }
     const restore = (): Promise<string | undefined> => this.#restoreTaken(record, opener, begun + 1);
     if (begun === 0) return restore();
-    const before = this.#suspects;
+    // Its slot is reserved while it waits.
     this.#orphans.delete(id);
-    this.#queued++;
-    const restored = before.then(() => {
-      this.#queued--;
-      return restore();
-    });
-    this.#suspects = before.then(() => settled(restored, MAX_SUSPECT_MS));
-    return restored;
+    return this.#suspects.take(restore);
   }
 
   async #lose(record: JournalRecord, reason: string): Promise<string> {
@@ -258,7 +250,7 @@ export class JournalledSessions implements SessionsJournal {
     const { id, epoch } = record;
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
     try {
-      await journal.commit(id, epoch, countRestores(nth));
+      await journal.commit(id, epoch, putRestores(nth));
       if (batch === undefined) this.#continue(await this.#openOne(record, opener), record);
       else {
         for (const [number, own] of readBatch(record)) {
@@ -274,12 +266,11 @@ export class JournalledSessions implements SessionsJournal {
       const isLater = !(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED";
       // A client by address resets what is lost.
       if (!isLater && isAddress(record)) return this.#lose(record, error.message);
-      // A server with another version or more room may restore it.
-      // One that was refused without being tried is still one that may end the process.
-      const isSuspect = isLater && nth > 1;
       try {
-        await journal.commit(id, epoch, isSuspect ? countRestores(nth - 1) : { put: [], remove: [RESTORING] });
+        // A session that was refused before it was tried may still end the process.
+        await journal.commit(id, epoch, putRestores(isLater ? nth - 1 : 0));
       } finally {
+        // A server with another version or more room may restore it.
         await journal.release(id, epoch);
       }
       if (isLater) throw error;
@@ -368,8 +359,8 @@ const UNAVAILABLE: ErrorData = {
   message: "The server cannot use its journal now: try again later.",
 };
 
-function countRestores(nth: number): JournalChanges {
-  return { put: [[RESTORING, Buffer.from(String(nth))]], remove: [] };
+function putRestores(count: number): JournalChanges {
+  return { put: [[RESTORING, Buffer.from(String(count))]], remove: [] };
 }
 
 function isAddress({ id, tokenHash }: JournalEntry): boolean {

@@ -8,7 +8,7 @@ import { serveProject } from "../../../../../test-support/servers/killable.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 
-/** An environment whose snapshots cannot be restored after a step of 13, and whose others take a second. */
+/** An environment that ends its process when it restores a count of 13. To restore any other takes a second. */
 const TALLY = `
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { appendFileSync } from "node:fs";
@@ -55,7 +55,7 @@ test("a session is lost when five processes have ended while they restored it", 
   const ends = async (): Promise<number> => (await readFile(join(project.dir, "ends"), "utf8")).length;
 
   const lost = "5 processes have ended while they restored it";
-  // It may be restored at the same time, and is not lost.
+  // Its restore may run at the same time.
   const continued = other.step({ amount: 1 });
   await expect(poison.step({ amount: 1 })).rejects.toMatchObject({ message: expect.stringContaining(lost) });
   expect(await ends()).toBe(5);

@@ -52,7 +52,7 @@ export class SessionJournal {
   #inRequest = false;
   /** One of these events waits for that answer. */
   #hasEvent = false;
-  /** What may leave the session when that answer is stored. */
+  /** Other answers that wait for the same commit. */
   readonly #behind: ((stored: MaybePromise<void>) => void)[] = [];
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;

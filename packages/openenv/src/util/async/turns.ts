@@ -1,0 +1,24 @@
+import { settled } from "./settled.js";
+
+/** Performs tasks one after the other. A task that takes longer than the limit does not delay the next one any more. */
+export class Turns {
+  /** How many tasks have not begun. */
+  waiting = 0;
+  readonly #limitMs: number;
+  #free: Promise<void> = Promise.resolve();
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  take<T>(task: () => Promise<T>): Promise<T> {
+    const before = this.#free;
+    this.waiting++;
+    const done = before.then(() => {
+      this.waiting--;
+      return task();
+    });
+    this.#free = before.then(() => settled(done, this.#limitMs));
+    return done;
+  }
+}
