@@ -8,7 +8,7 @@ import { type AskRpc, toRpcAnswer } from "./client/tools/mcp-production.js";
 import { withLimits } from "./client/transport/limits.js";
 import { type ClientSession, createSession } from "./client/transport/session.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
-import type { TaskProvider } from "./environment/tasks/tasks.js";
+import type { TaskMethod, TaskProvider } from "./environment/tasks/tasks.js";
 import { ConnectionError, RemoteError } from "./errors.js";
 import type { JsonObject } from "./protocol/messages.js";
 import type { Transport } from "./protocol/transport.js";
@@ -105,7 +105,7 @@ async function openTransport(
 /** Reads tasks from the environment's task provider directly. */
 function inProcessTasks(definition: EnvironmentDefinition): TaskClient {
   const runtime = { number: 0, definition, mode: "simulation", log: silentLog } as const;
-  const ask = async <K extends keyof TaskProvider>(
+  const ask = async <K extends TaskMethod>(
     method: K,
     ...args: Parameters<NonNullable<TaskProvider[K]>>
   ): Promise<unknown> => {

@@ -4,7 +4,7 @@ import type { CreateRequest } from "./bodies.js";
 import { Refusal } from "./refusal.js";
 
 type Provider = NonNullable<Host["context"]["runtime"]["definition"]["tasks"]>;
-type Method = keyof Provider;
+type Method = Exclude<keyof Provider, "hidden">;
 
 /** The split of an environment without tasks. */
 const SEEDS = { name: "train", type: "train" } as const;

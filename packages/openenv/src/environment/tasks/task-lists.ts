@@ -18,11 +18,14 @@ export interface TaskLists extends TaskProvider {
 
 /**
  * Creates a task provider from one list for each split. A split named `train` or `test` has that type; all others have
- * the type `validation`.
+ * the type `validation`. The fields in `hidden`, such as the answer, reach `reset` only: clients never receive them.
  * @throws TypeError without a split.
- * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) })
+ * @example createTasks({ train: [{ question: "1+1", answer: 2 }], test: parseJsonl(text) }, { hidden: ["answer"] })
  */
-export function createTasks(splits: Readonly<Record<string, TaskList>>): TaskLists {
+export function createTasks(
+  splits: Readonly<Record<string, TaskList>>,
+  { hidden = [] }: { hidden?: readonly string[] } = {},
+): TaskLists {
   const lists = new Map(Object.entries(splits));
   const names = [...lists.keys()];
   if (names.length === 0) throw new TypeError("createTasks needs at least one split: createTasks({ train: [ … ] }).");
@@ -45,6 +48,7 @@ export function createTasks(splits: Readonly<Record<string, TaskList>>): TaskLis
     return Array.from({ length: Math.max(0, to - from) }, (_, i) => get(split, from + i));
   };
   return {
+    hidden,
     splits: () => names,
     list: (split) => range(split),
     count: (split) => listOf(split).length,

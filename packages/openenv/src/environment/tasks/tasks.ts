@@ -16,6 +16,8 @@ export type Task = Record<string, unknown>;
  * Throw a RangeError for an index outside the split (HTTP 400). {@link createTasks} creates a provider from lists.
  */
 export interface TaskProvider {
+  /** The names of fields that only `reset` receives: the Task API and ORS leave them out. */
+  readonly hidden?: readonly string[];
   splits?(): MaybePromise<readonly (string | TaskSplit)[]>;
   list?(split: string): MaybePromise<readonly Task[]>;
   count?(split: string): MaybePromise<number>;
@@ -23,6 +25,8 @@ export interface TaskProvider {
   /** As in `Array.prototype.slice`: `stop` is exclusive, negative numbers count from the end. */
   range?(split: string, start?: number, stop?: number): MaybePromise<readonly Task[]>;
 }
+
+export type TaskMethod = Exclude<keyof TaskProvider, "hidden">;
 
 /** An unknown split or index; the message lists the available ones. */
 export class NoSuchTaskError extends EnvironmentError {}

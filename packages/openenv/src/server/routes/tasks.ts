@@ -1,4 +1,4 @@
-import type { TaskProvider } from "../../environment/tasks/tasks.js";
+import type { TaskMethod, TaskProvider } from "../../environment/tasks/tasks.js";
 import { listTasksRequest, numTasksRequest, taskRangeRequest, taskRequest } from "../../protocol/bodies.js";
 import { askTasks } from "../../session/calls/ask-tasks.js";
 import { clip } from "../../util/text/clip.js";
@@ -50,7 +50,7 @@ function taskRange(ctx: RequestContext): Promise<void> {
   );
 }
 
-async function answer<K extends keyof TaskProvider>(
+async function answer<K extends TaskMethod>(
   ctx: RequestContext,
   method: K,
   args: Parameters<NonNullable<TaskProvider[K]>>,

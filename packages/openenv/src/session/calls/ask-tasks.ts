@@ -1,10 +1,16 @@
-import { NoSuchTaskError, normaliseSplit, type TaskProvider, type TaskSplit } from "../../environment/tasks/tasks.js";
+import {
+  NoSuchTaskError,
+  normaliseSplit,
+  type TaskMethod,
+  type TaskProvider,
+  type TaskSplit,
+} from "../../environment/tasks/tasks.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
 import { describeError, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { CALL, markCall, NO_SESSION } from "./call-marks.js";
 
-type Method<K extends keyof TaskProvider> = NonNullable<TaskProvider[K]>;
+type Method<K extends TaskMethod> = NonNullable<TaskProvider[K]>;
 
 /** The answer of the Task API as plain JSON, or the reason for an error with its HTTP status. */
 export type TaskAnswer = { value: unknown } | { status: 400 | 500 | 501; message: string };
@@ -12,7 +18,7 @@ export type TaskAnswer = { value: unknown } | { status: 400 | 500 | 501; message
 const NO_SUCH_TASK = { status: 400, message: "Invalid task index" } as const;
 
 /** Calls a method of the environment's task provider. Never rejects. */
-export async function askTasks<K extends keyof TaskProvider>(
+export async function askTasks<K extends TaskMethod>(
   { number, definition, mode, log }: Pick<Runtime, "number" | "definition" | "mode" | "log">,
   method: K,
   args: Parameters<Method<K>>,
@@ -36,10 +42,19 @@ export async function askTasks<K extends keyof TaskProvider>(
   }
   if (found === undefined) return NO_SUCH_TASK;
   try {
-    const value = method === "splits" ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
-    return { value: JSON.parse(stringifyJson(value)) as unknown };
+    const isSplits = method === "splits";
+    const value = isSplits ? (found as (string | TaskSplit)[]).map(normaliseSplit) : found;
+    const plain = JSON.parse(stringifyJson(value)) as unknown;
+    return { value: isSplits ? plain : withoutHidden(plain, definition.tasks?.hidden) };
   } catch (error) {
     // Not NO_SUCH_TASK: serialising can also throw a RangeError.
     return fail(error);
   }
+}
+
+/** The answer without the fields that only the environment receives. */
+function withoutHidden(value: unknown, hidden: readonly string[] = []): unknown {
+  if (hidden.length === 0 || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((task) => withoutHidden(task, hidden));
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !hidden.includes(name)));
 }
