@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
-import { defineContract, defineEnvironment, type StepContext } from "../index.js";
+import {
+  createTasks,
+  defineContract,
+  defineEnvironment,
+  defineTools,
+  parseJsonl,
+  type StepContext,
+  type TaskProvider,
+} from "../index.js";
 import { rng } from "../util/rng.js";
 import { checkEnvironment } from "./check-environment.js";
 
@@ -53,8 +61,72 @@ describe("checkEnvironment", () => {
     expect(statuses.filter((status) => status !== "none")).toEqual([
       ...Array(6).fill("passed"),
       "skipped",
-      ...Array(4).fill("passed"),
+      ...Array(3).fill("passed"),
+      "skipped",
+      "passed",
     ]);
+  });
+
+  describe("names the check and the call that does not answer, and skips the rest", () => {
+    const never = () => new Promise<never>(() => {});
+    const answer = { observation: { rolled: 0 }, reward: 0 };
+    const working = { reset: () => answer, step: () => answer };
+    const tools = defineTools({ look: { description: "Looks." } });
+    const withTools = defineContract({ name: "look_env", observation: z.object({ rolled: z.int() }), tools });
+    const provider = (tasks: TaskProvider) => defineEnvironment(contract, () => working, { tasks });
+
+    test.each([
+      ["answers", "create", defineEnvironment(contract, never)],
+      ["answers", "reset", defineEnvironment(contract, () => ({ ...working, reset: never }))],
+      ["answers", "step", defineEnvironment(contract, () => ({ ...working, step: never }))],
+      ["answers", "state", defineEnvironment(contract, () => ({ ...working, state: never }))],
+      ["answers", "close", defineEnvironment(contract, () => ({ ...working, close: never }))],
+      ["answers", "tools.look", defineEnvironment(withTools, () => ({ reset: () => answer, tools: { look: never } }))],
+      ["restores", "snapshot", defineEnvironment(contract, () => ({ ...working, snapshot: never, restore: () => {} }))],
+      ["restores", "restore", defineEnvironment(contract, () => ({ ...working, snapshot: () => 1, restore: never }))],
+      ["tasks_load", "tasks.splits", provider({ splits: never })],
+      ["tasks_load", "tasks.get", provider({ splits: () => ["train"], count: () => 2, get: never })],
+    ])("%s: %s", async (id, call, environment) => {
+      const { passed, checks } = await checkEnvironment(environment as never, { timeoutMs: 50 });
+      const at = checks.findIndex(({ status }) => status === "failed");
+      expect(passed).toBe(false);
+      expect(checks[at]).toMatchObject({ id, detail: `${call} did not answer within 50 ms` });
+      const rest = checks.slice(at + 1).map(({ status, detail }) => [status, detail]);
+      expect(rest).toEqual(rest.map(() => ["skipped", `${call} did not answer in an earlier check`]));
+    });
+
+    test("and rejects a limit that is not one", () => {
+      expect(() => checkEnvironment(defineDice(), { timeoutMs: 0 })).toThrow("timeoutMs must be a positive number");
+    });
+  });
+
+  test("reads every task of every split", async () => {
+    const tasked = (tasks: TaskProvider) =>
+      checkEnvironment(
+        defineEnvironment(
+          contract,
+          () => ({
+            reset: () => ({ observation: { rolled: 0 } }),
+            step: () => ({ observation: { rolled: 0 }, reward: 0 }),
+          }),
+          { tasks },
+        ),
+      );
+    const found = async (tasks: TaskProvider) =>
+      (await tasked(tasks)).checks.find(({ id }) => id === "tasks_load") ?? expect.fail();
+    expect(await found(createTasks({ train: [{ a: 1 }], test: [] }))).toMatchObject({
+      status: "passed",
+      detail: "tasks read: train 1, test 0",
+    });
+    const broken = createTasks({ train: [{ a: 1 }], test: parseJsonl('{"a":2}\n{"a":3\n', "test.jsonl") });
+    expect(await found(broken)).toMatchObject({
+      status: "failed",
+      detail: 'task 1 of split "test" cannot be read: test.jsonl, line 2: not valid JSON',
+    });
+    const listed = { splits: () => ["train"], list: () => [{ a: 1 }, 2] } as unknown as TaskProvider;
+    expect(await found(listed)).toMatchObject({ status: "failed", detail: 'task 1 of split "train" is not an object' });
+    const endless = { splits: () => ["train"], get: () => ({ a: 1 }) };
+    expect(await found(endless)).toMatchObject({ status: "skipped" });
   });
 
   test("names the field that differs when the environment ignores the seed", async () => {

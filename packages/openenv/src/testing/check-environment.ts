@@ -2,9 +2,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { EnvClient } from "../client/env-client.js";
 import { connect } from "../connect.js";
 import type { ActionInput, Contract, ResetInput } from "../contract/contract.js";
-import type { Environment, EnvironmentDefinition } from "../environment/environment.js";
+import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { JsonObject } from "../protocol/messages.js";
 import type { ToolErrorBody, ToolSummary } from "../protocol/tools.js";
+import { MAX_TIMER_MS } from "../util/async/timer.js";
 import { rng } from "../util/rng.js";
 import {
   ADVICE,
@@ -16,9 +17,11 @@ import {
   withSession,
 } from "./checks/behaviour.js";
 import { RESTORE_ADVICE, replaysEpisodes, resetsIndependently, restoresSnapshots, usesSeed } from "./checks/restore.js";
+import { tasksLoad } from "./checks/tasks.js";
+import { limitCalls, watchCalls } from "./checks/watch.js";
 import { collectWith, type RecordedCall } from "./collect-episode.js";
 import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
-import { type CheckDefinition, type CheckReport, CheckSkip, demand, runChecks } from "./report.js";
+import { type CheckDefinition, type CheckReport, CheckSkip, demand, type Note, runChecks } from "./report.js";
 import { sampleActions, sampleCall } from "./sample-actions.js";
 
 export interface CheckEnvironmentOptions<C extends Contract = Contract> {
@@ -30,14 +33,20 @@ export interface CheckEnvironmentOptions<C extends Contract = Contract> {
   actions?: readonly ActionInput<C>[];
   /** The contract's own reset options. */
   reset?: ResetInput<C>;
+  /**
+   * Milliseconds for each call of the environment or its task provider; default 10,000. A call that takes longer fails
+   * its check, and the remaining checks are skipped. A call that blocks the thread cannot be ended.
+   */
+  timeoutMs?: number;
 }
 
 const SAMPLES = 8;
+const TIMEOUT_MS = 10_000;
 
 /**
  * Plays an environment in process and checks what every environment must do: answers match the schema, rewards are
- * finite, sessions are isolated, reset starts over, close never fails, snapshots can be restored, and, if `seeded` is
- * declared, the seed determines the episode and a replay repeats it. The check of the seed is skipped, with a reason, if
+ * finite, sessions are isolated, reset starts over, every task can be read, close never fails, snapshots can be restored, and, if
+ * `seeded` is declared, the seed determines the episode and a replay repeats it. The check of the seed is skipped, with a reason, if
  * the actions do not show what the seed decides.
  * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
  */
@@ -45,7 +54,17 @@ export function checkEnvironment<C extends Contract>(
   environment: EnvironmentDefinition<C>,
   options: CheckEnvironmentOptions<C> = {},
 ): Promise<CheckReport> {
-  const definition = environment as unknown as EnvironmentDefinition;
+  const { timeoutMs = TIMEOUT_MS } = options;
+  if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) {
+    throw new TypeError(
+      `timeoutMs must be a positive number of milliseconds, at most ${MAX_TIMER_MS}, got ${timeoutMs}.`,
+    );
+  }
+  let silent: string | undefined;
+  const definition = watchCalls(
+    environment as unknown as EnvironmentDefinition,
+    limitCalls(timeoutMs, (name) => (silent ??= name)),
+  );
   const { action, tools = [] } = definition.contract.schemas();
   const subject: Subject = {
     definition,
@@ -56,7 +75,20 @@ export function checkEnvironment<C extends Contract>(
     seeded: definition.seeded === true,
     ignore: [],
   };
-  return runChecks(definition.contract.name, checksOf(subject));
+  /** After a call without an answer, each further check would only wait for the limit. */
+  const guard = (check: CheckDefinition): CheckDefinition => ({
+    ...check,
+    run: async (note) => {
+      if (silent !== undefined) throw new CheckSkip(`${silent} did not answer in an earlier check`);
+      const failure = await check.run(note).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      demand(silent === undefined, `${silent} did not answer within ${timeoutMs} ms`, { remedy: ADVICE.silent });
+      if (failure !== undefined) throw failure;
+    },
+  });
+  return runChecks(definition.contract.name, checksOf(subject).map(guard));
 }
 
 interface Subject extends EpisodePlayer {
@@ -64,11 +96,16 @@ interface Subject extends EpisodePlayer {
 }
 
 function checksOf(subject: Subject): CheckDefinition[] {
-  const check = (id: string, description: string, run: (subject: Subject) => Promise<void>, remedy?: string) => ({
+  const check = (
+    id: string,
+    description: string,
+    run: (subject: Subject, note: Note) => Promise<void>,
+    remedy?: string,
+  ) => ({
     id,
     description,
     ...(remedy !== undefined && { remedy }),
-    run: () => run(subject),
+    run: (note: Note) => run(subject, note),
   });
   return [
     check("answers", "reset, step and state return results, and rewards of steps are finite numbers", answers),
@@ -96,6 +133,9 @@ function checksOf(subject: Subject): CheckDefinition[] {
       RESTORE_ADVICE.independent,
     ),
     check("seed_used", "a seeded environment reads the seed or the random numbers", usesSeed, RESTORE_ADVICE.seedUsed),
+    check("tasks_load", "every task of every split can be read and is plain JSON", ({ definition }, note) =>
+      tasksLoad(definition, note),
+    ),
     check("close_works", "close never fails: before a reset, after it, during a step", closeWorks),
   ];
 }
@@ -172,22 +212,7 @@ async function closeWorks(subject: Subject): Promise<void> {
   });
 }
 
-/** Wraps the environment; `failed` is called for each `close` that throws or rejects, which a server only logs. */
+/** `failed` is called for each `close` that throws or rejects, which a server only logs. */
 function watchClose(definition: EnvironmentDefinition, failed: (error: unknown) => void): EnvironmentDefinition {
-  const watch = (instance: Environment): Environment =>
-    new Proxy(instance, {
-      get: (target, key) => {
-        const member: unknown = Reflect.get(target, key);
-        if (typeof member !== "function") return member;
-        if (key !== "close") return member.bind(target) as unknown;
-        return async () => {
-          try {
-            await member.call(target);
-          } catch (error) {
-            failed(error);
-          }
-        };
-      },
-    });
-  return { ...definition, create: async () => watch(await definition.create()) };
+  return watchCalls(definition, ({ name, run }) => (name === "close" ? (async () => run())().catch(failed) : run()));
 }

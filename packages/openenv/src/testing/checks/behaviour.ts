@@ -32,6 +32,7 @@ export const ADVICE = {
   isolated: "Keep the data of a session inside the factory, not in the module.",
   resetResets: "Set every field of the environment in reset, not only in the factory.",
   seeded: "Take all randomness from context.rng; do not use the clock or Math.random.",
+  silent: "Settle every promise, give outside requests a time limit, and observe context.signal.",
 } as const;
 
 export async function withSession<T>({ open }: EpisodePlayer, use: (env: EnvClient) => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-import type { Environment, EnvironmentDefinition } from "../../environment/environment.js";
+import type { EnvironmentDefinition } from "../../environment/environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { Sessions } from "../../session/registry/sessions.js";
 import { capture, openFrom } from "../../session/restore/open-from.js";
@@ -9,6 +9,7 @@ import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";
 import { UNSEEDED } from "./behaviour.js";
+import { watchCalls } from "./watch.js";
 
 /** An environment and the episode that the checks play. */
 export interface RestoreSubject {
@@ -184,20 +185,10 @@ function watchContexts(definition: EnvironmentDefinition, used: () => void): Env
         return Reflect.get(target, key) as unknown;
       },
     });
-  /** The environment, or its tools, whose methods get watched contexts. */
-  const watch = <T extends object>(made: T): T =>
-    new Proxy(made, {
-      get: (target, key) => {
-        const member: unknown = Reflect.get(target, key);
-        if (key === "tools" && typeof member === "object" && member !== null) return watch(member);
-        if (typeof member !== "function") return member;
-        return (...args: unknown[]): unknown => {
-          const at = key === "reset" ? 0 : 1;
-          const context = args[at];
-          if (typeof context === "object" && context !== null) args[at] = watchContext(context);
-          return member.apply(target, args) as unknown;
-        };
-      },
-    });
-  return { ...definition, create: async () => watch<Environment>(await definition.create()) };
+  return watchCalls(definition, ({ name, args, run }) => {
+    const at = name === "reset" ? 0 : 1;
+    const context = args[at];
+    if (typeof context === "object" && context !== null) args[at] = watchContext(context);
+    return run();
+  });
 }
