@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   callCommand,
@@ -40,6 +42,15 @@ async function play(url: string | undefined): Promise<unknown> {
   return (await fetch(`${url}/step`, { method: "POST", headers, body })).json();
 }
 
+/** The command that the error of `openenv serve` gives, as a shell splits it. */
+async function commandOf(target: string): Promise<string[]> {
+  const { code, stderr } = await callCommand(["serve", target], options);
+  expect(code).toBe(2);
+  const [, command = ""] = /Serve it with uv: (uv run .*) \(in code/.exec(stderr) ?? [];
+  const { stdout } = await promisify(execFile)("sh", ["-c", `printf '%s\\n' ${command}`]);
+  return stdout.trim().split("\n");
+}
+
 describe("serve", () => {
   test("fetches a Space, and serves it again from the cache", async () => {
     await hub.addSpace("author/counter", FILES);
@@ -63,17 +74,18 @@ describe("serve", () => {
     expect(await play(url)).toMatchObject({ observation: { count: 2 } });
   }, 60_000);
 
-  test("says how a Python environment is served", async () => {
+  test("says how a Python environment is served, with folders that a shell reads as one argument", async () => {
     await hub.addSpace("author/small", SMALL_PYTHON_PROJECT);
-    await using folder = await createProject(SMALL_PYTHON_PROJECT);
-    const here = await callCommand(["serve", folder.dir], options);
-    expect(here.code).toBe(2);
-    expect(here.stderr).toContain(
-      `uv run --isolated --project ${folder.dir} -- uvicorn small:app --app-dir ${folder.dir}`,
+    const files = Object.entries(SMALL_PYTHON_PROJECT).map(([path, text]) => [`author's games/${path}`, text]);
+    await using project = await createProject(Object.fromEntries(files));
+    const folder = join(project.dir, "author's games");
+    expect(await commandOf(folder)).toEqual(
+      ["uv", "run", "--isolated", "--project", folder, "--", "uvicorn", "small:app", "--app-dir", folder].concat([
+        "--port",
+        "8000",
+      ]),
     );
-    const { code, stderr } = await callCommand(["serve", "author/small"], options);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/uv run --isolated --project \S+ -- uvicorn small:app --app-dir \S+/);
+    expect(await commandOf("author/small")).toEqual(expect.arrayContaining(["uvicorn", "small:app", "--app-dir"]));
   });
 
   test.each([
