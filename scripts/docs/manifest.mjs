@@ -3,7 +3,11 @@ export function renderManifest(schema) {
   return `# openenv.yaml
 
 The manifest of an environment. Generated from \`packages/providers/src/manifest\` by \`npm run docs\`. Other fields at the top level and
-directly in \`validation\` are let through, as the Python package does.
+directly in \`validation\` are ignored: the commands warn of each, with the nearest name.
+
+A version needs no quotes, and a port may have them. The manifest of a Python environment may also have a mapping as
+\`runtime\` or \`environment\`, and \`entry_point\` or the path of a file for \`app\`: \`openenv serve\` says how to
+[serve it](../guide/python-environments.md).
 
 | field | description | default |
 |---|---|---|

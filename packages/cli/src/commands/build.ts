@@ -6,6 +6,7 @@ import { ConfigError, imageName } from "openenv-ts/internal";
 import { type BuiltImage, buildImage, DOCKERFILES, findDockerfile, type ImageOptions } from "../image/build-image.js";
 import { measureStart } from "../image/measure-start.js";
 import { standaloneFolder } from "../image/standalone-folder.js";
+import { readWithNotes } from "../project/manifest-notes.js";
 import { parseSettings } from "../push/settings.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { repeatable } from "../terminal/option-values.js";
@@ -54,7 +55,7 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigError(`${target} is not a folder; pass the folder of an environment.`);
   }
-  const manifest = await findManifest(dir);
+  const manifest = await readWithNotes(findManifest, dir);
   const name = manifest?.name ?? basename(dir);
   const tag = givenTag === undefined ? imageName(name) : checkTag(givenTag);
   using interrupt = abortOnSignals();

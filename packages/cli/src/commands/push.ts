@@ -4,6 +4,7 @@ import { hubEndpoint, spaceSubdomain } from "@openenv-ts/providers/internal";
 import { readManifest } from "@openenv-ts/providers/manifest";
 import type { Command } from "commander";
 import { ConfigError } from "openenv-ts/internal";
+import { readWithNotes } from "../project/manifest-notes.js";
 import { findToken } from "../push/find-token.js";
 import { readLogin } from "../push/hub-repository.js";
 import { createHubSpace } from "../push/hub-space.js";
@@ -74,7 +75,7 @@ async function push(flags: PushFlags): Promise<void> {
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigError(`${directory} is not a folder; pass the folder of an environment with -d.`);
   }
-  const manifest = await readManifest(dir);
+  const manifest = await readWithNotes(readManifest, dir);
   const secrets = parseSettings("--secret", fillIn("--secret", flags.secret, process.env));
   const given = parseSettings("--env", flags.env);
   const variables = { ...manifest.variables, ...given };

@@ -77,3 +77,42 @@ test.each([
   expect(stderr.trim().split("\n")).toHaveLength(1);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
 });
+
+describe("the manifest of a Python environment", () => {
+  const text = "name: incident-env\ntype: step-reset\nruntime:\n  app: server/app.py\n  port: 7860\nversion: 1.0\n";
+  const LINE =
+    /^(?:error: )?This is a Python environment\. Serve it with uv: uv run --isolated --with openenv -- uvicorn server\.app:app --app-dir \S/m;
+
+  test.each([
+    ["serve", ["serve"]],
+    ["client", ["client", "python"]],
+    ["replay", ["replay", "episode.jsonl", "."]],
+    ["collect", ["collect", "."]],
+    ["schema show", ["schema", "show", "."]],
+    ["build", ["build"]],
+    ["push", ["push", "--dry-run"]],
+  ])("makes %s say first what it is", async (_name, args) => {
+    await using project = await createProject({ "openenv.yaml": text, "episode.jsonl": "{}" });
+    const { code, stdout, stderr } = await callCommand(args, { cwd: project.dir });
+    expect(stderr.split("\n")[0], stdout).toMatch(LINE);
+    expect([code, stdout]).toEqual([2, ""]);
+  });
+
+  test("makes validate say what it is before the problems", async () => {
+    await using project = await createProject({ "openenv.yaml": text });
+    const { stdout } = await callCommand(["validate"], { cwd: project.dir });
+    const [, first = "", second = ""] = /static\.manifest.*\n\s+(.*)\n\s+(.*)\n/.exec(stdout) ?? [];
+    expect(first).toMatch(LINE);
+    expect(second).toBe("openenv.yaml has no `validation` block");
+  });
+});
+
+test("an unknown field of a manifest is a warning with the nearest name", async () => {
+  const text = manifest("enviroment: main.ts", "version: 1.10");
+  await using project = await createProject({ "environment.ts": counterModule(), "openenv.yaml": text });
+  const { code, stderr } = await callCommand(["client", "python"], { cwd: project.dir });
+  expect([code, stderr]).toEqual([
+    0,
+    'warning: openenv.yaml:2: the unknown field "enviroment" is ignored; did you mean environment?\n',
+  ]);
+});

@@ -2,8 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Manifest } from "@openenv-ts/providers/manifest";
 import { ConfigError } from "openenv-ts/internal";
+import { printNote } from "../terminal/output.js";
 import { describePath } from "./bundle.js";
-import { isPythonFolder, rejectPython } from "./python-folder.js";
 
 /** The paths that are searched for the environment of a folder, in this order; sources come before build outputs. */
 export const ENVIRONMENT_PLACES = [
@@ -37,10 +37,12 @@ export async function locateEnvironment(target: string): Promise<FoundEnvironmen
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) throw new ConfigError(`No such file or folder: ${target}. Check the path.`);
   if (!stats.isDirectory()) return { file: path };
-  const manifest = await manifestOf(path);
-  if (manifest === undefined) return { file: searchFolder(path, target) };
-  if (manifest.environment === undefined) return { file: searchFolder(path, target, manifest.app), manifest };
-  const file = join(path, manifest.environment);
+  const warnings: string[] = [];
+  const manifest = await manifestOf(path, warnings);
+  const declared = manifest?.environment;
+  const file = declared === undefined ? await searchFolder(path, target, manifest) : join(path, declared);
+  for (const warning of warnings) printNote(`warning: ${warning}`);
+  if (manifest === undefined) return { file };
   if (statSync(file, { throwIfNoEntry: false })?.isFile()) return { file, manifest };
   throw new ConfigError(
     `No such file: ${describePath(file)}, the environment in openenv.yaml. Correct the path there.`,
@@ -48,21 +50,23 @@ export async function locateEnvironment(target: string): Promise<FoundEnvironmen
 }
 
 /** Checks that the file exists first, because loading the manifest reader takes longer. */
-async function manifestOf(folder: string): Promise<Manifest | undefined> {
+async function manifestOf(folder: string, warnings: string[]): Promise<Manifest | undefined> {
   if (!existsSync(join(folder, "openenv.yaml"))) return undefined;
   const { findManifest } = await import("@openenv-ts/providers/manifest");
-  return await findManifest(folder);
+  return await findManifest(folder, (line) => warnings.push(line));
 }
 
 /** `given` is the path as the user typed it. */
-function searchFolder(path: string, given: string, app?: string): string {
+async function searchFolder(path: string, given: string, manifest: Manifest | undefined): Promise<string> {
   for (const place of ENVIRONMENT_PLACES) {
     for (const extension of EXTENSIONS) {
       const file = join(path, `${place}.${extension}`);
       if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file;
     }
   }
-  if (isPythonFolder(path, app)) throw rejectPython(path, app);
+  const { describePython, isPythonFolder } = await import("@openenv-ts/providers/manifest");
+  if (manifest?.runtime === "fastapi" || isPythonFolder(path, manifest?.app))
+    throw new ConfigError(describePython(path, manifest?.app));
   throw new ConfigError(
     `No environment in ${given}: searched for ${ENVIRONMENT_PLACES.join(", ")} (.${EXTENSIONS.join(", .")}). ` +
       "Pass its file: openenv serve path/to/environment.ts",

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { rejectPython } from "../project/python-folder.js";
+import { ConfigError } from "openenv-ts/internal";
 import { printNote } from "../terminal/output.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -21,9 +21,9 @@ export async function fetchTarget(target: string): Promise<string> {
   for (const signal of SIGNALS) process.once(signal, onSignal);
   try {
     const source = git ? { git } : await findSource(id as string, stop.signal);
-    const { findManifest } = await import("@openenv-ts/providers/manifest");
+    const { describePython, findManifest } = await import("@openenv-ts/providers/manifest");
     const { dir, runtime } = await checkOut(source, { signal: stop.signal, progress: printNote });
-    if (runtime === "python") throw rejectPython(dir, (await findManifest(dir))?.app);
+    if (runtime === "python") throw new ConfigError(describePython(dir, (await findManifest(dir))?.app));
     return dir;
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal);

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { type Manifest, readManifest } from "@openenv-ts/providers/manifest";
+import { describePython, type Manifest, readManifest } from "@openenv-ts/providers/manifest";
 import { ConfigError } from "openenv-ts/internal";
 import { findNeed, LEFT_OUT } from "./needs.js";
 import { digestPackage, recognisePackage } from "./package-source.js";
@@ -63,8 +63,10 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
     return { digest, manifest: undefined, results: [result("error", [(error as Error).message])] };
   }
   let manifest: Manifest | undefined;
+  const notes: string[] = [];
   try {
-    manifest = await readManifest(dir);
+    manifest = await readManifest(dir, (line) => notes.push(line));
+    if (manifest.runtime === "fastapi") notes.unshift(describePython(dir, manifest.app));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const more = { remediation: "Fix these lines of openenv.yaml." };
@@ -72,11 +74,11 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
   }
   const { environment, validation } = manifest;
   if (environment !== undefined && !statSync(join(dir, environment), { throwIfNoEntry: false })?.isFile()) {
-    const evidence = [`the environment in openenv.yaml is ${environment}, which does not exist`];
+    const evidence = [...notes, `the environment in openenv.yaml is ${environment}, which does not exist`];
     return { digest, manifest: undefined, results: [result("fail", evidence, { remediation: CORRECT_FILE })] };
   }
   if (validation === undefined) {
-    const evidence = ["openenv.yaml has no `validation` block"];
+    const evidence = [...notes, "openenv.yaml has no `validation` block"];
     return { digest, manifest, results: [result("fail", evidence, { remediation: WRITE_BLOCK })] };
   }
   const problems = boundProblems(validation, bounds);
@@ -89,7 +91,8 @@ async function checkStatic(dir: string, bounds: Bounds): Promise<Static> {
     bounds,
   };
   const more = { measured, ...(problems.length > 0 && { remediation: "Declare values within these bounds." }) };
-  const evidence = problems.length > 0 ? problems : ["the manifest is valid and within the bounds of the policy"];
+  const verdict = problems.length > 0 ? problems : ["the manifest is valid and within the bounds of the policy"];
+  const evidence = [...notes, ...verdict];
   return { digest, manifest, results: [result(problems.length > 0 ? "fail" : "pass", evidence, more)] };
 }
 

@@ -1,2 +1,3 @@
+export { describePython, isPythonFolder } from "./python.js";
 export { findManifest, readManifest } from "./read-manifest.js";
 export { MANIFEST_FILE, type Manifest } from "./schema.js";

@@ -76,15 +76,57 @@ hardware: cpu-basic
   });
 });
 
+describe("a manifest as people write it", () => {
+  test("may have a version without quotes, which keeps its zeros, and a port in quotes", () => {
+    const manifest = parseManifest(`${MINIMAL}version: 1.10\nport: "7860"\n`, "openenv.yaml");
+    expect(manifest).toMatchObject({ version: "1.10", port: 7860, runtime: "node" });
+  });
+
+  test.each([
+    ["runtime: { app: server/app.py, port: 7860 }", { app: "server.app:app", port: 7860 }],
+    ["runtime: fastapi\napp: server.app:app\nenvironment: { data: { split: test } }", { app: "server.app:app" }],
+    ["version: 1.0\nentry_point: game.main:server", { app: "game.main:server", version: "1.0" }],
+    ["runtime: { language: python }\nport: 9000", { port: 9000 }],
+    ["runtime: docker\napp: ./server/app.py", { app: "server.app:app" }],
+  ])("is one of Python: %j", (lines, fields) => {
+    const warnings: string[] = [];
+    const onWarning = (line: string) => warnings.push(line);
+    const manifest = parseManifest(`${MINIMAL}${lines}\n`, "openenv.yaml", { onWarning });
+    expect(manifest).toMatchObject({ runtime: "fastapi", ...fields });
+    expect(manifest.environment).toBeUndefined();
+    expect(warnings).toEqual([]);
+  });
+
+  test("of Python with another problem says first how the environment is served", () => {
+    const problem = () =>
+      parseManifest("name: a b\nruntime: { app: server/app.py }\n", "openenv.yaml", { dir: "/e v" });
+    expect(problem).toThrow(
+      /^This is a Python environment\. Serve it with uv: uv run --isolated --with openenv -- uvicorn server\.app:app --app-dir '\/e v' --port 8000 .*\nopenenv\.yaml:1: name must be /,
+    );
+  });
+
+  test("warns of unknown fields, with the nearest name", () => {
+    const warnings: string[] = [];
+    const text = VALIDATION.replace("validation:", "enviroment: game.ts\nhardware: cpu\nvalidation:\n  networks: {}");
+    parseManifest(text, "openenv.yaml", { onWarning: (line) => warnings.push(line) });
+    expect(warnings).toEqual([
+      'openenv.yaml:2: the unknown field "enviroment" is ignored; did you mean environment?',
+      'openenv.yaml:3: the unknown field "hardware" is ignored',
+      'openenv.yaml:5: the unknown field "validation.networks" is ignored; did you mean validation.network?',
+    ]);
+  });
+});
+
 describe("problems of a manifest are reported with their line", () => {
   test.each([
     ["version: '1'\n", "openenv.yaml:1: name is required (name of the environment, also"],
     ["name: 7\n", "openenv.yaml:1: name must be a string (put it in quotes), got 7 ("],
     ["name: a b\n", "openenv.yaml:1: name must be a letter, then letters, digits, _ or -"],
-    [`${MINIMAL}port: "8000"\n`, 'openenv.yaml:2: port must be a number, got "8000" (port of the server'],
+    [`${MINIMAL}port: "http"\n`, 'openenv.yaml:2: port must be a number, got "http" (port of the server'],
     [`${MINIMAL}port: 0\n`, "openenv.yaml:2: port must be at least 1, got 0 ("],
     [`${MINIMAL}port: 70000\n`, "openenv.yaml:2: port must be at most 65535, got 70000 ("],
-    [`${MINIMAL}version: 0.1\n`, "openenv.yaml:2: version must be a string (put it in quotes), got 0.1 ("],
+    [`${MINIMAL}version: [1]\n`, "openenv.yaml:2: version must be a string (put it in quotes), got [1] ("],
+    [`${MINIMAL}environment: { a: 1 }\n`, "openenv.yaml:2: environment must be a string (put it in quotes), got {"],
     [`${MINIMAL}spec_version: 2\n`, "openenv.yaml:2: spec_version must be 1, got 2 ("],
     [`${MINIMAL}environment: ../other.ts\n`, "openenv.yaml:2: environment must be a relative path inside this folder"],
     [
@@ -113,7 +155,10 @@ describe("problems of a manifest are reported with their line", () => {
     [`${MINIMAL}type: "space\n`, "openenv.yaml:3: Missing closing"],
     ["- name\n", 'openenv.yaml:1: must be a mapping with fields such as "name: my_env".'],
     ["", "openenv.yaml:1: must be a mapping"],
-    [VALIDATION.replace("range", "rang"), 'openenv.yaml:3: validation.reward has the unknown field "rang"; remove it'],
+    [
+      VALIDATION.replace("range", "rang"),
+      'openenv.yaml:3: validation.reward has the unknown field "rang"; remove it, or use range.',
+    ],
     [VALIDATION.replace("[0, 1]", "[1, 0]"), "openenv.yaml:3: validation.reward.range must be [low, high] with low"],
     [
       VALIDATION.replace("cpu: 1", "cpu: 0"),

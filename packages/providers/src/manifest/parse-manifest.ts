@@ -1,7 +1,18 @@
-import { ConfigError, clip } from "openenv-ts/internal";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ConfigError, clip, findNearest } from "openenv-ts/internal";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import * as z from "zod";
+import { readAsWritten } from "./as-written.js";
+import { describePython, isPythonFolder } from "./python.js";
 import { type Manifest, manifestSchema } from "./schema.js";
+
+export interface ParseOptions {
+  /** The folder of the manifest; an error says how to serve a Python environment. */
+  dir?: string;
+  /** Gets a line for each field that is ignored. */
+  onWarning?(line: string): void;
+}
 
 /** Far more than a real manifest. */
 const MAX_CHARACTERS = 262_144;
@@ -11,7 +22,7 @@ const MAX_SHOWN = 60;
  * Parses the text of an `openenv.yaml`. `file` is its path in error messages.
  * @throws ConfigError with one line `file:LINE: message` for each problem.
  */
-export function parseManifest(text: string, file: string): Manifest {
+export function parseManifest(text: string, file: string, { dir, onWarning }: ParseOptions = {}): Manifest {
   if (text.length > MAX_CHARACTERS)
     throw new ConfigError(`${file}:1: is longer than ${MAX_CHARACTERS} characters; shorten it.`);
   const lines = new LineCounter();
@@ -24,11 +35,43 @@ export function parseManifest(text: string, file: string): Manifest {
     fail(document.errors.map(({ message, pos }) => `${file}:${lineAt(pos[0])}: ${firstLine(message)}; fix the YAML.`));
   }
   if (!isMap(document.contents)) fail([`${file}:1: must be a mapping with fields such as "name: my_env".`]);
-  const parsed = manifestSchema.safeParse(toValue(document, file), { reportInput: true });
-  if (parsed.success) return parsed.data;
-  return fail(
-    parsed.error.issues.map((issue) => `${file}:${lineAt(offsetOf(document, issue))}: ${describeIssue(issue)}`),
+  const given = toValue(document, file) as Record<string, unknown>;
+  const isPythonProject = dir !== undefined && isPythonFolder(dir) && !existsSync(join(dir, "package.json"));
+  const { value, isPython } = readAsWritten(document, given, isPythonProject);
+  const parsed = manifestSchema.safeParse(value, { reportInput: true });
+  if (parsed.success) {
+    for (const path of findUnknown(value)) {
+      onWarning?.(`${file}:${lineAt(keyOffset(document, path))}: ${describeUnknown(path)}`);
+    }
+    return parsed.data;
+  }
+  const problems = parsed.error.issues.map(
+    (issue) => `${file}:${lineAt(offsetOf(document, issue))}: ${describeIssue(issue)}`,
   );
+  const app = typeof value["app"] === "string" ? value["app"] : undefined;
+  return fail(isPython && dir !== undefined ? [describePython(dir, app), ...problems] : problems);
+}
+
+/** The paths of fields that the schema does not have, where it lets them through. */
+function findUnknown(value: Record<string, unknown>): string[][] {
+  const unknown = (fields: unknown, path: string[]): string[][] =>
+    Object.keys(fields ?? {})
+      .filter((key) => !knownAt(path).includes(key))
+      .map((key) => [...path, key]);
+  return [...unknown(value, []), ...unknown(value["validation"], ["validation"])];
+}
+
+/** The names of the fields of a mapping. */
+function knownAt(path: readonly PropertyKey[]): string[] {
+  const schema = unwrap(schemaAt(path));
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}
+
+function describeUnknown(path: readonly string[]): string {
+  const [key = "", parent] = [path.at(-1), path.slice(0, -1)];
+  const nearest = findNearest(key, knownAt(parent));
+  const hint = nearest === undefined ? "" : `; did you mean ${[...parent, nearest].join(".")}?`;
+  return `the unknown field ${JSON.stringify(path.join("."))} is ignored${hint}`;
 }
 
 /** The parser rejects aliases that expand exponentially. */
@@ -43,11 +86,7 @@ function toValue(document: Document, file: string): unknown {
 /** The offset of the value, of its key for an unknown field, or of the parent for a missing field. */
 function offsetOf(document: Document, issue: z.core.$ZodIssue): number {
   const path = [...issue.path];
-  if (issue.code === "unrecognized_keys") {
-    const map = document.getIn(path, true);
-    const pair = isMap(map) ? map.items.find(({ key }) => isScalar(key) && key.value === issue.keys[0]) : undefined;
-    if (isNode(pair?.key)) return pair.key.range?.[0] ?? 0;
-  }
+  if (issue.code === "unrecognized_keys") return keyOffset(document, [...path, issue.keys[0] ?? ""]);
   for (; path.length > 0; path.pop()) {
     const node = document.getIn(path, true);
     if (isNode(node)) return node.range?.[0] ?? 0;
@@ -55,10 +94,18 @@ function offsetOf(document: Document, issue: z.core.$ZodIssue): number {
   return 0;
 }
 
+function keyOffset(document: Document, path: readonly PropertyKey[]): number {
+  const map = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
+  const pair = isMap(map) ? map.items.find(({ key }) => isScalar(key) && key.value === path.at(-1)) : undefined;
+  return isNode(pair?.key) ? (pair.key.range?.[0] ?? 0) : 0;
+}
+
 function describeIssue(issue: z.core.$ZodIssue): string {
   const path = issue.path.join(".");
   if (issue.code === "unrecognized_keys") {
-    return `${path} has the unknown field "${issue.keys.join('", "')}"; remove it, or correct its name.`;
+    const nearest = findNearest(issue.keys[0] ?? "", knownAt(issue.path));
+    const hint = nearest === undefined ? "correct its name" : `use ${nearest}`;
+    return `${path} has the unknown field "${issue.keys.join('", "')}"; remove it, or ${hint}.`;
   }
   if (issue.code === "custom" && issue.params?.["complete"] === true) return `${path} ${issue.message}`;
   const meaning = meaningOf(issue.path);
@@ -102,6 +149,12 @@ function unit(origin: string): string {
 
 /** The description of a field in the schema. */
 function meaningOf(path: readonly PropertyKey[]): string | undefined {
+  const schema = schemaAt(path);
+  return schema instanceof z.ZodType && schema !== manifestSchema ? schema.description : undefined;
+}
+
+/** The schema of the innermost declared field of a path. */
+function schemaAt(path: readonly PropertyKey[]): z.core.$ZodType {
   let schema: z.core.$ZodType = manifestSchema;
   for (const key of path) {
     const inner = unwrap(schema);
@@ -109,7 +162,7 @@ function meaningOf(path: readonly PropertyKey[]): string | undefined {
     if (field === undefined) break;
     schema = field;
   }
-  return schema instanceof z.ZodType && schema !== manifestSchema ? schema.description : undefined;
+  return schema;
 }
 
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {

@@ -3,7 +3,7 @@ import { relativePath } from "./relative-path.js";
 import { validationBlock } from "./validation-block.js";
 import { objectToVariable } from "./variable-policy.js";
 
-/** Every field of `openenv.yaml`. Other fields at the top level are ignored, as in the Python package. */
+/** Every field of `openenv.yaml`. Other fields at the top level are ignored with a warning. */
 export const manifestSchema = z.object({
   spec_version: z.literal(1).default(1).describe("version of the manifest format"),
   name: z
@@ -14,7 +14,7 @@ export const manifestSchema = z.object({
     .string()
     .min(1)
     .optional()
-    .describe("version of the environment, in quotes; `openenv serve` reports it unless the contract has a version"),
+    .describe("version of the environment; `openenv serve` reports it unless the contract has a version"),
   description: z.string().optional().describe("one sentence about the environment"),
   type: z.string().default("space").describe("format in which it is published"),
   runtime: z.string().default("node").describe("`node`, or `fastapi` for a Python environment"),

@@ -77,7 +77,7 @@ const execution = z.strictObject({
   requires_credentials: flag.describe("the server requires secrets"),
 });
 
-/** The block `validation`. It may have other fields, which are ignored; its nested blocks may not. */
+/** The block `validation`. It may have other fields, which are ignored with a warning; its nested blocks may not. */
 export const validationBlock = z
   .object({
     reward: reward.describe("bounds of the reward"),

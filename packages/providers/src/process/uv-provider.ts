@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { ConfigError, findFreePort, isTaken, ProviderError } from "openenv-ts/internal";
 import { rejectReplicas, rejectSource, rejectUnknown } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
+import { isPythonApp } from "../manifest/python.js";
 import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { checkOut } from "../repository/checkout.js";
 import { parseGitUrl } from "../repository/git-source.js";
@@ -90,7 +91,7 @@ async function readApp(dir: string): Promise<string> {
 
 /** Checked because it becomes an argument of uvicorn and may come from an untrusted manifest. */
 function checkApp(app: string): string {
-  if (/^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$/.test(app)) return app;
+  if (isPythonApp(app)) return app;
   throw new ConfigError(`app ${JSON.stringify(app)} is not valid. Use module:name, for example ${DEFAULT_APP}.`);
 }
 
