@@ -42,7 +42,11 @@ class BenchmarkEnvironment implements Environment<typeof benchmark> {
   }
 }
 
-const environment = defineEnvironment(benchmark, () => new BenchmarkEnvironment(), { stepBeforeReset: "allow" });
+const environment = defineEnvironment(benchmark, () => new BenchmarkEnvironment(), {
+  stepBeforeReset: "allow",
+  // It shows where and when it runs.
+  seeded: false,
+});
 export default environment;
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await checkSelf();

@@ -169,7 +169,7 @@ function checkingOptions(second: StartedServer, { declared, environment, plan, o
     timeoutMs: Math.min(ANSWER_MS, episodeTimeoutMs),
     episodeTimeoutMs,
     signal: options.signal,
-    ...(environment.seeded === true && { seeded: true }),
+    ...(environment.seeded !== undefined && { seeded: environment.seeded }),
     ...(actions && { actions }),
     ...(plan && { reset: plan.reset.options, seed: plan.reset.seed, episodeId: plan.reset.episode_id }),
   };

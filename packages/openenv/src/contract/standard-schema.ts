@@ -82,8 +82,8 @@ export function toZodObject(schema: StandardSchema, place: string, direction: Di
     ...(typeof title === "string" && { title }),
     ...(typeof description === "string" && { description }),
   };
-  return z
-    .object(shape)
+  const isStrict = taken["additionalProperties"] === false;
+  return (isStrict ? z.strictObject(shape) : z.object(shape))
     .check(checkWith(schema, place, Object.keys(shape)))
     .meta(names);
 }

@@ -137,7 +137,10 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   supportsConcurrentSessions?: boolean;
   /** Whether a step before the first reset is an error. Default `error`. */
   stepBeforeReset?: "error" | "allow";
-  /** The same seed and actions always give the same results. `checkEnvironment` checks it. */
+  /**
+   * True: the same seed and actions always give the same results. False: they do not, by nature. `checkEnvironment` checks
+   * it unless it is false.
+   */
   seeded?: boolean;
   /** The version of what `snapshot` returns: a snapshot of another version is refused. A positive integer, default 1. */
   snapshotVersion?: number;

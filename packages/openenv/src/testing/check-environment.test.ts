@@ -249,7 +249,7 @@ describe("checkEnvironment", () => {
 
     test("accepts episodes that differ by nature, if their states are restored", async () => {
       const step = () => ({ observation: { rolled: Math.floor(Math.random() * 1e9) }, reward: 0 });
-      expect(await failures(defineTotal({ step }, {}))).toEqual({});
+      expect(await failures(defineTotal({ step }, { seeded: false }))).toEqual({});
     });
 
     test.each<[string, object, RegExp]>([
@@ -303,6 +303,22 @@ describe("checkEnvironment", () => {
       expect((await failures(defineTotal(faults)))["resets_independent"]).toMatch(
         /after another one differs first in 1\./,
       );
+    });
+
+    test("finds an environment that takes the seed and ignores it, unless it declares so", async () => {
+      const random = {
+        reset: ({ seed }: { seed: number | undefined }) => ({ observation: { rolled: seed === undefined ? 1 : 0 } }),
+        step: () => ({ observation: { rolled: Math.floor(Math.random() * 1e9) }, reward: 0 }),
+      };
+      const { seed_honoured: found } = await failures(defineTotal(random, {}));
+      expect(found).toMatch(/two episodes with seed 7 and the same actions differ first in 1\.observation\.rolled/);
+      expect(await failures(defineTotal(random, { seeded: false }))).toEqual({});
+      const constant = { ...random, step: () => ({ observation: { rolled: 1 }, reward: 0 }) };
+      const { checks } = await checkEnvironment(defineTotal(constant, {}));
+      expect(checks.find(({ id }) => id === "seed_used")).toMatchObject({
+        status: "skipped",
+        detail: expect.stringMatching(/reads `seed` or `rng`, but these actions do not show what the seed decides/),
+      });
     });
 
     test("finds a seeded environment that uses neither the seed nor the random numbers", async () => {

@@ -51,17 +51,18 @@ export function createActionCheck(schema: ObjectSchema): (value: unknown) => Che
   };
 }
 
-/** Creates the check for the data of a reset. Undeclared keys are ignored, as in the Python package, but listed. */
+/**
+ * Creates the check for the data of a reset. Undeclared keys are ignored, as in the Python package, but listed; a strict
+ * schema rejects them.
+ */
 export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Checked<ResetInput> {
-  const open = own.def.catchall;
-  // A strict schema would reject keys that the protocol ignores.
-  const keepsOthers = open !== undefined && open._zod.def.type !== "never";
-  const schema = z.compile(withFields(own, resetRequest.shape, keepsOthers ? open : undefined));
+  const { catchall } = own.def;
+  const schema = z.compile(withFields(own, resetRequest.shape, catchall));
   return (data) => {
     const checked = parseInput(schema, data);
     if (!checked.ok) return checked;
     const { seed, episode_id, split, index, ...fields } = checked.value as z.output<typeof resetRequest>;
-    const dropped = keepsOthers ? [] : Object.keys(data).filter((key) => !Object.hasOwn(schema.shape, key));
+    const dropped = catchall !== undefined ? [] : Object.keys(data).filter((key) => !Object.hasOwn(schema.shape, key));
     return {
       ok: true,
       value: {

@@ -1,4 +1,7 @@
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
 import fc from "fast-check";
+import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { type ContractOptions, defineContract } from "../contract/contract.js";
@@ -160,11 +163,37 @@ describe("a reset", () => {
     });
   });
 
-  test("of a strict contract drops them too, of a loose one keeps them", () => {
-    expect(validator({ reset: z.strictObject({}) }).reset({ a: 1 })).toMatchObject({
-      ok: true,
-      value: { dropped: ["a"] },
+  test.each([
+    ["zod", z.strictObject({ level: z.number().optional() })],
+    ["valibot", toStandardJsonSchema(v.strictObject({ level: v.optional(v.number()) }))],
+    ["arktype", type({ "level?": "number", "+": "reject" })],
+  ] as const)("of a strict contract of %s is rejected with the nearest name", (_library, own) => {
+    const { reset: strict } = createValidator(
+      defineContract({ name: "a", action: none, observation: none, reset: own as z.ZodObject }),
+    );
+    expect(strict({ seed: 3, episode_id: "e", split: "train", index: 1, level: 2 })).toMatchObject({ ok: true });
+    expect(strict({ sed: 3, LEVEL: 1, other: 1 })).toMatchObject({
+      ok: false,
+      issues: [
+        { type: "extra_forbidden", loc: ["sed"], msg: 'Unknown field. Did you mean "seed"?', input: 3 },
+        { type: "extra_forbidden", loc: ["LEVEL"], msg: 'Unknown field. Did you mean "level"?' },
+        { type: "extra_forbidden", loc: ["other"], msg: "Unknown field" },
+      ],
     });
+  });
+
+  test.each([
+    ["zod", z.object({})],
+    ["valibot", toStandardJsonSchema(v.object({}))],
+    ["arktype", type({ "level?": "number" })],
+  ])("of a contract of %s that is not strict drops them", (_library, own) => {
+    const { reset: open } = createValidator(
+      defineContract({ name: "a", action: none, observation: none, reset: own as z.ZodObject }),
+    );
+    expect(open({ a: 1 })).toMatchObject({ ok: true, value: { dropped: ["a"] } });
+  });
+
+  test("of a loose contract keeps them", () => {
     expect(validator({ reset: z.looseObject({}) }).reset({ a: 1, seed: 2 })).toMatchObject({
       ok: true,
       value: { seed: 2, fields: { a: 1 }, dropped: [] },

@@ -41,11 +41,11 @@ function reset(ctx: RequestContext): Promise<void> {
       sendInvalid(ctx, issues, named);
     };
     // A contract may declare a reset option of this name.
+    const isOurs = !("request_id" in runtime.definition.contract.reset.shape);
     const isNamed = named !== undefined || ctx.address !== undefined;
-    const isRepeatable = isNamed && !("request_id" in runtime.definition.contract.reset.shape);
     const { request_id: _, ...rest } = body;
-    const options = isRepeatable ? rest : body;
-    const id = checkBody(repeatable, isRepeatable ? body : {});
+    const options = isOurs ? rest : body;
+    const id = checkBody(repeatable, isOurs && isNamed ? body : {});
     if (!id.ok) return invalid(id.issues);
     const checked = runtime.validator.reset(options);
     if (!checked.ok) return invalid(locateInBody(checked.issues));

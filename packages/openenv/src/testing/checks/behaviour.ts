@@ -27,11 +27,13 @@ export const DEFAULT_SEED = 7;
 const OTHER_SEEDS = 5;
 
 export const UNSEEDED = "the environment does not declare `seeded: true`";
+const BY_NATURE = "the environment declares `seeded: false`";
 
 export const ADVICE = {
   isolated: "Keep the data of a session inside the factory, not in the module.",
   resetResets: "Set every field of the environment in reset, not only in the factory.",
-  seeded: "Take all randomness from context.rng; do not use the clock or Math.random.",
+  seeded:
+    "Take all randomness from context.rng; do not use the clock or Math.random. If the seed cannot decide the episode, declare `seeded: false`.",
   silent: "Settle every promise, give outside requests a time limit, and observe context.signal.",
 } as const;
 
@@ -92,7 +94,7 @@ export async function resetResets(player: EpisodePlayer): Promise<void> {
  * whether the seed decides it: the check neither fails nor passes.
  */
 export async function seedHonoured(player: EpisodePlayer): Promise<void> {
-  if (player.seeded === false) throw new NotApplicable(UNSEEDED);
+  if (player.seeded === false) throw new NotApplicable(BY_NATURE);
   const fresh = (seed: number): Promise<CheckedEpisode> => withSession(player, (env) => play(player, env, seed));
   const { seed } = player;
   const reference = await fresh(seed);

@@ -8,7 +8,7 @@ import type { EnvironmentMessage, Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";
-import { UNSEEDED } from "./behaviour.js";
+import { type EpisodePlayer, UNSEEDED } from "./behaviour.js";
 import { watchCalls } from "./watch.js";
 
 /** An environment and the episode that the checks play. */
@@ -65,15 +65,23 @@ export async function resetsIndependently(subject: RestoreSubject): Promise<void
   });
 }
 
-/** An environment that declares `seeded` uses the seed or the random numbers that it determines. */
-export async function usesSeed(subject: RestoreSubject): Promise<void> {
-  if (subject.definition.seeded !== true) throw new NotApplicable(UNSEEDED);
+/**
+ * An environment that declares `seeded` uses the seed or the random numbers that it determines. For one that declares
+ * nothing and reads them, the check decides only if its episodes show it.
+ */
+export async function usesSeed(subject: RestoreSubject & Pick<EpisodePlayer, "unshown">): Promise<void> {
+  const { seeded } = subject.definition;
+  if (seeded === false) throw new NotApplicable(UNSEEDED);
   let isUsed = false;
   const watched = watchContexts(subject.definition, () => (isUsed = true));
   await withSessions({ ...subject, definition: watched }, async (sessions) => {
     await playOn(subject, await sessions.open());
   });
+  if (seeded === undefined && !isUsed) throw new NotApplicable(UNSEEDED);
   demand(isUsed, "the environment declares seeded: true, but reads neither `seed` nor `rng`");
+  if (seeded === undefined && subject.unshown !== undefined) {
+    throw new CheckSkip(`the environment reads \`seed\` or \`rng\`, but ${subject.unshown}`);
+  }
 }
 
 interface Continued {

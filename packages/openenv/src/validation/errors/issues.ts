@@ -8,6 +8,7 @@ import {
   type UnionSchema,
 } from "../../contract/zod-tree.js";
 import type { ValidationIssue } from "../../errors.js";
+import { findNearest } from "../../util/text/nearest.js";
 import { type CoercionRules, coerce, MAX_UNION_DEPTH } from "../coercion/coerce.js";
 import { type LocatedIssue, locate } from "../locate.js";
 import { briefInput } from "./brief-input.js";
@@ -118,7 +119,11 @@ function describe(issue: z.core.$ZodIssue, at: LocatedIssue): ValidationIssue[] 
 function unknownKey(key: string, at: LocatedIssue): ValidationIssue {
   const loc = [...at.loc, key];
   const { def } = (at.schema ?? ({ _zod: { def: {} } } as KnownSchema))._zod;
-  if (def.type !== "record") return extraField(loc, (at.value as Record<string, unknown>)[key]);
+  if (def.type !== "record") {
+    const issue = extraField(loc, (at.value as Record<string, unknown>)[key]);
+    const nearest = def.type === "object" ? findNearest(key, Object.keys(def.shape)) : undefined;
+    return nearest === undefined ? issue : { ...issue, msg: `${issue.msg}. Did you mean "${nearest}"?` };
+  }
   return entry("literal_error", "Not one of the allowed keys", { loc: [...loc, "[key]"], value: key });
 }
 
