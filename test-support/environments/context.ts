@@ -34,6 +34,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     orsSeeds: 1000,
     gauge: new Gauge(runtime.statistics),
     openSockets: () => 0,
+    unnamed: new Set(),
     requests: 0,
     draining: false,
     closing: false,

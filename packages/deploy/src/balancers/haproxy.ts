@@ -65,11 +65,12 @@ ${renderMetrics(balancer, isJob)}backend openenv
     balance leastconn
     # A session lives in one server; requests with its id go there. HAProxy learns the id from the server's response.
     # A plain MCP request has the id in its body, and a socket that joins the session in its URL.
-    # A session by address is named by the path; its first request chooses the server.
+    # A session by address is named by the path or a header; its first request chooses the server.
     # Entries do not expire; with a million of them the oldest are dropped.
     stick-table type string len 144 size 1m${isJob ? "" : " peers openenv"}
     option http-buffer-request
     stick on path,field(1,/,3) if { path_beg /session/ }
+    stick on req.hdr(x-openenv-session-id)
     stick match req.hdr(openenv-session)
     stick match req.hdr(mcp-session-id)
     stick match url_param(session_id)

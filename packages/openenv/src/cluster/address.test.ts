@@ -40,6 +40,39 @@ test("connections and requests of an address reach the worker that has its sessi
   expect(sessions).toHaveLength(NAMES.length);
 });
 
+test("a name in a header reaches the worker that has its session; the log has neither name nor a second warning", {
+  timeout: 120_000,
+}, async () => {
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "4" });
+  const named = (name: string) => ({ "x-openenv-session-id": name });
+  const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
+    const init = { method: "POST", headers: { ...headers, connection: "close" }, body: JSON.stringify(body) };
+    return (await (await fetch(cluster.url + path, init)).json()) as Answer["data"];
+  };
+  const begun = await Promise.all(NAMES.map((name) => post("/reset", {}, named(name))));
+  const pids = begun.map(({ observation }) => observation.pid);
+  expect(new Set(pids).size).toBe(2);
+  for (let round = 1; round <= 3; round++) {
+    const answers = await Promise.all(NAMES.map((name) => post("/step", { action: { amount: 1 } }, named(name))));
+    expect(answers.map(({ observation }) => [observation.pid, observation.count])).toEqual(
+      pids.map((pid) => [pid, round]),
+    );
+  }
+  for (const [index, name] of NAMES.entries()) {
+    await using socket = await openTestSocket(`${cluster.url}/ws`, { headers: named(name) });
+    const { data } = (await socket.ask(step(1))) as unknown as Answer;
+    expect([data.observation.pid, data.observation.count]).toEqual([pids[index], 4]);
+  }
+  for (let sent = 0; sent < 12; sent++) await post("/step", { action: { amount: 1 } });
+  const warnings = (): string[] =>
+    cluster.command.stderr.split("\n").filter((line) => line.includes("a request without a session"));
+  await expect.poll(() => warnings().length).toBeGreaterThan(0);
+  expect(warnings()[0]).toMatch(/"client":"(::ffff:)?127\.0\.0\.1".*openenv-session.*X-OpenEnv-Session-Id/);
+  // Each worker warns once.
+  expect(warnings().length).toBeLessThanOrEqual(2);
+  for (const name of NAMES) expect(cluster.command.stderr).not.toContain(name);
+});
+
 test("with a journal, an address whose worker was killed continues in another one", { timeout: 120_000 }, async () => {
   await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.lmdb" });
   const open = (name: string) => openTestSocket(`${cluster.url}/session/${name}/ws`);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
-import { parseAddress } from "../server/http/address.js";
+import { findAddress } from "../server/http/address.js";
 import { quietFor } from "../server/lifecycle/drain.js";
 import { rejectUpgrade } from "../server/websocket/reject-upgrade.js";
 import { totalCapacity } from "../session/registry/capacity.js";
@@ -337,6 +337,6 @@ export class Supervisor {
   }
 }
 
-function isAddressed({ url }: UpgradeEnvelope): boolean {
-  return parseAddress(url.split("?", 1)[0] as string) !== undefined;
+function isAddressed({ url, headers }: UpgradeEnvelope): boolean {
+  return findAddress(url.split("?", 1)[0] as string, headers) !== undefined;
 }

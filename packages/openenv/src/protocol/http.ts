@@ -15,6 +15,10 @@ export type { ForkBody, ForkRequest, MetadataBody, PublishedTool, SchemaBody } f
 
 /** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
 export const SESSION_HEADER = "openenv-session";
+/** Header by which a client names its session itself, like the name in `/session/<name>`. */
+export const NAME_HEADER = "x-openenv-session-id";
+/** Header of an answer with a warning for the people who wrote the client. */
+export const WARNING_HEADER = "openenv-warning";
 /** Header with the token of a resumable session. */
 export const SESSION_TOKEN_HEADER = "openenv-session-token";
 export const NO_SESSION = "none";

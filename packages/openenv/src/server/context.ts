@@ -68,6 +68,8 @@ export interface ServerContext {
   readonly cluster: Cluster | undefined;
   /** Loaded with the first MCP client. */
   mcp?: Promise<McpEndpoint> | undefined;
+  /** Addresses of clients that name no session and were logged. */
+  readonly unnamed: Set<string>;
   /** The number of HTTP requests being answered. */
   requests: number;
   /** `/health` reports that the server accepts no more sessions; its sessions continue. */

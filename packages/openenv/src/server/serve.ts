@@ -81,6 +81,7 @@ export async function serveHere(
     orsSeeds: config.orsSeeds,
     gauge: new Gauge(runtime.statistics),
     openSockets: () => sockets.open,
+    unnamed: new Set(),
     requests: 0,
     draining: false,
     closing: false,

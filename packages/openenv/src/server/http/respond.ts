@@ -84,9 +84,13 @@ export const STATUS: Readonly<Record<WireCode, number>> = {
 };
 
 /** Answers a failure with its code and message; the Python package answers plain text. */
-export function sendFailure({ response, context }: Answering, data: ErrorData, session?: Session): void {
+export function sendFailure(
+  { response, context }: Answering,
+  data: ErrorData,
+  { session, status = STATUS[data.code] }: { session?: Session | undefined; status?: number } = {},
+): void {
   const { message, ...rest } = data;
   context.runtime.statistics.countError(data, session);
   if (rest.code === "CAPACITY_REACHED") response.setHeader("retry-after", "1");
-  sendJson(response, STATUS[rest.code], { detail: message, ...rest });
+  sendJson(response, status, { detail: message, ...rest });
 }

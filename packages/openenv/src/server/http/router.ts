@@ -1,7 +1,6 @@
 import { IncomingMessage } from "node:http";
 import type * as z from "zod";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
-import type { ErrorData } from "../../protocol/messages.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
@@ -9,7 +8,7 @@ import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
 import { sendTokenPage } from "../routes/web/token-page.js";
 import type { HttpRequest, HttpResponse, RequestOrigin } from "../runtimes/runtime.js";
-import { type AddressedRequest, parseAddress } from "./address.js";
+import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isAddressed } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { inTurn, takeTurn } from "./pipeline.js";
 import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
@@ -27,7 +26,7 @@ const PROBES = /^\/(health|livez|readyz)$/;
 
 /** Headers that a page of an allowed origin may send. */
 const ALLOWED_HEADERS =
-  "content-type, authorization, openenv-session, openenv-session-token, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
+  "content-type, authorization, openenv-session, openenv-session-token, x-openenv-session-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
 
 /** One request, its response and the server. */
 export interface RequestContext {
@@ -64,28 +63,28 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
     { forwarded = false, isPipelined = false }: RequestOrigin = {},
   ): Promise<void> => {
     const { path } = splitTarget(request);
-    const addressed = parseAddress(path);
-    const isAddressed = addressed !== undefined && "address" in addressed;
+    const found = findAddress(path, request.headers);
+    const addressed = isAddressed(found) ? found : undefined;
     const ctx: RequestContext = {
       request,
       response,
       context,
-      path: decodePath(isAddressed ? addressed.path : path),
-      address: isAddressed ? { hash: addressed.address } : undefined,
+      path: decodePath(addressed?.path ?? path),
+      address: addressed && { hash: addressed.address },
       forwarded,
       arrivedAt: readArrival(),
       bodyBytes: 0,
       isPipelined,
     };
-    const found = addressed === undefined || isAddressed ? lookup : () => refuseWith(addressed);
+    const routes = found === undefined || isAddressed(found) ? lookup : () => refuseWith(found);
     // A request with a body waits for its turn after the body has been read.
-    return isPipelined && !hasBody(request) ? takeTurn(ctx, () => handle(ctx, found)) : handle(ctx, found);
+    return isPipelined && !hasBody(request) ? takeTurn(ctx, () => handle(ctx, routes)) : handle(ctx, routes);
   };
 }
 
 /** The route of an address that is not valid. */
-function refuseWith(problem: ErrorData): Route {
-  const refuse = (ctx: RequestContext): void => sendFailure(ctx, problem);
+function refuseWith({ status, data }: AddressProblem): Route {
+  const refuse = (ctx: RequestContext): void => sendFailure(ctx, data, { status });
   return { GET: refuse, POST: refuse, DELETE: refuse };
 }
 
@@ -149,7 +148,7 @@ function allowCrossOrigin({ request, response, context }: RequestContext, route:
   const origin = context.origins.corsOrigin(request.headers);
   if (origin === undefined) return false;
   response.setHeader("access-control-allow-origin", origin);
-  response.setHeader("access-control-expose-headers", "openenv-session, mcp-session-id");
+  response.setHeader("access-control-expose-headers", "openenv-session, openenv-warning, mcp-session-id");
   response.setHeader("vary", "origin");
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
   response.setHeader("access-control-allow-methods", methodsOf(route));
@@ -170,15 +169,6 @@ function splitTarget({ url = "/" }: HttpRequest): Target {
   return mark < 0 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark) };
 }
 
-function decodePath(path: string): string {
-  if (!path.includes("%")) return path;
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
-}
-
 /** The path without its trailing slashes, if it has some and a route without them exists. */
 function withoutSlash({ request }: RequestContext, lookup: Lookup): string | undefined {
   const { path, query } = splitTarget(request);
@@ -186,8 +176,8 @@ function withoutSlash({ request }: RequestContext, lookup: Lookup): string | und
   while (path[end - 1] === "/") end--;
   const bare = path.slice(0, end);
   const isElsewhere = bare === "" || end === path.length || bare.startsWith("//");
-  const addressed = parseAddress(bare);
-  const target = addressed !== undefined && "address" in addressed ? addressed.path : bare;
+  const addressed = findAddress(bare, {});
+  const target = isAddressed(addressed) ? addressed.path : bare;
   return isElsewhere || lookup(decodePath(target)) === undefined ? undefined : bare + query;
 }
 
@@ -239,7 +229,7 @@ export async function withBody(
   const bytes = await readBody(ctx);
   await inTurn(ctx, async () => {
     const text = bytes.toString();
-    const body = parseBody(ctx.request, text, ctx.context.runtime.maxMessageItems);
+    const body = parseBody(ctx, text);
     if (body.ok) return handle(body.value, text);
     sendInvalid(ctx, body.issues);
   });

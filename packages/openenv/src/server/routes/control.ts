@@ -22,6 +22,7 @@ import {
 } from "../http/http-session.js";
 import { sendFailure, sendInvalid, sendText } from "../http/respond.js";
 import { type Handler, type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
+import { warnUnnamed } from "../http/unnamed.js";
 import { onNode } from "../runtimes/runtime.js";
 
 /** `/reset`, `/step` and `/state`: stateful if a session is named, else each request has its own environment. */
@@ -90,6 +91,7 @@ function stepIn(ctx: RequestContext, { action, timeout_s, request_id }: z.output
     const reply = callOnce(ctx, session, { message, data: action, request_id, timeoutMs });
     return after(reply, (given) => send(ctx, session, given));
   }
+  warnUnnamed(ctx);
   const options = { timeoutMs, requestId: request_id ?? undefined };
   return withEphemeralSession(ctx, async (own) => {
     const begun = await own.call({ type: "reset", data: {} }, options);
@@ -143,7 +145,10 @@ export function callOnce(
 async function state(ctx: RequestContext): Promise<void> {
   if (ctx.address !== undefined) await claimAddress(ctx, "call");
   const named = namedSession(ctx);
-  if (named === undefined) return withEphemeralSession(ctx, (own) => own.call({ type: "state" }));
+  if (named === undefined) {
+    warnUnnamed(ctx);
+    return withEphemeralSession(ctx, (own) => own.call({ type: "state" }));
+  }
   const session = findSession(ctx, named);
   send(ctx, session, await session.call({ type: "state" }, cancelledWith(ctx)));
 }
@@ -177,7 +182,7 @@ export function send(
   if (reply.type === "error") {
     markSession(ctx, session);
     const { errors } = reply.data;
-    if (errors === undefined) return sendFailure(ctx, reply.data, session ?? undefined);
+    if (errors === undefined) return sendFailure(ctx, reply.data, { session: session ?? undefined });
     const detail = errors.map((issue) => ({ ...issue, loc: bodyPath(ctx, issue.loc) }));
     return sendInvalid(ctx, detail, session ?? undefined);
   }

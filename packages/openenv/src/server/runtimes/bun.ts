@@ -57,7 +57,8 @@ export const BUN: ServerRuntime = {
         const response = new FetchResponse();
         request.signal.addEventListener("abort", () => response.destroy(), { once: true });
         // The limit ends when the request has been read: a step may take long, and a stream can be silent.
-        void handle(new FetchRequest(request, () => self.timeout(request, 0)), response, {});
+        const address = (): string | undefined => self.requestIP(request)?.address;
+        void handle(new FetchRequest(request, address, () => self.timeout(request, 0)), response, {});
         return response.answer;
       },
       websocket: {
@@ -184,6 +185,7 @@ interface BunServer {
   readonly pendingRequests: number;
   readonly pendingWebSockets: number;
   timeout(request: Request, seconds: number): void;
+  requestIP(request: Request): { readonly address: string } | null;
   upgrade(request: Request, options: { headers: Record<string, string>; data: SocketData }): boolean;
   stop(closeActiveConnections?: boolean): Promise<void>;
 }

@@ -46,7 +46,7 @@ export const DENO: ServerRuntime = {
     const open = { requests: 0, sockets: 0 };
     // Deno sends a ping after half of this time, and closes a peer that is silent for all of it: two missed pings.
     const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
-    const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request) => {
+    const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request, { remoteAddr }) => {
       if (wantsWebSocket(request)) {
         return new Promise((resolve) =>
           upgrade(new DenoUpgrade(request, { idleTimeout, open, backlog: context.backlog }, resolve)),
@@ -57,7 +57,7 @@ export const DENO: ServerRuntime = {
       request.signal.addEventListener("abort", () => response.destroy());
       open.requests++;
       response.once("close", () => open.requests--);
-      void handle(new FetchRequest(request), response, {});
+      void handle(new FetchRequest(request, () => remoteAddr.hostname), response, {});
       return response.answer;
     });
     return {
@@ -71,7 +71,7 @@ export const DENO: ServerRuntime = {
   },
 };
 
-function listen(options: DenoOptions, handler: (request: Request) => Promise<Response>): DenoServer {
+function listen(options: DenoOptions, handler: Handler): DenoServer {
   try {
     return deno().serve(options, handler);
   } catch (error) {
@@ -198,8 +198,10 @@ interface Open {
 }
 
 /** What is used of Deno's types. */
+type Handler = (request: Request, info: { readonly remoteAddr: { readonly hostname?: string } }) => Promise<Response>;
+
 interface Deno {
-  serve(options: DenoOptions, handler: (request: Request) => Promise<Response>): DenoServer;
+  serve(options: DenoOptions, handler: Handler): DenoServer;
   upgradeWebSocket(request: Request, options: { idleTimeout: number }): { socket: WebSocket; response: Response };
 }
 

@@ -54,11 +54,17 @@ export class FetchRequest implements HttpRequest {
   /** Without the origin. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  readonly #clientAddress: () => string | undefined;
   readonly #body: AsyncIterable<Uint8Array> | null;
   readonly #onRead: () => void;
 
   /** @param onRead is called when the body has been read, at once if there is none. */
-  constructor({ method, url, headers, body }: Request, onRead: () => void = () => {}) {
+  constructor(
+    { method, url, headers, body }: Request,
+    clientAddress: () => string | undefined = () => undefined,
+    onRead: () => void = () => {},
+  ) {
+    this.#clientAddress = clientAddress;
     this.method = method;
     // Bun adds no origin for a request without `Host`.
     this.url = url.startsWith("/") ? url : url.slice(url.indexOf("/", url.indexOf("://") + 3));
@@ -68,6 +74,10 @@ export class FetchRequest implements HttpRequest {
     this.#body = body as AsyncIterable<Uint8Array> | null;
     this.#onRead = onRead;
     if (body === null) onRead();
+  }
+
+  get clientAddress(): string | undefined {
+    return this.#clientAddress();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {

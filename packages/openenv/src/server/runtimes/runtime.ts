@@ -48,7 +48,7 @@ export interface RequestOrigin {
 }
 
 /** A request, as `IncomingMessage` of Node has it. Iterates over its body. */
-export type HttpRequest = UpgradeRequest & AsyncIterable<Uint8Array>;
+export type HttpRequest = UpgradeRequest & AsyncIterable<Uint8Array> & { readonly clientAddress?: string | undefined };
 
 /** The answer to a request, as `ServerResponse` of Node has it; emits `close` when it is sent or its client is gone. */
 export interface HttpResponse extends EventEmitter {
@@ -142,6 +142,12 @@ export async function loadRuntime(): Promise<ServerRuntime> {
   if ("Bun" in globalThis) return (await import("./bun.js")).BUN;
   if ("Deno" in globalThis) return (await import("./deno.js")).DENO;
   return (await import("./node.js")).NODE;
+}
+
+/** The address of the other end of the connection, which may be a proxy. */
+export function clientAddress(request: HttpRequest): string {
+  const { clientAddress: known, socket } = request as HttpRequest & Partial<Pick<IncomingMessage, "socket">>;
+  return known ?? socket?.remoteAddress ?? "unknown";
 }
 
 /** The same request and answer on Node, which alone has clusters. */

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SESSION_HEADER } from "../../protocol/http.js";
-import type { ErrorData } from "../../protocol/messages.js";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
 import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
-import { parseAddress } from "../http/address.js";
+import { type AddressProblem, findAddress, isAddressed } from "../http/address.js";
 import type { PeerSocket, Upgrade } from "../runtimes/runtime.js";
 import { Connection } from "./connection.js";
 import { Heartbeat } from "./flow/heartbeat.js";
@@ -59,12 +58,12 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue };
   const unfinished = new UnfinishedFrames(backlog, heartbeat);
 
-  const find = (request: UpgradeRequest): Target | ErrorData | undefined => {
-    const { url = "/" } = request;
+  const find = (request: UpgradeRequest): Target | AddressProblem | undefined => {
+    const { url = "/", headers } = request;
     const path = url.split("?", 1)[0] as string;
-    const addressed = parseAddress(path);
+    const addressed = findAddress(path, headers);
     if (addressed !== undefined) {
-      if (!("address" in addressed)) return addressed;
+      if (!isAddressed(addressed)) return addressed;
       const below = parseTarget(addressed.path + url.slice(path.length), protocols);
       const extensions = below?.extensions.filter((name) => name !== "batch" && name !== "resume") ?? [];
       return below && { ...below, extensions, address: addressed.address };
@@ -188,11 +187,11 @@ interface Target {
   handler: SocketProtocol | SocketRoute;
   sessionId: string | null;
   extensions: Connection["extensions"];
-  /** The hash of the name in the path. */
+  /** The hash of the name in the path or the header. */
   address?: string;
 }
 
-function isTarget(found: Target | ErrorData | undefined): found is Target {
+function isTarget(found: Target | AddressProblem | undefined): found is Target {
   return found !== undefined && "handler" in found;
 }
 
@@ -201,9 +200,9 @@ function handOff(cluster: Cluster, { handle }: Upgrade, owner: number | undefine
   if (handle !== undefined) cluster.handOff(handle, owner);
 }
 
-function rejectPath(upgrade: Upgrade, problem: ErrorData | undefined): void {
+function rejectPath(upgrade: Upgrade, problem: AddressProblem | undefined): void {
   if (problem === undefined) upgrade.reject("403 Forbidden", "no WebSocket here: use /ws or /mcp");
-  else upgrade.reject("404 Not Found", problem.message);
+  else upgrade.reject(problem.status === 400 ? "400 Bad Request" : "404 Not Found", problem.data.message);
 }
 
 function rejectLate(upgrade: Upgrade): void {
