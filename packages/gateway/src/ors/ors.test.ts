@@ -54,6 +54,20 @@ describe("what needs no session", () => {
   });
 });
 
+test("a refused name is sent without half of a character", async () => {
+  const { ors } = await start();
+  const id = "session-of-half-a-character";
+  const ask = async (body: object) =>
+    (await ors.request("POST", "/create", { id, body })) as { status: number; json: unknown };
+  for (const half of ["\ud800", `${"x".repeat(99)}\u{1f600}`]) {
+    const shown = `${half.slice(0, 99)}`.replace("\ud800", "\ufffd");
+    const unknown = await ask({ env_name: half });
+    expect(unknown).toMatchObject({ status: 404, json: { detail: expect.stringContaining(shown) } });
+    const option = await ask({ task_spec: { [half]: 1 } });
+    expect(option).toMatchObject({ status: 400, json: { detail: expect.stringContaining(shown) } });
+  }
+});
+
 describe("the tasks", () => {
   test("are those of the environment, which say where they lie", async () => {
     const { ors } = await start(tasked());

@@ -16,6 +16,7 @@ import { OrsTasks } from "./tasks.js";
 
 type Handler = (ctx: RequestContext) => void | Promise<void>;
 
+const MAX_DETAIL = 2_000;
 const BLOCK_TYPES = ["text", "image"];
 const LATER = ["CAPACITY_REACHED", "JOURNAL_UNAVAILABLE", "SESSION_ELSEWHERE"];
 
@@ -45,7 +46,8 @@ export function createOrs(host: Host): Handler {
       if (error instanceof parts.SessionRejectedError) return refuse(host, ctx, error.data);
       if (!(error instanceof Refusal)) throw error;
       for (const [header, value] of Object.entries(error.headers)) response.setHeader(header, value);
-      parts.sendJson(response, error.status, { detail: error.message });
+      // It may repeat half a character of the request, which cannot be sent.
+      parts.sendJson(response, error.status, { detail: parts.clip(error.message, MAX_DETAIL) });
     }
   };
 }

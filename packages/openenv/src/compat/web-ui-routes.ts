@@ -9,6 +9,7 @@ import { atOwner, cancelledWith, forwardToRoom, send, withEphemeralSession } fro
 import { renderMetadata } from "../server/routes/metadata.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
+import { clip } from "../util/text/clip.js";
 import type { Checked } from "../validation/parse-input.js";
 import { webUiOf } from "./web-ui-session.js";
 
@@ -79,7 +80,7 @@ function readCall(action: JsonObject, maxItems: number): Checked<JsonObject> {
   const { type, arguments: given } = action;
   if (type !== "call_tool" || typeof given !== "string") return { ok: true, value: action };
   const fail = (kind: string, msg: string): Checked<never> => {
-    const issue = { type: kind, loc: ["body", "action", "arguments"], msg, input: given.slice(0, 100) };
+    const issue = { type: kind, loc: ["body", "action", "arguments"], msg, input: clip(given, 100) };
     return { ok: false, issues: [issue] };
   };
   try {

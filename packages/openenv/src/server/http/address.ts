@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { NAME_HEADER } from "../../protocol/http.js";
 import type { ErrorData } from "../../protocol/messages.js";
 import type { Session } from "../../session/session.js";
+import { clip } from "../../util/text/clip.js";
 
 const PREFIX = "/session/";
 const NAME = /^[A-Za-z0-9_-]{16,128}$/;
@@ -70,7 +71,7 @@ function parseAddress(path: string): AddressedPath | AddressProblem {
     const example = `${PREFIX}${EXAMPLE}${rest === "/" ? "" : rest}`;
     return problem(404, `The name of a session has ${RULE}, for example ${example}`);
   }
-  if (!PATHS.test(rest)) return problem(404, `A session has no path ${rest.slice(0, 100)}`);
+  if (!PATHS.test(rest)) return problem(404, `A session has no path ${clip(rest, 100)}`);
   return { address: hashName(name), path: rest };
 }
 

@@ -30,6 +30,9 @@ test.each([
   ["/%68ealth//", /^HTTP\/1.1 307[\s\S]*\nlocation: \/%68ealth\r\n/i],
   ["/a%0d%0aset-cookie:x/splits/", /^HTTP\/1.1 307[\s\S]*\nlocation: \/a%0d%0aset-cookie:x\/splits\r\n/i],
   ["//health/", /^HTTP\/1.1 404/],
+  ["/\\evil.example/splits/", /^HTTP\/1.1 404/],
+  ["/\\/evil.example/splits/", /^HTTP\/1.1 404/],
+  ["/%5Cevil.example/splits/", /^HTTP\/1.1 307[\s\S]*\nlocation: \/%5Cevil.example\/splits\r\n/i],
   ["http://localhost", /^HTTP\/1.1 404/],
   ["*", /^HTTP\/1.1 404/],
 ])("GET %s", async (target, head) => {

@@ -175,7 +175,8 @@ function withoutSlash({ request }: RequestContext, lookup: Lookup): string | und
   let end = path.length;
   while (path[end - 1] === "/") end--;
   const bare = path.slice(0, end);
-  const isElsewhere = bare === "" || end === path.length || bare.startsWith("//");
+  // A browser reads a backslash as a slash, and a path that begins with two as another host.
+  const isElsewhere = bare === "" || end === path.length || /^[/\\]{2}/.test(bare);
   const addressed = findAddress(bare, {});
   const target = isAddressed(addressed) ? addressed.path : bare;
   return isElsewhere || lookup(decodePath(target)) === undefined ? undefined : bare + query;

@@ -3,6 +3,7 @@ import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
 import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { clip } from "../../util/text/clip.js";
 import { readBody } from "../http/body.js";
 import { sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
@@ -51,7 +52,7 @@ export function allowedSession(
   const isGroup = sessions.resumptions.has(id);
   const message = isGroup
     ? "the sessions of a batch socket are copied with fork_many"
-    : `No session "${id.slice(0, 100)}" is open here.`;
+    : `No session "${clip(id, 100)}" is open here.`;
   throw refuse("SESSION_ERROR", message);
 }
 

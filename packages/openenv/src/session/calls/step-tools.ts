@@ -9,6 +9,7 @@ import {
   type ToolSummary,
   toActionTool,
 } from "../../protocol/tools.js";
+import { clip } from "../../util/text/clip.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import type { SessionCallOptions } from "./call.js";
@@ -108,7 +109,7 @@ export function toStepAction(runtime: Runtime, request: ToolRequest): StepAction
     return { ok: false, reason: error_type === "tool_not_found" ? "unknown_tool" : "invalid_input", message };
   }
   if (name !== ACTION_TOOL) {
-    return { ok: false, reason: "unknown_tool", message: `There is no tool "${name.slice(0, 100)}".` };
+    return { ok: false, reason: "unknown_tool", message: `There is no tool "${clip(name, 100)}".` };
   }
   // Neither is part of the action: a client adds the first, and the second makes a tool call of it.
   if ("metadata" in given || (tools !== undefined && isToolAction(given))) {

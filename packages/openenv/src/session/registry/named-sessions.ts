@@ -1,3 +1,4 @@
+import { clip } from "../../util/text/clip.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { FIRST_USE_MS } from "./unclaimed.js";
@@ -30,7 +31,7 @@ export class NamedSessions {
   /** The error message for an unknown id. */
   describeMissing(id: string): string {
     const reason = this.#reasons.get(id);
-    const shown = `"${id.slice(0, 100)}"`;
+    const shown = `"${clip(id, 100)}"`;
     return reason === undefined
       ? `No session ${shown} is open here; it may have timed out.`
       : `Session ${shown} ${reason}.`;

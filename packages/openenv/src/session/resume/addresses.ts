@@ -1,4 +1,5 @@
 import type { ErrorData } from "../../protocol/messages.js";
+import { clip } from "../../util/text/clip.js";
 import { forbidden, lostEpisode } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import type { Waiter } from "../registry/session-queue.js";
@@ -214,6 +215,6 @@ const FULL: ErrorData = { code: "CAPACITY_REACHED", message: "The memory for sto
 const GONE: ErrorData = { code: "SESSION_ERROR", message: "The session ended while it was being opened." };
 
 function foreignId(id: string): ErrorData {
-  const message = `Session "${id.slice(0, 100)}" is not the session of this address; openenv/session/create returns its id.`;
+  const message = `Session "${clip(id, 100)}" is not the session of this address; openenv/session/create returns its id.`;
   return { code: "SESSION_ERROR", message };
 }
