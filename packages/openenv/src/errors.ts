@@ -162,7 +162,8 @@ export const ERRORS = {
   },
   SESSION_LOST: {
     boundary: "connection",
-    meaning: "The connection of the session has closed; the episode is lost.",
+    meaning:
+      "The connection of the session has closed, or its environment threw `SessionLostError`, which ends the session; the episode is lost.",
     remedy: "Call reset to start a new episode on a new session; mask the lost one.",
   },
   CLIENT_TIMEOUT: {

@@ -43,6 +43,7 @@ export { RubricList } from "./environment/rubrics/rubric-list.js";
 export { Sequential } from "./environment/rubrics/sequential.js";
 export { type TrajectoryOptions, TrajectoryRubric, type TrajectoryStep } from "./environment/rubrics/trajectory.js";
 export { WeightedSum } from "./environment/rubrics/weighted-sum.js";
+export { SessionLostError } from "./environment/session-lost-error.js";
 export { parseJsonl } from "./environment/tasks/jsonl.js";
 export { createTasks, type TaskList, type TaskLists } from "./environment/tasks/task-lists.js";
 export type { Task, TaskProvider } from "./environment/tasks/tasks.js";

@@ -31,8 +31,9 @@ export function sessionLost(cause: CallFailure): ConnectionError {
 }
 
 /** The error of a connection or a session that has ended. */
-export function lostBecause(reason: string): ConnectionError {
-  return new ConnectionError("SESSION_LOST", `The session was lost: ${reason}. Call reset to start a new episode.`);
+export function lostBecause(reason: string, cause?: RemoteError): ConnectionError {
+  const message = `The session was lost: ${reason}. Call reset to start a new episode.`;
+  return new ConnectionError("SESSION_LOST", message, cause && { cause });
 }
 
 /** The error for a server that cannot be reached, for HTTP and WebSocket alike. */
@@ -60,6 +61,12 @@ export function toRemoteError({ code, message, ...details }: JsonObject): Remote
   return new RemoteError(String(code), String(message), details);
 }
 
+/** Like {@link toRemoteError}; the answer of an environment that has lost its session is a loss, as if the socket had closed. */
+export function toCallFailure(data: JsonObject): CallFailure {
+  const error = toRemoteError(data);
+  return error.wireCode === "SESSION_LOST" ? lostBecause(error.message.replace(/\.$/, ""), error) : error;
+}
+
 export function protocolError(what: string): ConnectionError {
   return new ConnectionError("PROTOCOL_ERROR", `The server violated the OpenEnv protocol: ${what}.`);
 }
@@ -82,6 +89,8 @@ export function isServerFailure({ code }: CallFailure): boolean {
 }
 
 /** Whether a failed reset may succeed on another server. */
-export function isSessionMissing({ code }: CallFailure): boolean {
+export function isSessionMissing({ code, cause }: CallFailure): boolean {
+  // The environment has lost the session in the reset itself: another one may do the same.
+  if (cause instanceof RemoteError && cause.wireCode === "SESSION_LOST") return false;
   return ["CAPACITY_REACHED", "CONNECTION_FAILED", "SESSION_LOST"].includes(code);
 }

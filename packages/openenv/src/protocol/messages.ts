@@ -8,6 +8,7 @@ export type WireCode =
   | "EXECUTION_ERROR"
   | "TIMEOUT"
   | "ISOLATE_LOST"
+  | "SESSION_LOST"
   | "CAPACITY_REACHED"
   | "FACTORY_ERROR"
   | "SESSION_ERROR"

@@ -39,7 +39,8 @@ export function toMcpTool({ name, title, description, inputSchema, outputSchema 
  * @throws ProtocolError (−32602) for an unknown tool, (−32603) when a step failed through no fault of the agent.
  */
 export function toCallToolResult({ result, error }: AgentOutcome): CallToolResult {
-  if (error?.error_type === "infrastructure") throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
+  if (error?.error_type === "infrastructure" || error?.code !== undefined)
+    throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
   if (error?.error_type === "tool_not_found") throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
   if (error !== null) {
     return {

@@ -15,6 +15,8 @@ export const ERROR_TYPE_META = "openenv/error_type";
 export interface ToolErrorBody {
   error_type: ToolErrorType;
   message: string;
+  /** The environment has lost the session. */
+  code?: "SESSION_LOST";
 }
 
 /** False for a call that failed through no fault of the agent: it must not give a reward, not even zero. */
@@ -49,7 +51,10 @@ export interface AgentResult extends Omit<ToolResult, "content"> {
 export type AgentOutcome =
   | { result: AgentResult; error: null }
   | { result: null; error: ToolErrorBody }
-  | { result: null; error: { error_type: "episode_finished" | "infrastructure"; message: string } };
+  | {
+      result: null;
+      error: { error_type: "episode_finished" | "infrastructure"; message: string; code?: "SESSION_LOST" };
+    };
 
 /** A tool in the answer to a `list_tools` step. */
 export interface ToolSummary {

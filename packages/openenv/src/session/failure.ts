@@ -4,7 +4,7 @@ import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
 import type { CallKind } from "./calls/call-marks.js";
 import { type ErrorMessage, errorMessage } from "./messages/message-codec.js";
-import type { Mode } from "./runtime.js";
+import type { Mode, Runtime } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
 
@@ -23,6 +23,12 @@ export function forbidden(kind: CallKind | "close" | "fork"): ErrorData {
 export function lostEpisode(reason: string): ErrorData {
   const message = `the episode is lost (NO_EPISODE), because its session has ended (${reason}): mask it and call reset`;
   return { code: "EXECUTION_ERROR", message, openenv_code: "NO_EPISODE" };
+}
+
+/** The answer to such a request. */
+export function refuseLost(kind: CallKind, reason: string): ServerMessage | ToolOutcome {
+  const data = lostEpisode(reason);
+  return kind === "tool" ? failedCall("transport_error", data.message) : { type: "error", data };
 }
 
 /** The answer to a step that needs an episode, if there is none; undefined if there is one. */
@@ -46,14 +52,26 @@ export function stepCrashed(): ErrorMessage {
   return errorMessage("STEP_CRASHED", message);
 }
 
-/** The answer to a request that failed in the environment. Never throws. */
-export function answerFailure(kind: CallKind, error: unknown, mode: Mode): ServerMessage | ToolOutcome {
+/** The answer to a request that failed in the environment, which is logged. Never throws. */
+export function answerFailure(
+  { runtime: { log, mode }, id }: { runtime: Pick<Runtime, "log" | "mode">; id: string },
+  { type: kind, aborted }: { type: CallKind; aborted: Error | undefined },
+  error: unknown,
+): ServerMessage | ToolOutcome {
+  if (kind !== "tool" && aborted === undefined) {
+    log.warn({ err: toError(error), session: id }, `the environment failed in ${kind}`);
+  } else if (kind !== "tool") {
+    log.debug({ session: id, reason: aborted?.message }, `${kind} was cancelled`);
+  }
   const cause = toError(error);
   const isKilled = cause instanceof SessionKilledError;
+  const reason = lostReason(error);
   if (kind === "tool") {
+    if (reason !== undefined) return lostCall(reason);
     return failedCall(isKilled && cause.code === "TIMEOUT" ? "timeout" : "transport_error", cause.message);
   }
   if (isKilled) return errorMessage(cause.code, cause.message);
+  if (reason !== undefined) return errorMessage("SESSION_LOST", reason);
   if (cause instanceof SessionRejectedError) return { type: "error", data: cause.data };
   const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
   return errorMessage("EXECUTION_ERROR", text);
@@ -61,6 +79,24 @@ export function answerFailure(kind: CallKind, error: unknown, mode: Mode): Serve
 
 export function failedCall(error_type: ToolErrorType, message: string): ToolOutcome {
   return { result: null, error: { error_type, message } };
+}
+
+function lostCall(reason: string): ToolOutcome {
+  return { result: null, error: { error_type: "transport_error", message: reason, code: "SESSION_LOST" } };
+}
+
+/**
+ * The reason of a SessionLostError, also of one from another copy of this package, from an isolate or from a rubric;
+ * undefined for any other value. The ConnectionError of a client that the environment uses has no reason.
+ */
+export function lostReason(error: unknown): string | undefined {
+  try {
+    const { code, reason, cause } = error as { code?: unknown; reason?: unknown; cause?: unknown };
+    if (code === "RUBRIC_FAILED") return lostReason(cause);
+    return code === "SESSION_LOST" && typeof reason === "string" ? reason : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -11,6 +11,7 @@ export type PackedError =
 interface ErrorMembers {
   code?: string;
   errorType?: string;
+  reason?: string;
 }
 
 /** Maximum number of nested causes that are sent. */
@@ -21,11 +22,12 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   const readable = toError(error);
   if (readable !== error) return { thrown: readable.message };
   try {
-    const { code, errorType } = error as { code?: unknown; errorType?: unknown };
+    const { code, errorType, reason } = error as { code?: unknown; errorType?: unknown; reason?: unknown };
     const { name, message, stack = "", cause } = readable;
     const more: ErrorMembers = {};
     if (typeof code === "string") more.code = code;
     if (typeof errorType === "string") more.errorType = errorType;
+    if (typeof reason === "string") more.reason = reason;
     const inner = cause instanceof Error && causes > 0 ? packError(cause, causes - 1) : undefined;
     return { name: typeof name === "string" ? name : "Error", message, stack, more, cause: inner };
   } catch {

@@ -23,15 +23,17 @@ import {
   toToolCall,
   toTransition,
 } from "./calls/tool-call.js";
-import { answerFailure, checkEpisode, failedCall, forbidden, lostEpisode, rejectRequest, toError } from "./failure.js";
+import { answerFailure, checkEpisode, forbidden, lostReason, refuseLost, rejectRequest, toError } from "./failure.js";
 import { HeldSession, type SessionOpener } from "./held-session.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { takeImage } from "./restore/image.js";
 import type { ImageMessage, Progress } from "./restore/session-event.js";
 import { SessionEvents } from "./restore/session-events.js";
 import type { Runtime } from "./runtime.js";
+import { describeInfo, describeView } from "./session-info.js";
 
-export type SessionState = "created" | "ready" | "closing" | "closed";
+/** `lost`: the environment has lost the session, which ends as soon as the answer has left it. */
+export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
 
 /** A reset with its data, and as `input` when it has already been validated. */
 type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ResetInput };
@@ -49,13 +51,15 @@ interface Waiting {
 }
 
 /**
- * One isolated instance of an environment: `created → ready → closing → closed`. It performs resets, steps, state
+ * One isolated instance of an environment: `created → ready (→ lost) → closing → closed`. It performs resets, steps, state
  * requests and tool calls one at a time, in the order of arrival. It is independent of transports.
  */
 export class Session extends HeldSession {
   readonly runtime: Runtime;
   readonly createdAt = Date.now();
   readonly events = new SessionEvents(this);
+  /** Ends the session whose environment has lost it. */
+  onLost: (reason: string) => void = (reason) => void this.close(reason);
   /** Part of an image. `episodeId` is null until the first reset. */
   progress: Progress = { ...NO_PROGRESS };
   #state: SessionState = "created";
@@ -132,6 +136,11 @@ export class Session extends HeldSession {
     else void this.#closeEnvironment();
   }
 
+  /** The answer to a reset was an error, or could not be sent: for the client no episode has begun. */
+  dropEpisode(): void {
+    if (this.progress.stepCount === 0) this.progress.episodeId = null;
+  }
+
   /**
    * Performs the request immediately when the session is idle, otherwise queues it. Never throws or rejects: failures
    * are answers. With an idle session and a sync environment the answer is sync.
@@ -144,10 +153,7 @@ export class Session extends HeldSession {
     if (type !== "tool" && this.isForbidden(options.orchestrator)) {
       return { type: "error", data: forbidden(type) };
     }
-    if (this.lost !== undefined && type !== "reset") {
-      const data = lostEpisode(this.lost);
-      return type === "tool" ? failedCall("transport_error", data.message) : { type: "error", data };
-    }
+    if (this.lost !== undefined && type !== "reset") return refuseLost(type, this.lost);
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
@@ -175,30 +181,12 @@ export class Session extends HeldSession {
   }
 
   info(): SessionInfo {
-    return {
-      session_id: this.id,
-      created_at: this.createdAt / 1000,
-      last_activity_at: (performance.timeOrigin + this.#lastActivityAt) / 1000,
-      step_count: this.progress.stepCount,
-      environment_type: this.runtime.definition.contract.name,
-      episode_id: this.progress.episodeId,
-      attached: this.attached,
-    };
+    return describeInfo(this);
   }
 
   /** Like {@link info}, with the details for operators. */
   view(worker: number): ServerViewSession {
-    const now = performance.now();
-    const { detachedAt } = this;
-    return {
-      ...this.info(),
-      client: this.client,
-      busy_s: this.busy ? (now - (this.#call?.startedAt ?? 0)) / 1000 : null,
-      detached_s: detachedAt === undefined ? null : (now - detachedAt) / 1000,
-      episodes: this.progress.episodes,
-      steps: this.progress.earlierSteps + this.progress.stepCount,
-      worker,
-    };
+    return describeView(this, worker, this.busy ? (this.#call?.startedAt ?? 0) : null);
   }
 
   #enqueue(request: Request, call: Call): Promise<Answer> {
@@ -211,6 +199,7 @@ export class Session extends HeldSession {
   /** Performs a request; no other request may be running. A closure here would slow down every call. */
   #run(request: Request, call: Call): Eventual<Answer> {
     if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
+    if (this.#state === "lost") return rejectRequest(request.type, "SESSION_ERROR", "the session has ended");
     this.#call = call;
     this.#lastActivityAt = call.startedAt = performance.now();
     enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
@@ -225,7 +214,7 @@ export class Session extends HeldSession {
       } else if (request.type === "state") answer = this.#readState(place);
       else answer = after(this.takeImage(), (data): ImageMessage => ({ type: "image", data }));
     } catch (error) {
-      answer = this.#fail(request, call, error);
+      answer = this.#fail(call, error);
     } finally {
       leaveCall();
     }
@@ -241,7 +230,7 @@ export class Session extends HeldSession {
 
   #runLater(answer: Promise<Answer>, request: Request, call: Call): Promise<Answer> {
     const finish = (value: Answer): Eventual<Answer> => this.#end(this.#finish(request, call, value));
-    return (this.#running = answer.then(finish, (error: unknown) => finish(this.#fail(request, call, error))));
+    return (this.#running = answer.then(finish, (error: unknown) => finish(this.#fail(call, error))));
   }
 
   /** Ends an async call. Waiting requests start when its answer has left the session. */
@@ -332,6 +321,7 @@ export class Session extends HeldSession {
     this.events.reseed(seed);
     const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
     return after(place.environment.reset(request), (transition) => {
+      if (call.aborted !== undefined) throw call.aborted;
       this.progress = beginEpisode(this.progress, episodeId);
       this.lost = undefined;
       const reply = observe(transition, call, place);
@@ -355,20 +345,23 @@ export class Session extends HeldSession {
   /** Records an event before its answer leaves the session. */
   #finish(request: Request, call: Call, answer: Answer): Eventual<Answer> {
     if (request.type === "step") countAnswer(this.progress, answer as ServerMessage);
-    if (call.event === 0 || !this.events.isRecording || this.ended) return answer;
+    else if (request.type === "reset" && call.event > 0) {
+      if (call.aborted !== undefined || (answer as ServerMessage).type === "error") this.dropEpisode();
+    }
+    if (call.event === 0 || !this.events.isRecording || this.#state !== "ready") return answer;
     const { aborted } = call;
     const given = aborted === undefined ? answer : rejectRequest(request.type, "TIMEOUT", aborted.message);
     return this.events.finish(call, given as ServerMessage | ToolOutcome);
   }
 
-  #fail({ type }: Request, call: Call, error: unknown): Answer {
-    const { log, mode } = this.runtime;
-    if (type !== "tool" && call.aborted === undefined) {
-      log.warn({ err: toError(error), session: this.id }, `the environment failed in ${type}`);
-    } else if (type !== "tool") {
-      log.debug({ session: this.id, reason: call.aborted?.message }, `${type} was cancelled`);
+  #fail(call: Call, error: unknown): Answer {
+    const reason = lostReason(error);
+    if (reason !== undefined && this.#state === "ready") {
+      this.#state = "lost";
+      // The answer leaves first.
+      setTimeout(() => this.onLost(reason), 0);
     }
-    return answerFailure(type, error, mode);
+    return answerFailure(this, call, error);
   }
 
   #close(reason: string): Promise<void> {

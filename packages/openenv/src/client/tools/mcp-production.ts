@@ -3,6 +3,7 @@ import { RPC_ERRORS } from "../../protocol/jsonrpc.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
+import { lostBecause } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import type { HttpClient } from "../transport/http.js";
 import { type ToolInfo, toErrorType, toToolCallResult, toToolInfos } from "./mcp-result.js";
@@ -76,6 +77,7 @@ export function callInProduction(ask: AskRpc): CallTool {
     const answer = await ask("tools/call", { name, arguments: given }, call);
     if ("result" in answer) return toToolCallResult(name, { result: answer.result, error: null });
     const { code, message, data } = answer.failure;
+    if (data["code"] === "SESSION_LOST") throw lostBecause(message.replace(/\.$/, ""));
     if (code !== RPC_ERRORS.internal) throw toRemoteError(answer.failure);
     return toToolCallResult(name, { result: null, error: { error_type: toErrorType(data["error_type"]), message } });
   };

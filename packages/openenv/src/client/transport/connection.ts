@@ -24,7 +24,7 @@ const ANSWER_TYPES: Record<string, string> = {
   fork_many: "many",
 };
 /** After these codes the server closes the socket. */
-const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"];
+const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR", "SESSION_LOST"];
 
 interface Pending {
   answerType: string | undefined;

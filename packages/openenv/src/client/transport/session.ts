@@ -2,7 +2,7 @@ import { ConnectionError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
-import { abortedBeforeSent, clientClosed, sessionLost, toRemoteError } from "../failures.js";
+import { abortedBeforeSent, clientClosed, sessionLost, toCallFailure } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { type ExplainExit, limitsLeft } from "./exit-reason.js";
 import { LimitedTransport } from "./limited-transport.js";
@@ -69,7 +69,11 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
       await reopen(options.signal);
       return transport.request(message, options);
     });
-    if (answer.type === "error") throw toRemoteError(answer.data);
+    if (answer.type === "error") {
+      const failure = toCallFailure(answer.data);
+      if (failure instanceof ConnectionError) transport.drop(failure);
+      throw failure;
+    }
     if (isReset) lost = undefined;
     return answer;
   };

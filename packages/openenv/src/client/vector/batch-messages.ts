@@ -4,7 +4,7 @@ import { renderRequest } from "../../protocol/codec/codec.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
-import { attempt, type CallFailure, isFailure, protocolError, sessionLost, toRemoteError } from "../failures.js";
+import { attempt, type CallFailure, isFailure, protocolError, sessionLost, toCallFailure } from "../failures.js";
 import type { Method } from "../operations.js";
 
 /** The request for one session; `session` is its number on the socket. */
@@ -59,13 +59,12 @@ export function readForked(reply: unknown, count: number): number[] | CallFailur
 export function readAnswer(method: Method, reply: unknown, recovered = false): Answer | CallFailure {
   const data = readReply(method === "state" ? "state" : "observation", reply);
   if (!isFailure(data)) return { data, recovered };
-  const hasEnded = data instanceof RemoteError && data.wireCode === "SESSION_ERROR";
-  return hasEnded ? sessionLost(data) : data;
+  return data instanceof RemoteError && data.wireCode === "SESSION_ERROR" ? sessionLost(data) : data;
 }
 
 function readReply(type: string, reply: unknown): JsonObject | CallFailure {
   const data = isObject(reply) ? reply["data"] : undefined;
   if (!isObject(reply) || !isObject(data)) return protocolError(`a reply of type "${type}" is missing`);
   if (reply["type"] === type) return data;
-  return reply["type"] === "error" ? toRemoteError(data) : protocolError(`a reply is not of type "${type}"`);
+  return reply["type"] === "error" ? toCallFailure(data) : protocolError(`a reply is not of type "${type}"`);
 }

@@ -42,6 +42,7 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   EXECUTION_ERROR: "server",
   TIMEOUT: "server",
   ISOLATE_LOST: "server",
+  SESSION_LOST: "server",
   FACTORY_ERROR: "server",
   CAPACITY_REACHED: "capacity",
 };

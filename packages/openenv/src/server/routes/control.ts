@@ -191,6 +191,7 @@ export function send(
   try {
     text = serializeReply(body, context.runtime.maxAnswerBytes);
   } catch (error) {
+    if (reply.type === "observation") session?.dropEpisode();
     // The answer that reports the failure names the session, too.
     markSession(ctx, session);
     throw error;

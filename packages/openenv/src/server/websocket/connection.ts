@@ -194,7 +194,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** Nothing more is read: a peer has one try. */
   #lost(id: string, reason: string): Resumed {
     this.ended = true;
-    setImmediate(() => this.ws.close(CLOSE_CODES.sessionEnded, reason));
+    setImmediate(() => this.ws.close(CLOSE_CODES.sessionEnded, clipReason(reason)));
     return this.#resumed(id, { reason });
   }
 
@@ -290,7 +290,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   sessionEnded(reason: string): void {
     if (this.ended) return;
     this.ended = true;
-    this.ws.close(CLOSE_CODES.sessionEnded, reason);
+    this.ws.close(CLOSE_CODES.sessionEnded, clipReason(reason));
   }
 
   protected handle(data: Buffer | string, isBinary: boolean): void {
@@ -373,4 +373,11 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
     this.closed("closed by the client");
   }
+}
+
+/** A close frame has at most 123 bytes for its reason, which can be the text of an author. */
+function clipReason(reason: string): string {
+  const bytes = Buffer.from(reason);
+  // A character that is cut becomes one of three bytes.
+  return bytes.length > 123 ? bytes.subarray(0, 120).toString() : reason;
 }

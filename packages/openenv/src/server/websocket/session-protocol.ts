@@ -135,6 +135,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     try {
       answer = write(confirmed, maxBytes);
     } catch (error) {
+      if (reply.type === "observation") conversation.session.dropEpisode();
       sent = fixReply(confirmed, error, { write, maxBytes });
       answer = write(sent, Number.POSITIVE_INFINITY);
     }

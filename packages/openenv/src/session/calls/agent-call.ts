@@ -52,6 +52,7 @@ const ERROR_TYPES = {
   infrastructure: "infrastructure",
 } as const;
 
-function toError({ reason, message }: StepToolFailure): NonNullable<AgentOutcome["error"]> {
-  return { error_type: ERROR_TYPES[reason], message };
+function toError({ reason, message, error }: StepToolFailure): NonNullable<AgentOutcome["error"]> {
+  const { code } = error ?? {};
+  return { error_type: ERROR_TYPES[reason], message, ...(code === "SESSION_LOST" && { code }) };
 }

@@ -9,7 +9,7 @@ import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { clip } from "../../util/text/clip.js";
 import { missingField } from "../../validation/errors/issues.js";
 import { InvalidOutputError } from "../../validation/json-safe.js";
-import { describeError, failedCall, toError } from "../failure.js";
+import { describeError, failedCall, lostReason, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { ABANDONED_GRACE_MS, type Call } from "./call.js";
@@ -46,7 +46,7 @@ export function prepareCall(tools: ToolSet | undefined, { name, given }: ToolReq
 
 /**
  * Calls a tool; sync for a sync handler. The environment must not run another call.
- * @throws SessionKilledError, or rejects with it, when the session is lost; any other failure is an outcome.
+ * @throws SessionKilledError or a SessionLostError, or rejects with it, when the session is lost; any other failure is an outcome.
  */
 export function callTool(
   { tool, input }: PreparedCall,
@@ -148,7 +148,7 @@ function succeeded(returned: unknown, running: Running): ToolOutcome {
 
 /** Converts an error of a handler to an outcome. */
 function explain(error: unknown, { tool, session }: Running): ToolOutcome {
-  if (error instanceof SessionKilledError) throw error;
+  if (error instanceof SessionKilledError || lostReason(error) !== undefined) throw error;
   const { log, mode } = session.runtime;
   const cause = toError(error);
   log.warn({ err: cause, session: session.id, tool: tool.name }, "a tool failed");

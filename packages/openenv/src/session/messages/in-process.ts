@@ -64,6 +64,7 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
       if (repeats !== undefined) session.events.expect(repeats.next().value);
       const reply = await answer(frame);
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
+      if (reply.type === "observation" && received.type === "error") session.dropEpisode();
       return { ...received, openenv: { extensions } };
     },
     async fork({ count, event, rng }) {

@@ -155,8 +155,8 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
 }
 
 /** The Python package has one code for all failures of tools; `data` has the type. */
-function toolFailure({ error_type, message }: NonNullable<AgentOutcome["error"]>): RpcError {
-  return new RpcError(RPC_ERRORS.internal, message, { error_type });
+function toolFailure({ message, ...data }: NonNullable<AgentOutcome["error"]>): RpcError {
+  return new RpcError(RPC_ERRORS.internal, message, data);
 }
 
 /** The session of the socket, or the session that the request names. */

@@ -1,4 +1,3 @@
-import type { Environment } from "../../environment/environment.js";
 import type { ServerCapacityStatus, SessionInfo } from "../../protocol/http.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
@@ -6,17 +5,15 @@ import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { makeId } from "../../util/make-id.js";
 import type { SessionCallOptions } from "../calls/call.js";
-import { CALL, markCall } from "../calls/call-marks.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { SessionOpener } from "../held-session.js";
-import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
-import { makeEnvironment } from "../make-environment.js";
 import { RESUME_DEFAULTS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { rejection, totalCapacity } from "./capacity.js";
 import type { WorkerLoad } from "./cluster.js";
+import { fillSession } from "./fill-session.js";
 import { NamedSessions } from "./named-sessions.js";
 import type { SessionObserver, SessionsJournal, SessionsOptions } from "./options.js";
 import { Registry } from "./registry.js";
@@ -170,8 +167,17 @@ export class Sessions {
     if (session !== undefined) this.end(session, "disconnected");
   }
 
-  #openNow(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
+  #new(opener?: SessionOpener): Session {
     const session = new Session(this.#runtime, opener);
+    session.onLost = (reason) => {
+      this.named.remember(session, `has ended: ${reason}`);
+      this.end(session, reason);
+    };
+    return session;
+  }
+
+  #openNow(waiter?: Waiter, opener?: SessionOpener): Session | Promise<Session> {
+    const session = this.#new(opener);
     this.#live.add(session);
     this.#options.cluster?.changed();
     this.#runtime.statistics.sessions++;
@@ -217,7 +223,7 @@ export class Sessions {
       this.#runtime.statistics.countRejection("full");
       throw this.#atCapacity();
     }
-    const session = new Session(this.#runtime);
+    const session = this.#new();
     this.#ephemeral.add(session);
     return this.#fill(session);
   }
@@ -330,29 +336,10 @@ export class Sessions {
     await settled(Promise.all(this.#closing), limitMs);
   }
 
-  /**
-   * Creates the environment of a session; ends the session if that fails. @throws SessionRejectedError (FACTORY_ERROR).
-   */
+  /** Creates its environment; ends it if that fails. @throws SessionRejectedError (FACTORY_ERROR), or rejects with it. */
   #fill(session: Session): Session | Promise<Session> {
-    const adopt = (instance: Environment): Session => {
-      session.adopt(instance);
-      if (instance instanceof IsolatedEnvironment) {
-        // After the call in flight has been answered.
-        instance.onKilled = (error) => void setImmediate(() => this.#lose(session, error.message));
-      }
-      return session;
-    };
-    const fail = (error: unknown): never => {
-      this.end(session, "its factory failed");
-      throw error;
-    };
-    try {
-      const of = { server: this.#runtime.number, session: session.tag };
-      const made = markCall(of, CALL.create, () => makeEnvironment(this.#runtime));
-      return isThenable(made) ? made.then(adopt, fail) : adopt(made);
-    } catch (error) {
-      return fail(error);
-    }
+    const failed = (): void => this.end(session, "its factory failed");
+    return fillSession(session, { failed, killed: (reason) => this.#lose(session, reason) });
   }
 
   /** The environment is lost, but the journal can restore it: its client connects again. */

@@ -1,0 +1,43 @@
+import type { SessionInfo } from "../protocol/http.js";
+import type { ServerViewSession } from "../protocol/web.js";
+import type { HeldSession } from "./held-session.js";
+import type { Progress } from "./restore/session-event.js";
+import type { Runtime } from "./runtime.js";
+
+interface DescribedSession extends HeldSession {
+  readonly id: string;
+  readonly runtime: Runtime;
+  readonly createdAt: number;
+  /** By the clock of `performance.now()`. */
+  readonly lastActivityAt: number;
+  readonly progress: Progress;
+}
+
+/** What a client sees of its session. */
+export function describeInfo(session: DescribedSession): SessionInfo {
+  const { id, createdAt, lastActivityAt, progress, runtime, attached } = session;
+  return {
+    session_id: id,
+    created_at: createdAt / 1000,
+    last_activity_at: (performance.timeOrigin + lastActivityAt) / 1000,
+    step_count: progress.stepCount,
+    environment_type: runtime.definition.contract.name,
+    episode_id: progress.episodeId,
+    attached,
+  };
+}
+
+/** What an operator sees; `busySince`: when the call in flight started. */
+export function describeView(session: DescribedSession, worker: number, busySince: number | null): ServerViewSession {
+  const now = performance.now();
+  const { client, detachedAt, progress } = session;
+  return {
+    ...describeInfo(session),
+    client,
+    busy_s: busySince === null ? null : (now - busySince) / 1000,
+    detached_s: detachedAt === undefined ? null : (now - detachedAt) / 1000,
+    episodes: progress.episodes,
+    steps: progress.earlierSteps + progress.stepCount,
+    worker,
+  };
+}
