@@ -38,21 +38,30 @@ const environments = {
         };
       },
     ),
-  /** The echo environment with an optional wait; `extra` may be anything. */
+  /** The echo environment with an optional wait; `extra` may be anything. Its snapshot has as many records as a reset sets. */
   slow: () =>
     defineEnvironment(
       defineContract({
         name: "slow_env",
         action: z.object({ message: z.string(), wait_ms: z.int().default(0), extra: z.unknown().optional() }),
         observation: z.object({ echoed_message: z.string(), message_length: z.int().min(0) }),
+        reset: z.object({ records: z.int().default(0) }),
       }),
       () => {
+        let saved = [];
         const echo = (message) => ({
           observation: { echoed_message: message, message_length: message.length },
           reward: message.length * 0.1,
         });
         return {
-          reset: () => echo(""),
+          reset: ({ records }) => {
+            saved = Array.from({ length: records }, (_, nth) => ({ nth, name: `s${nth}` }));
+            return echo("");
+          },
+          snapshot: () => saved,
+          restore: (records) => {
+            saved = records;
+          },
           step: ({ message, wait_ms }) => (wait_ms === 0 ? echo(message) : sleep(wait_ms, echo(message))),
         };
       },

@@ -1,4 +1,6 @@
 /** `openenv run attacker.ts <url> <attack>`: runs one attack on a local server until this process is killed. */
+import { loadBinary } from "../../packages/openenv/src/protocol/codec/binary.js";
+import { MAX_MESSAGE_ITEMS } from "../../packages/openenv/src/protocol/codec/json.js";
 import { flood, sendUnfinished } from "../../test-support/sockets/attacks.js";
 import { openBinarySocket } from "../../test-support/sockets/binary-socket.js";
 import { packCostlyStep, renderCostly } from "../../test-support/sockets/costly-messages.js";
@@ -9,6 +11,9 @@ import { openTestSocket } from "../../test-support/sockets/socket.js";
 const MAX_SECONDS = 30;
 const MAX_FRAMES = 10_000_000;
 
+const COPIES = 20;
+/** The most that one message may contain, with room for what is around the value. */
+const MOST = { items: MAX_MESSAGE_ITEMS - 100, bytes: 15e6 };
 const step = (action: object): object => ({ type: "step", data: action });
 const RESET = { type: "reset", data: {} };
 const SLOW = step({ message: "slow", wait_ms: 2_000 });
@@ -25,15 +30,63 @@ const ATTACKS: Record<string, (url: string) => Promise<unknown>> = {
     socket.resume();
   },
   refused: (url) => askAgain(url, renderCostly("empty lists", { items: 15e6, bytes: 15e6 })),
-  permitted: (url) => askAgain(url, renderCostly("empty lists", { items: 990_000, bytes: 15e6 })),
-  nan: (url) => askAgain(url, renderCostly("non-finite numbers", { items: 990_000, bytes: 15e6 })),
-  keys: (url) => askAgain(url, renderCostly("keys of one object", { items: 990_000, bytes: 15e6 })),
+  permitted: (url) => askAgain(url, renderCostly("empty lists", MOST)),
+  numbers: (url) => askAgain(url, renderCostly("numbers", MOST)),
+  strings: (url) => askAgain(url, renderCostly("strings", MOST)),
+  nan: (url) => askAgain(url, renderCostly("non-finite numbers", MOST)),
+  keys: (url) => askAgain(url, renderCostly("keys of one object", MOST)),
   bodies: async (url) => {
-    const extra = JSON.parse(renderCostly("objects with different keys", { items: 987_000, bytes: 15e6 })) as unknown;
+    const extra = JSON.parse(renderCostly("objects with different keys", MOST)) as unknown;
     const request = renderRequest("/step", { action: { message: "x", extra } });
     for (let i = 0; i < 6; i++) pipelineRequests(Number(new URL(url).port), again(request)).resume();
   },
-  nils: (url) => askPackedAgain(url, packCostlyStep("extra", "nil", 990_000)),
+  nils: (url) => askPackedAgain(url, packCostlyStep("extra", "nil", MOST.items)),
+  packed: async (url) => {
+    const extra = JSON.parse(renderCostly("keys of one object", MOST)) as unknown;
+    await askPackedAgain(url, Buffer.from((await loadBinary()).encode(step({ message: "x", extra }))));
+  },
+  batch: async (url) => {
+    const socket = await openTestSocket(`${url}/ws?openenv=batch`);
+    await socket.ask({ type: "open_many", data: { count: 1 } });
+    await socket.ask({ type: "reset_many", data: { items: [{ session: 0 }] } });
+    const extra = renderCostly("strings", MOST);
+    repeatFrame(
+      socket,
+      `{"type":"step_many","data":{"items":[{"session":0,"data":{"message":"x","extra":${extra}}}]}}`,
+    );
+  },
+  mcp: async (url) => {
+    const extra = JSON.parse(renderCostly("strings", MOST)) as unknown;
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "x", arguments: { extra } } };
+    pipelineRequests(Number(new URL(url).port), again(renderRequest("/mcp", call))).resume();
+  },
+  ors: async (url) => {
+    const input = JSON.parse(renderCostly("strings", MOST)) as unknown;
+    const request = renderRequest("/slow_env/call", { name: "step", input: { message: "x", input } });
+    pipelineRequests(Number(new URL(url).port), again(request)).resume();
+  },
+  h2c: async (url) => {
+    const offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
+    const request = renderRequest("/health").replace("\r\n\r\n", `\r\n${offer}\r\n`);
+    pipelineRequests(Number(new URL(url).port), repeat("", request.repeat(1000))).resume();
+  },
+  forks: async (url) => {
+    const socket = await openTestSocket(`${url}/ws?openenv=batch`);
+    const many = (type: string, items: object[]): Promise<unknown> => socket.ask({ type, data: { items } });
+    await socket.ask({ type: "open_many", data: { count: 1 } });
+    await many("reset_many", [{ session: 0, data: { records: 150_000 } }]);
+    let first = 1;
+    const fork = async (): Promise<void> => {
+      for (;;) {
+        await many("fork_many", [{ session: 0, count: COPIES }]);
+        await many(
+          "close_many",
+          Array.from({ length: COPIES }, () => ({ session: first++ })),
+        );
+      }
+    };
+    void fork().catch(() => process.exit(0));
+  },
   silent: async (url) => {
     // Ten take the free slots and one waits, so that idle sockets are closed; each reconnects.
     for (let i = 0; i < 11; i++) await openSilent(url);
@@ -52,21 +105,21 @@ async function floodWith(url: string, peers: number, payload: Buffer, before: ob
   for (let i = 0; i < peers; i++) await flood(url, options);
 }
 
-/** Sends frames one after the other, each when the last one was answered. */
+/** Sends steps one after the other, each when the last one was answered. */
 async function askAgain(url: string, value: string): Promise<void> {
   const socket = await openTestSocket(`${url}/ws`);
   await socket.ask(RESET);
-  const frame = `{"type":"step","data":{"message":"x","extra":${value}}}`;
-  const ask = async (): Promise<void> => {
-    for (;;) await socket.ask(frame);
-  };
-  void ask().catch(() => process.exit(0));
+  repeatFrame(socket, `{"type":"step","data":{"message":"x","extra":${value}}}`);
 }
 
 /** The same in MessagePack. */
 async function askPackedAgain(url: string, frame: Buffer): Promise<void> {
   const socket = await openBinarySocket(`${url}/ws?openenv=binary`);
   await socket.ask(JSON.stringify(RESET));
+  repeatFrame(socket, frame);
+}
+
+function repeatFrame<F>(socket: { ask(frame: F): Promise<unknown> }, frame: F): void {
   const ask = async (): Promise<void> => {
     for (;;) await socket.ask(frame);
   };

@@ -11,8 +11,8 @@ export async function run(bench) {
   for (const runtime of bench.runtimes.filter((name) => name !== "node")) {
     for (const attack of Object.keys(ATTACKS)) {
       if (runtime === "deno" && PIPELINED.includes(attack)) continue;
-      const row = await attackServer(bench, attack, { rounds: 2, runtime });
-      rows.push({ ...row, measure: `${NAMES[runtime]}: ${row.measure}` });
+      const measured = await attackServer(bench, attack, { rounds: 2, runtime });
+      rows.push(...measured.map((row) => ({ ...row, measure: `${NAMES[runtime]}: ${row.measure}` })));
     }
   }
   return rows;

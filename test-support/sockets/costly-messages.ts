@@ -1,11 +1,12 @@
 const ITEMS = {
   zeros: { write: () => "0", items: 1 },
-  strings: { write: (i: number) => `"s${i}"`, items: 1 },
-  "non-finite numbers": { write: (i: number) => (i % 2 === 0 ? "NaN" : "-Infinity"), items: 1 },
+  numbers: { write: (i: number) => String(Math.sin(i)), items: 1 },
+  strings: { write: (i: number) => `"s${i}"`, items: 4 },
+  "non-finite numbers": { write: (i: number) => (i % 2 === 0 ? "NaN" : "-Infinity"), items: 4 },
   "empty lists": { write: () => "[]", items: 2 },
   "empty objects": { write: () => "{}", items: 2 },
-  "objects with different keys": { write: (i: number) => `{"k${i}":0}`, items: 6 },
-  "keys of one object": { write: (i: number) => `"k${i}":0`, items: 5 },
+  "objects with different keys": { write: (i: number) => `{"k${i}":0}`, items: 14 },
+  "keys of one object": { write: (i: number) => `"k${i}":0`, items: 13 },
 } as const;
 
 /** Values whose parsing needs far more time and memory than their size suggests. */

@@ -46,7 +46,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /**
    * The largest number of values and keys in one frame or body; an empty list or object counts as two, the first
    * occurrence of a key as four. Larger messages are rejected with VALIDATION_ERROR before they are parsed, because
-   * parsing blocks all sessions. `MAX_MESSAGE_ITEMS`, default 1,000,000.
+   * parsing blocks all sessions. `MAX_MESSAGE_ITEMS`, default 250,000.
    */
   maxMessageItems?: number;
   /** Milliseconds between pings; a peer that misses two is disconnected. `PING_INTERVAL` (seconds), default 20 s. */

@@ -101,12 +101,13 @@ describe("reading", () => {
 
 /** Counts as documented: values and keys, where an empty list or object counts as two values and a new key as 4. */
 function countItems(value: unknown, seen = new Set<string>()): number {
+  if (typeof value === "string") return 3;
   if (typeof value !== "object" || value === null) return 0;
   const keys = Array.isArray(value) ? [] : Object.keys(value);
   const before = seen.size;
   for (const key of keys) seen.add(key);
   const members: unknown[] = Object.values(value);
-  const own = members.length + keys.length + 3 * (seen.size - before);
+  const own = members.length + keys.length + 11 * (seen.size - before);
   return members.reduce((sum: number, member) => sum + countItems(member, seen), Math.max(own, 1));
 }
 
@@ -134,16 +135,21 @@ describe("the limit of items", () => {
     );
   });
 
-  test("counts the first occurrence of a key as three more", () => {
-    const parse = (items: object, limit: number) => parseJson(`${JSON.stringify(items)}${" ".repeat(limit)}`, limit);
+  test("counts the first occurrence of a key as eleven more, and a string or NaN as three more", () => {
+    const render = (items: object): string => JSON.stringify(items).replaceAll('"NaN"', "NaN");
+    const parse = (items: object, limit: number) => parseJson(`${render(items)}${" ".repeat(limit)}`, limit);
     const same = Array.from({ length: 100 }, () => ({ key: 0 }));
     const different = same.map((_, i) => ({ [`key ${i}`]: 0 }));
     for (const [items, least] of [
-      [same, 303],
-      [different, 600],
-      [Object.assign({}, ...different), 500],
+      [same, 311],
+      [different, 1400],
+      [Object.assign({}, ...different), 1300],
+      [Array(100).fill("text"), 400],
+      [Array(100).fill("NaN"), 400],
     ] as const) {
-      expect(parse(items, least)).toEqual(items);
+      expect(parse(items, least)).toEqual(
+        JSON.parse(JSON.stringify(items), (_, item) => (item === "NaN" ? Number.NaN : item)),
+      );
       expect(() => parse(items, least - 1)).toThrow(TooManyItemsError);
     }
   });

@@ -6,8 +6,14 @@ export const MAX_INPUT_DEPTH = 1000;
 /** Maximum nesting that is sent; the Python package has the same limit. */
 export const MAX_OUTPUT_DEPTH = 255;
 
-/** Default limit of values and keys in one message: parsing this many takes well under a second. */
-export const MAX_MESSAGE_ITEMS = 1_000_000;
+/** Default limit of items in one message. Reading and validating this many takes about 60 ms at most. */
+export const MAX_MESSAGE_ITEMS = 250_000;
+
+/** How much a string, NaN or an infinity counts in addition to its place: reading one takes as long as four numbers. */
+export const STRING_ITEMS = 3;
+
+/** No message has more items for each character: the densest are objects with keys of one character and empty strings. */
+const ITEMS_PER_CHARACTER = 2.5;
 
 /** Shorter texts cannot exceed the depth limit: each level takes two characters. */
 const SHORT = 2 * MAX_INPUT_DEPTH;
@@ -23,14 +29,13 @@ export class TooManyItemsError extends Error {
 /**
  * Parses one frame or body. Python writes NaN and infinities as bare words, so a text that is not valid JSON is parsed
  * a second time with these words read as numbers.
- * @param maxItems limit of values and keys; an empty list or object counts as two values, and the first occurrence of a
- * key as {@link NEW_KEY_ITEMS} more.
+ * @param maxItems limit of values and keys; an empty list or object counts as two values, a string, NaN or infinity as
+ * {@link STRING_ITEMS} more, and the first occurrence of a key as {@link NEW_KEY_ITEMS} more.
  * @throws SyntaxError when the text is not JSON, TooDeepError when it nests deeper than {@link MAX_INPUT_DEPTH},
  * TooManyItemsError. The last two are detected before the value is allocated.
  */
 export function parseJson(text: string, maxItems = Number.POSITIVE_INFINITY): unknown {
-  // Each item takes at least one character, also a new key, so most texts need no count.
-  const mayHaveTooMuch = text.length > maxItems || (text.length > SHORT && hasManyBrackets(text));
+  const mayHaveTooMuch = text.length * ITEMS_PER_CHARACTER > maxItems || (text.length > SHORT && hasManyBrackets(text));
   const items = mayHaveTooMuch ? countItems(text, maxItems) : text.length;
   try {
     return JSON.parse(text);
@@ -62,6 +67,7 @@ const OPEN = 2;
 const CLOSE = 3;
 const QUOTED = 4;
 const COLON = 5;
+const WORD = 6;
 const KINDS = new Uint8Array(128);
 for (const [kind, characters] of [
   [SEPARATOR, ","],
@@ -69,14 +75,15 @@ for (const [kind, characters] of [
   [CLOSE, "]}"],
   [QUOTED, '"'],
   [COLON, ":"],
+  [WORD, "NI"],
 ] as const) {
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
 }
 
 /**
  * Counts the structural characters of a text, which may be invalid JSON: n for a list of n values, 2n for an object
- * with n keys, 1 for an empty list or object. New keys count more. Parsing allocates memory for each item, so a text
- * with too many is rejected first.
+ * with n keys, 1 for an empty list or object. Strings, new keys, NaN and infinities count more. Parsing allocates memory
+ * for each item, so a text with too many is rejected first.
  */
 function countItems(text: string, maxItems: number): number {
   const keys = new KeySet();
@@ -97,11 +104,18 @@ function countItems(text: string, maxItems: number): number {
     } else if (kind === QUOTED) {
       start = at + 1;
       at = end = endOfString(text, start) - 1;
+      items += STRING_ITEMS;
     } else if (kind === COLON) {
-      items += 1 + keys.countText(text, start, end);
+      // The string was a key.
+      items += 1 + keys.countText(text, start, end) - STRING_ITEMS;
       if (items > maxItems) throw new TooManyItemsError(maxItems);
+    } else if (kind === WORD) {
+      items += STRING_ITEMS;
+      // The second N of NaN.
+      at += 2;
     }
   }
+  if (items > maxItems) throw new TooManyItemsError(maxItems);
   return items;
 }
 

@@ -1,4 +1,4 @@
-import { TooDeepError, TooManyItemsError } from "./json.js";
+import { STRING_ITEMS, TooDeepError, TooManyItemsError } from "./json.js";
 import { KeySet, NEW_KEY_ITEMS } from "./key-set.js";
 
 /**
@@ -20,8 +20,8 @@ const SHORT_KEY = "__proto__".length;
 /**
  * Checks that bytes are exactly one MessagePack value of JSON types and byte arrays: no extension types, only string
  * keys, strings in UTF-8, no length beyond the end, at most `maxDepth` levels and `maxItems` values and keys, counted
- * as in `parseJson`. A decoder can trust bytes that pass. The memory that the check uses is bounded by the number of
- * bytes.
+ * as in `parseJson`, but for NaN and infinities, which are numbers here. A decoder can trust bytes that pass. The memory
+ * that the check uses is bounded by the number of bytes.
  * @returns whether the value contains byte arrays.
  * @throws SyntaxError, TooDeepError or TooManyItemsError.
  */
@@ -52,6 +52,11 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     const start = at;
     skip(size);
     if (!isUtf8(bytes, start, at)) throw new SyntaxError("a string is not valid UTF-8");
+  };
+  const string = (size: number): void => {
+    text(size);
+    items += STRING_ITEMS;
+    if (items > maxItems) throw new TooManyItemsError(maxItems);
   };
   const open = (count: number, map: boolean): void => {
     // Every value takes at least one byte, so an impossible count fails at once.
@@ -92,8 +97,8 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     if (size >= 0) skip(size);
     else if (token < 0x90) open(token & 0x0f, true);
     else if (token < 0xa0) open(token & 0x0f, false);
-    else if (token < 0xc0) text(token & 0x1f);
-    else if (token >= 0xd9 && token <= 0xdb) text(length(1 << (token - 0xd9)));
+    else if (token < 0xc0) string(token & 0x1f);
+    else if (token >= 0xd9 && token <= 0xdb) string(length(1 << (token - 0xd9)));
     else if (token === 0xdc || token === 0xdd) open(length(token === 0xdc ? 2 : 4), false);
     else if (token === 0xde || token === 0xdf) open(length(token === 0xde ? 2 : 4), true);
     else if (token >= 0xc4 && token <= 0xc6) {

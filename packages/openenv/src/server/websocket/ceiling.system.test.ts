@@ -13,6 +13,7 @@ import {
 import { renderCostly } from "../../../../../test-support/sockets/costly-messages.js";
 import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
+import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
 import { BODIES_BYTES, MEMORY_CEILING_BYTES } from "../limits/backlog.js";
 
 const MB = 1024 * 1024;
@@ -76,7 +77,7 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       }
       // Deno keeps all pipelined requests behind a slow one, without a limit.
       const requests = Array.from({ length: name === "deno" ? 0 : 40 }, () => pipelineRequests(port, manyRequests()));
-      const costly = renderCostly("empty lists", { items: 990_000, bytes: 15 * MB });
+      const costly = renderCostly("empty lists", { items: MAX_MESSAGE_ITEMS - 100, bytes: 15 * MB });
       const frame = Buffer.from(`{"type":"step","data":{"amount":1,"any":${costly}}}`.padEnd(15 * MB));
       await attack(server.url, { count: 20, payload: frame, before: [RESET], onAnswer: () => {} });
       const request = renderRequest("/step", { action: { amount: 1, any: JSON.parse(costly) as unknown } });
