@@ -61,7 +61,8 @@ test.each([
 });
 
 test.each([
-  ["a union", z.union([none, none])],
+  ["a union with a string", z.union([none, z.string()])],
+  ["an array", z.array(none)],
   ["a string", z.string()],
   ["an object behind a function", none.transform((value) => value)],
   ["a plain object", { amount: "number" }],
@@ -69,7 +70,9 @@ test.each([
 ])("%s as action is a TypeError that says what to write", (_what, action) => {
   const declare = () => defineContract({ ...options, action: action as never });
   expect(declare).toThrow(TypeError);
-  expect(declare).toThrow(/action.*z\.object/);
+  expect(declare).toThrow(
+    "The action of a contract must be an object schema or a union of object schemas. Wrap another shape in a field: z.object({ move: yourSchema }).",
+  );
 });
 
 test("a contract without a name is a TypeError", () => {

@@ -4,12 +4,15 @@ import { RESET_KEYS } from "../protocol/codec/codec.js";
 import type { ContractFingerprint, SchemaBody } from "../protocol/index.js";
 import { hashSchemas } from "../protocol/schema/json-schema.js";
 import type { Members } from "../util/types.js";
+import { type ActionSchema, fieldsOf, objectsOf } from "./action-variants.js";
 import { renderSchemas } from "./json-schema/schema.js";
+import { type AcceptedParts, NOT_AN_ACTION, notAnObject, type PartSchema } from "./part-types.js";
 import {
+  type AsZodAction,
   type AsZodObject,
   isForeignSchema,
   isZod3,
-  type ObjectStandardSchema,
+  toZodAction,
   toZodObject,
 } from "./standard-schema.js";
 import { CALL_TOOL_ACTION, type CallToolAction, type ToolObservation, toolObservation } from "./tools/tool-schemas.js";
@@ -19,12 +22,15 @@ import { type AsZodTools, defineTools, type GivenTools, type NoTools, type Tools
 export type ObjectSchema = z.ZodObject;
 type NoFields = z.ZodObject<Record<never, never>>;
 
-/** The parts are zod objects, or object schemas of any library that implements Standard Schema. */
+/**
+ * The parts are zod objects, or object schemas of any library that implements Standard Schema. The action may be a union
+ * of objects.
+ */
 export interface ContractOptions<
-  A extends ObjectStandardSchema,
-  O extends ObjectStandardSchema,
-  S extends ObjectStandardSchema,
-  R extends ObjectStandardSchema,
+  A extends PartSchema,
+  O extends PartSchema,
+  S extends PartSchema,
+  R extends PartSchema,
   T extends GivenTools = NoTools,
 > {
   /** The environment's name, in snake case by convention: `counter_env`. */
@@ -32,7 +38,7 @@ export interface ContractOptions<
   /** The environment's version; default `1.0.0`, or the version in openenv.yaml with `openenv serve`. */
   version?: string;
   description?: string;
-  /** What an agent sends in a step. Unknown fields are rejected. */
+  /** What an agent sends in a step: an object or a union of objects. Unknown fields are rejected. */
   action: A;
   /** What reset and step return. Unknown fields are rejected. `reward`, `done` and `metadata` are not part of it. */
   observation: O;
@@ -47,10 +53,10 @@ export interface ContractOptions<
 /** Options of a contract without an action: an agent acts by calling tools. */
 export interface ToolContractOptions<
   T extends GivenTools,
-  O extends ObjectStandardSchema,
-  S extends ObjectStandardSchema,
-  R extends ObjectStandardSchema,
-> extends Omit<ContractOptions<ObjectStandardSchema, O, S, R, T>, "action" | "observation"> {
+  O extends PartSchema,
+  S extends PartSchema,
+  R extends PartSchema,
+> extends Omit<ContractOptions<PartSchema, O, S, R, T>, "action" | "observation"> {
   action?: undefined;
   /** What reset returns; default `{}`. */
   observation?: O;
@@ -59,7 +65,7 @@ export interface ToolContractOptions<
 
 /** The single source of types, validation, JSON Schema and typed clients of one environment. */
 export interface Contract<
-  A extends ObjectSchema = ObjectSchema,
+  A extends ActionSchema = ActionSchema,
   O extends ObjectSchema = ObjectSchema,
   S extends ObjectSchema = ObjectSchema,
   R extends ObjectSchema = ObjectSchema,
@@ -113,21 +119,23 @@ const RESERVED = {
  */
 export function defineContract<
   const T extends GivenTools,
-  O extends ObjectStandardSchema = NoFields,
-  S extends ObjectStandardSchema = NoFields,
-  R extends ObjectStandardSchema = NoFields,
+  O extends PartSchema = NoFields,
+  S extends PartSchema = NoFields,
+  R extends PartSchema = NoFields,
 >(
-  options: ToolContractOptions<T, O, S, R>,
+  options: ToolContractOptions<T, O, S, R> & Partial<AcceptedParts<{ observation: O; state: S; reset: R }>>,
 ): Contract<CallToolAction, ToolObservation<AsZodObject<O>>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
 export function defineContract<
-  A extends ObjectStandardSchema,
-  O extends ObjectStandardSchema,
-  S extends ObjectStandardSchema = NoFields,
-  R extends ObjectStandardSchema = NoFields,
+  A extends PartSchema,
+  O extends PartSchema,
+  S extends PartSchema = NoFields,
+  R extends PartSchema = NoFields,
   const T extends GivenTools = NoTools,
 >(
-  options: ContractOptions<A, O, S, R, T>,
-): Contract<AsZodObject<A>, AsZodObject<O>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
+  options: ContractOptions<A, O, S, R, T> &
+    AcceptedParts<{ action: A; observation: O }> &
+    Partial<AcceptedParts<{ state: S; reset: R }>>,
+): Contract<AsZodAction<A>, AsZodObject<O>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
 export function defineContract(options: AnyOptions): Contract {
   const { name, version = DEFAULT_VERSION, description = "" } = options;
   if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
@@ -138,13 +146,18 @@ export function defineContract(options: AnyOptions): Contract {
   }
   const tools: Tools = defineTools(options.tools ?? {});
   const toolsOnly = options.action === undefined && options.tools !== undefined;
-  const parts = {
+  const given = {
     action: toolsOnly ? CALL_TOOL_ACTION : options.action,
     observation: toolsOnly ? (options.observation ?? z.object({})) : options.observation,
     state: options.state ?? z.object({}),
     reset: options.reset ?? z.object({}),
-  } as Record<Part, ObjectSchema>;
-  for (const part of ["action", "observation", "state", "reset"] as const) parts[part] = toPart(part, parts[part]);
+  };
+  const parts = {
+    action: toAction(given.action),
+    observation: toObject("observation", given.observation),
+    state: toObject("state", given.state),
+    reset: toObject("reset", given.reset),
+  };
   const shown = parts.observation;
   if (toolsOnly) parts.observation = toolObservation(shown);
   else if (options.tools !== undefined) checkOwnAction(parts.action);
@@ -173,38 +186,55 @@ interface AnyOptions {
   name: string;
   version?: string;
   description?: string;
-  action?: ObjectStandardSchema | undefined;
-  observation?: ObjectStandardSchema;
-  state?: ObjectStandardSchema;
-  reset?: ObjectStandardSchema;
+  action?: PartSchema | undefined;
+  observation?: PartSchema;
+  state?: PartSchema;
+  reset?: PartSchema;
   tools?: GivenTools;
 }
 
 /** `type` distinguishes a tool call from the contract's own action. */
-function checkOwnAction(action: ObjectSchema): void {
-  if (!("type" in action.shape)) return;
+function checkOwnAction(action: ActionSchema): void {
+  if (!("type" in fieldsOf(action))) return;
   throw new TypeError(
     'The action of a contract with tools must not declare "type": it says whether a step is list_tools or call_tool.',
   );
 }
 
-/** What the environment sends is described as it is after validation, the rest as it is before. */
-const DIRECTIONS = { action: "input", observation: "output", state: "output", reset: "input" } as const;
+function toAction(given: unknown): ActionSchema {
+  const schema = isForeignSchema(given) ? toZodAction(given, placeOf("action")) : given;
+  const objects = objectsOf(schema);
+  if (objects === undefined) throw refusal("action", given);
+  for (const object of objects) checkFields("action", object);
+  return schema as ActionSchema;
+}
 
-function toPart(part: Part, given: unknown): ObjectSchema {
-  const schema = isForeignSchema(given) ? toZodObject(given, `The ${part} of a contract`, DIRECTIONS[part]) : given;
-  if (!(schema instanceof z.ZodObject)) {
-    if (isZod3(schema)) {
-      throw new TypeError(`The ${part} of a contract is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.`);
-    }
-    throw new TypeError(
-      `The ${part} of a contract must be a z.object({ … }). Wrap another shape in a field: z.object({ move: yourUnion }).`,
-    );
+/** What the environment sends is described as it is after validation, the rest as it is before. */
+const DIRECTIONS = { observation: "output", state: "output", reset: "input" } as const;
+
+function toObject(part: Exclude<Part, "action">, given: unknown): ObjectSchema {
+  const schema = isForeignSchema(given) ? toZodObject(given, placeOf(part), DIRECTIONS[part]) : given;
+  if (!(schema instanceof z.ZodObject)) throw refusal(part, given);
+  checkFields(part, schema as ObjectSchema);
+  return schema as ObjectSchema;
+}
+
+function placeOf(part: Part): string {
+  return `The ${part} of a contract`;
+}
+
+function refusal(part: Part, given: unknown): TypeError {
+  const place = placeOf(part);
+  if (isZod3(given)) {
+    return new TypeError(`${place} is a schema of zod 3; openenv-ts needs zod 4: npm install zod@4.`);
   }
+  return new TypeError(part === "action" ? NOT_AN_ACTION : notAnObject(part));
+}
+
+function checkFields(part: Part, { shape }: ObjectSchema): void {
   for (const key of RESERVED[part]) {
-    if (key in schema.shape) {
+    if (key in shape) {
       throw new TypeError(`The ${part} must not declare "${key}": the protocol has a field of that name.`);
     }
   }
-  return schema as ObjectSchema;
 }

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
+import type { ActionSchema } from "./action-variants.js";
+import { type IsUnion, NOT_AN_ACTION, WRAP } from "./part-types.js";
 
 /** A schema of any library that implements Standard Schema and Standard JSON Schema, both version 1. */
 export interface StandardSchema<I = unknown, O = unknown> {
@@ -37,6 +39,15 @@ export type AsZodObject<S> = S extends z.ZodObject
     ? z.ZodObject<Fields<I, O>>
     : never;
 
+/** Like {@link AsZodObject}; a union keeps the types of its variants. */
+export type AsZodAction<S> = S extends ActionSchema
+  ? S
+  : S extends { readonly "~standard": { readonly types?: { input: infer I; output: infer O } | undefined } }
+    ? IsUnion<I> extends true
+      ? z.ZodType<O & Record<string, unknown>, I & Record<string, unknown>>
+      : z.ZodObject<Fields<I, O>>
+    : never;
+
 type Fields<I, O> = {
   -readonly [K in keyof O & string]-?: Field<K extends keyof I ? I[K] : never, O[K], IsOptional<I, K>>;
 };
@@ -65,27 +76,75 @@ export function toZodObject(schema: StandardSchema, place: string, direction: Di
   const taken = readSchema(schema, place, "input");
   const shown = direction === "input" ? taken : readSchema(schema, place, direction);
   if (taken["type"] !== "object" || !isObject(taken["properties"])) {
-    throw new TypeError(
-      `${place} must be a schema of an object with fields, got the JSON Schema ${JSON.stringify(taken).slice(0, 200)}. Wrap another shape in a field.`,
-    );
+    throw new TypeError(`${place} must be an object schema. ${WRAP} ${got(taken)}`);
   }
+  const object = toShape(taken, shown);
+  const checked = object.check(checkWith(schema, place, Object.keys(object.shape)));
+  return checked.meta(namesOf(shown));
+}
+
+/**
+ * Like {@link toZodObject}, also for a union of objects. It is a discriminated union if each variant has a field with
+ * constants that no other variant has.
+ */
+export function toZodAction(schema: StandardSchema, place: string): ActionSchema {
+  const shown = readSchema(schema, place, "input");
+  const alternatives = shown["anyOf"] ?? shown["oneOf"];
+  if (!Array.isArray(alternatives)) {
+    if (shown["type"] !== "object") throw new TypeError(`${NOT_AN_ACTION} ${got(shown)}`);
+    return toZodObject(schema, place, "input");
+  }
+  const shapes = alternatives.filter((one) => isObject(one) && isObject(one["properties"])) as JsonObject[];
+  if (shapes.length < alternatives.length) throw new TypeError(`${NOT_AN_ACTION} ${got(shown)}`);
+  const tag = findTag(shapes);
+  const options = shapes.map((one) => {
+    const object = toShape(one, one);
+    const tagged = tag === undefined ? object : object.extend({ [tag]: z.literal(constantsOf(one, tag)) });
+    // The library sees all members; a stricter check of the contract replaces this.
+    return tagged.loose().meta(namesOf(one));
+  });
+  const union =
+    tag === undefined ? z.union(options) : z.discriminatedUnion(tag, options as unknown as [z.ZodObject, z.ZodObject]);
+  const keys = new Set(options.flatMap((option) => Object.keys(option.shape)));
+  return union.check(checkWith(schema, place, [...keys])).meta(namesOf(shown)) as unknown as ActionSchema;
+}
+
+function got(schema: JsonObject): string {
+  return `Got the JSON Schema ${JSON.stringify(schema).slice(0, 200)}.`;
+}
+
+/** The fields of a JSON Schema as a zod object that checks which are present. */
+function toShape(taken: JsonObject, shown: JsonObject): z.ZodObject {
   const required = Array.isArray(taken["required"]) ? (taken["required"] as unknown[]) : [];
   const described = (shown["properties"] ?? {}) as JsonObject;
-  const shape = Object.fromEntries(
-    Object.keys(taken["properties"]).map((key) => {
-      const field = required.includes(key) ? z.unknown() : z.unknown().optional();
-      return [key, field.meta((described[key] ?? {}) as JsonObject)];
-    }),
-  );
-  const { title, description } = shown;
-  const names = {
+  const shape = Object.keys(taken["properties"] as JsonObject).map((key) => {
+    const field = required.includes(key) ? z.unknown() : z.unknown().optional();
+    return [key, field.meta((described[key] ?? {}) as JsonObject)] as const;
+  });
+  const isStrict = taken["additionalProperties"] === false;
+  return (isStrict ? z.strictObject : z.object)(Object.fromEntries(shape));
+}
+
+function namesOf({ title, description }: JsonObject): { title?: string; description?: string } {
+  return {
     ...(typeof title === "string" && { title }),
     ...(typeof description === "string" && { description }),
   };
-  const isStrict = taken["additionalProperties"] === false;
-  return (isStrict ? z.strictObject(shape) : z.object(shape))
-    .check(checkWith(schema, place, Object.keys(shape)))
-    .meta(names);
+}
+
+/** The field whose constants tell the variants apart. */
+function findTag(variants: readonly JsonObject[]): string | undefined {
+  return Object.keys(variants[0]?.["properties"] as JsonObject).find((key) => {
+    const tags = variants.map((variant) => constantsOf(variant, key));
+    return tags.every((values) => values.length > 0) && new Set(tags.flat()).size === tags.flat().length;
+  });
+}
+
+function constantsOf({ properties }: JsonObject, key: string): string[] {
+  const field = (properties as JsonObject)[key];
+  if (!isObject(field)) return [];
+  const values = Array.isArray(field["enum"]) ? (field["enum"] as unknown[]) : [field["const"]];
+  return values.every((value) => typeof value === "string") ? values : [];
 }
 
 /** Like {@link toZodObject}, for any shape. */

@@ -22,6 +22,7 @@ import {
   type State,
 } from "./contract.js";
 import { bytes, datetime, image } from "./fields.js";
+import type { AcceptedParts } from "./part-types.js";
 import { defineTools } from "./tools/tools.js";
 
 const counter = defineContract({
@@ -255,3 +256,63 @@ defineEnvironment(
   // @ts-expect-error
   () => ({ ...bareEpisodes, snapshot: async () => ({ count: 1 }), restore: (_saved: { total: number }) => {} }),
 );
+
+// An action that is a union of objects: clients send and the environment receives one of its variants.
+const queries = defineContract({
+  name: "sql_env",
+  action: z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("query"), sql: z.string(), limit: z.int().default(10) }),
+    z.object({ kind: z.literal("answer"), value: z.string() }),
+  ]),
+  observation: z.object({ count: z.int() }),
+});
+type Query = { kind: "query"; sql: string; limit: number };
+type Answer = { kind: "answer"; value: string };
+proves<Same<Action<typeof queries>, Query | Answer>>();
+proves<Same<Extract<ActionInput<typeof queries>, { kind: "query" }>["limit"], number | undefined>>();
+defineEnvironment(queries, () => ({
+  reset,
+  step: (action) => ({ observation: { count: action.kind === "query" ? action.limit : action.value.length } }),
+}));
+defineEnvironment(queries, () => ({
+  reset,
+  // @ts-expect-error a field of another variant
+  step: (action) => ({ observation: { count: action.kind === "query" ? action.value.length : 0 } }),
+}));
+const texts = defineContract({
+  name: "plain_env",
+  action: z.union([z.object({ text: z.string() }), z.object({ path: z.array(z.int()) })]),
+  observation: z.object({}),
+});
+proves<Same<Action<typeof texts>, { text: string } | { path: number[] }>>();
+
+/** The text with which each part is refused, which is also that of the error. */
+type Refused<P extends string, W extends string> = {
+  [K in P]: `The ${P} of a contract must be ${W}. Wrap another shape in a field: z.object({ move: yourSchema }).`;
+};
+type RefusedAction = Refused<"action", "an object schema or a union of object schemas">;
+type Given<A> = AcceptedParts<{ action: A }>;
+const object = z.object({ text: z.string() });
+proves<Same<Given<typeof object>, { action: typeof object }>>();
+const list = z.array(object);
+proves<Same<Given<typeof list>, RefusedAction>>();
+const mixed = z.union([object, z.string()]);
+proves<Same<Given<typeof mixed>, RefusedAction>>();
+const table = z.record(z.string(), z.int());
+proves<Same<Given<typeof table>, RefusedAction>>();
+const optional = object.optional();
+proves<Same<Given<typeof optional>, RefusedAction>>();
+const nested = z.union([object, z.union([z.object({ a: z.int() }), z.object({ b: z.int() })])]);
+proves<Same<Given<typeof nested>, { action: typeof nested }>>();
+const union = z.union([object, object]);
+proves<Same<AcceptedParts<{ reset: typeof union }>, Refused<"reset", "an object schema">>>();
+// @ts-expect-error a union with a string
+defineContract({ name: "a", action: mixed, observation: object });
+// @ts-expect-error an array
+defineContract({ name: "a", action: list, observation: object });
+// @ts-expect-error an observation that is a union
+defineContract({ name: "a", action: object, observation: union });
+// @ts-expect-error a state that is a union
+defineContract({ name: "a", action: object, observation: object, state: union });
+// @ts-expect-error reset options that are a string
+defineContract({ name: "a", observation: object, tools: { look: { description: "Looks." } }, reset: z.string() });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { type ActionSchema, changeObjects, variantNames } from "../contract/action-variants.js";
 import type { ObjectSchema } from "../contract/contract.js";
 import type { ValidationIssue } from "../errors.js";
 import { resetRequest } from "../protocol/bodies.js";
@@ -40,8 +41,8 @@ const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 const ACTION_FIELDS = { metadata: z.record(z.string(), z.unknown()).optional() };
 
 /** Creates the check for actions. */
-export function createActionCheck(schema: ObjectSchema): (value: unknown) => Checked<CheckedAction> {
-  const compiled = z.compile(withFields(schema, ACTION_FIELDS, z.never()));
+export function createActionCheck(schema: ActionSchema): (value: unknown) => Checked<CheckedAction> {
+  const compiled = z.compile(withMetadata(schema));
   return (value) => {
     const checked = parseInput(compiled, value);
     if (!checked.ok) return checked;
@@ -49,6 +50,15 @@ export function createActionCheck(schema: ObjectSchema): (value: unknown) => Che
     const { metadata, ...action } = checked.value;
     return { ok: true, value: { action, metadata: (metadata ?? NO_METADATA) as JsonObject } };
   };
+}
+
+function withMetadata(schema: ActionSchema): ActionSchema {
+  if (schema instanceof z.ZodObject) return withFields(schema as ObjectSchema, ACTION_FIELDS, z.never());
+  const names = variantNames(schema);
+  // The path of an error in a plain union names the variant.
+  return changeObjects(schema, (variant) =>
+    withFields(variant, ACTION_FIELDS, z.never()).meta({ title: names.get(variant) as string }),
+  );
 }
 
 /**
@@ -78,7 +88,7 @@ export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Check
 }
 
 /** Parses input of a client strictly; on failure, tries again with coerced scalars, and then returns the errors. */
-export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
+export function parseInput(schema: ActionSchema, value: unknown): Checked<JsonObject> {
   const parsed = schema.safeParse(value, FIRST_FAULT);
   if (parsed.success) return { ok: true, value: parsed.data };
   const { issues } = parsed.error;
@@ -86,7 +96,7 @@ export function parseInput(schema: ObjectSchema, value: unknown): Checked<JsonOb
   return { ok: false, issues: describeIssues({ schema, value, issues, rules: INPUT_RULES, shallow: true }) };
 }
 
-function parseAgain(schema: ObjectSchema, value: unknown): Checked<JsonObject> {
+function parseAgain(schema: ActionSchema, value: unknown): Checked<JsonObject> {
   const { error } = schema.safeParse(value);
   const issues = error?.issues ?? [];
   const coerced = coerce(schema, value, { issues, rules: INPUT_RULES });

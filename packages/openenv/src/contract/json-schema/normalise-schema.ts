@@ -20,13 +20,16 @@ export function normaliseFields(root: JsonObject, part: string, finish: Finish =
   const properties = named(root["properties"], (schema, name) =>
     finish(normalise(schema, `${part}.${name}`, finish), name),
   );
-  const result: NormalFields = { properties };
-  if (root["$defs"]) {
-    const define: Finish = (schema, name) => sorted({ title: name, ...normalise(schema, name, finish) });
-    result.$defs = named(root["$defs"], define, true);
-  }
+  const result: NormalFields = { properties, ...normaliseDefinitions(root, finish) };
   if (root["required"]) result.required = root["required"];
   return result;
+}
+
+/** The `$defs` of a schema, converted like fields. */
+export function normaliseDefinitions(root: JsonObject, finish: Finish = titled): { $defs?: JsonObject } {
+  if (!root["$defs"]) return {};
+  const define: Finish = (schema, name) => sorted({ title: name, ...normalise(schema, name, finish) });
+  return { $defs: named(root["$defs"], define, true) };
 }
 
 function normalise(schema: unknown, path: string, finish: Finish): JsonObject {

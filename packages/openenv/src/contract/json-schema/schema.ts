@@ -1,15 +1,18 @@
-import type * as z from "zod";
+import * as z from "zod";
 import type { SchemaBody } from "../../protocol/http.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import { toClassName } from "../../util/text/class-name.js";
+import type { ActionSchema } from "../action-variants.js";
 import { renderTool } from "../tools/tool-render.js";
 import type { Tools } from "../tools/tools.js";
 import { normaliseFields } from "./normalise-schema.js";
+import { renderUnion } from "./render-union.js";
 import { toJsonSchema } from "./to-json-schema.js";
 
 /** The parts of a contract that have a schema. */
 export interface SchemaSource {
   name: string;
-  action: z.ZodObject;
+  action: ActionSchema;
   observation: z.ZodObject;
   state: z.ZodObject;
   resetObservation?: z.ZodObject;
@@ -21,14 +24,13 @@ export interface SchemaSource {
  * @throws TypeError naming the field when a type has no JSON form.
  */
 export function renderSchemas(contract: SchemaSource): SchemaBody {
-  const observation = renderPart(contract, "observation");
+  const observation = renderPart(contract.observation, contract.name, "observation");
   const { resetObservation: first = contract.observation } = contract;
   const body: SchemaBody = {
-    action: renderPart(contract, "action"),
+    action: renderAction(contract),
     observation,
-    state: renderPart(contract, "state"),
-    reset_observation:
-      first === contract.observation ? observation : renderPart({ ...contract, observation: first }, "observation"),
+    state: renderPart(contract.state, contract.name, "state"),
+    reset_observation: first === contract.observation ? observation : renderPart(first, contract.name, "observation"),
   };
   const tools = Object.entries(contract.tools ?? {}).map(([name, tool]) => renderTool(name, tool).published);
   return tools.length === 0 ? body : { ...body, tools };
@@ -79,11 +81,18 @@ const BASE_FIELDS: Record<Part, JsonObject> = {
   },
 };
 
-function renderPart(contract: SchemaSource, part: Part): JsonObject {
-  const schema = contract[part];
+function renderAction({ name, action }: SchemaSource): JsonObject {
+  return action instanceof z.ZodObject
+    ? renderPart(action as z.ZodObject, name, "action")
+    : renderUnion(action, { title: classNameOf(action, name, "action"), base: BASE_FIELDS.action });
+}
+
+function renderPart(schema: z.ZodObject, name: string, part: Part): JsonObject {
   const meta = schema.meta();
   // The server sends parsed observations (output) and receives actions before they are parsed (input).
-  const raw = toJsonSchema(schema, part === "action" ? "input" : "output");
+  const title = classNameOf(schema, name, part);
+  // A recursive part refers to the author's schema, not to the copy of it that is rendered.
+  const raw = toJsonSchema(schema, part === "action" ? "input" : "output", new Map([[schema, title]]));
   const { $defs, properties, required } = normaliseFields(raw, part);
   const rendered: JsonObject = {};
   if ($defs) rendered["$defs"] = $defs;
@@ -91,16 +100,13 @@ function renderPart(contract: SchemaSource, part: Part): JsonObject {
   if (meta?.description) rendered["description"] = meta.description;
   rendered["properties"] = { ...BASE_FIELDS[part], ...properties };
   if (required) rendered["required"] = required;
-  rendered["title"] = meta?.title ?? meta?.id ?? className(contract.name, part);
+  rendered["title"] = title;
   rendered["type"] = "object";
   return rendered;
 }
 
-/** `counter_env`, action → `CounterAction`. */
-function className(name: string, part: Part): string {
-  const words = name
-    .replace(/[-_ ]?env$/i, "")
-    .split(/[^A-Za-z0-9]+/)
-    .filter(Boolean);
-  return [...words, part].map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+/** The author's name of the part, or `CounterAction` for the action of `counter_env`. */
+function classNameOf(schema: z.ZodType, name: string, part: Part): string {
+  const meta = schema.meta();
+  return meta?.title ?? meta?.id ?? toClassName(`${name.replace(/[-_ ]?env$/i, "")} ${part}`);
 }

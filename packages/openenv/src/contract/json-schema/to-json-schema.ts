@@ -1,20 +1,36 @@
 import * as z from "zod";
 import type { JsonObject } from "../../protocol/messages.js";
 import { type AnySchema, type KnownSchema, unwrap } from "../zod-tree.js";
+import { nameDefinitions } from "./name-definitions.js";
 
 /** Marks a type without a JSON form until it is known whether the author declared one with `.meta()`. */
 export const UNREPRESENTABLE = "x-unrepresentable";
 
-/** zod's JSON Schema of an object, corrected where zod describes its parser instead of the data on the wire. */
-export function toJsonSchema(schema: z.ZodObject, io: "input" | "output"): JsonObject {
+/**
+ * zod's JSON Schema of an object or a union of objects, corrected where zod describes its parser instead of the data on
+ * the wire. `definitions` are the parts that become definitions, with their names.
+ */
+export function toJsonSchema(
+  schema: z.ZodType,
+  io: "input" | "output",
+  definitions: ReadonlyMap<AnySchema, string> = new Map(),
+): JsonObject {
   // A clone is not in the registry; zod would replace a root with an `id` by a reference.
   const root = schema.clone({ ...schema._zod.def });
-  return z.toJSONSchema(root, {
+  const ids = new Map([...definitions.keys()].map((part, i) => [part, `__definition${i}`]));
+  const get = (part: AnySchema): object | undefined => {
+    const id = ids.get(part);
+    return id === undefined ? z.globalRegistry.get(part) : { ...z.globalRegistry.get(part), id };
+  };
+  const rendered = z.toJSONSchema(root, {
     io,
     target: "draft-2020-12",
     unrepresentable: "any",
+    metadata: { get } as unknown as typeof z.globalRegistry,
     override: ({ zodSchema, jsonSchema }) => correct(zodSchema as KnownSchema, jsonSchema as JsonObject),
   }) as JsonObject;
+  // The names are given afterwards, because a definition of the author may have one of them.
+  return nameDefinitions(rendered, new Map([...ids].map(([part, id]) => [id, definitions.get(part) as string])));
 }
 
 function correct(schema: KnownSchema, json: JsonObject): void {

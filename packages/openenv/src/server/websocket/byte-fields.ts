@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { Contract, ObjectSchema } from "../../contract/contract.js";
+import { fieldsOf } from "../../contract/action-variants.js";
+import type { Contract } from "../../contract/contract.js";
 import { BATCH_METHODS } from "../../protocol/batch.js";
 import { isObject } from "../../util/is-object.js";
 import { encodeBase64 } from "../../util/text/base64.js";
@@ -9,7 +10,7 @@ import { encodeBase64 } from "../../util/text/base64.js";
  * become base64 text, as in JSON. So an environment receives only values that it could receive in JSON.
  */
 export function createByteReader({ action, reset }: Contract): (frame: unknown) => unknown {
-  const fields: Record<string, Set<string>> = { step: byteFields(action), reset: byteFields(reset) };
+  const fields: Record<string, Set<string>> = { step: byteFields(fieldsOf(action)), reset: byteFields(reset.shape) };
   fields["step_many"] = fields["step"] as Set<string>;
   fields["reset_many"] = fields["reset"] as Set<string>;
 
@@ -50,8 +51,8 @@ function toText(value: unknown): unknown {
 }
 
 /** The names of the fields that are byte arrays or images, also optional ones. */
-export function byteFields(schema: ObjectSchema): Set<string> {
-  const names = Object.keys(schema.shape).filter((name) => takesBytes(schema.shape[name]));
+export function byteFields(fields: z.core.$ZodShape): Set<string> {
+  const names = Object.keys(fields).filter((name) => takesBytes(fields[name]));
   return new Set(names);
 }
 

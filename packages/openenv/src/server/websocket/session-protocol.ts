@@ -183,7 +183,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     if (storesAnswers(conversation)) return answerOnce(conversation, { frame, raw: data, read }, write);
     if (conversation.batch !== undefined) return answer(conversation, frame, write);
     // Validation has copied these fields, so the environment cannot change them.
-    ownFields ??= byteFields(runtime.definition.contract.observation);
+    ownFields ??= byteFields(runtime.definition.contract.observation.shape);
     return answer(conversation, frame, binaryPartsWriter(loaded, ownFields));
   };
 

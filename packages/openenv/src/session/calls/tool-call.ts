@@ -1,3 +1,4 @@
+import { fieldsOf } from "../../contract/action-variants.js";
 import type { ToolCall, ToolTransition } from "../../contract/tools/tools.js";
 import type { Transition } from "../../environment/environment.js";
 import type { Tool, ToolSet } from "../../environment/tools/tool-set.js";
@@ -86,7 +87,7 @@ export function explainAction(
   issues: ValidationIssue[],
   { tools, definition }: Runtime,
 ): ValidationIssue[] {
-  const isOwn = "tool_name" in definition.contract.action.shape;
+  const isOwn = "tool_name" in fieldsOf(definition.contract.action);
   if (tools === undefined || isOwn || !lacksToolType(data)) return issues;
   return [{ ...missingField(["type"], data), msg: MISSING_TOOL_TYPE }, ...issues];
 }

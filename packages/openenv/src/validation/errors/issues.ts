@@ -56,7 +56,7 @@ function collect({ schema, value, issues, rules }: FailedParse, target: Target):
       const key = JSON.stringify(at.loc);
       if (unions.has(key)) continue;
       unions.add(key);
-      collectUnion(at, at.union, { rules, target });
+      collectUnion(at, at.union, { rules, target, issue });
     } else if (issue.code === "invalid_union" && !at.union && at.schema && target.depth < MAX_UNION_DEPTH) {
       // `X | null` is reported as X.
       const { error } = z.safeParse(at.schema, at.value);
@@ -83,7 +83,7 @@ function isChoice(issue: z.core.$ZodIssue, at: LocatedIssue): boolean {
 function collectUnion(
   at: LocatedIssue,
   union: UnionSchema,
-  { rules, target }: { rules: CoercionRules; target: Target },
+  { rules, target, issue }: { rules: CoercionRules; target: Target; issue: z.core.$ZodIssue },
 ): void {
   const before = target.found.length;
   if (target.depth < MAX_UNION_DEPTH) {
@@ -98,7 +98,8 @@ function collectUnion(
     }
   }
   if (target.found.length > before) return;
-  target.found.push(entry("value_error", "Must match one of the allowed types", at));
+  const msg = issue.code === "custom" ? issue.message : "Must match one of the allowed types";
+  target.found.push(entry("value_error", msg, at));
 }
 
 function describe(issue: z.core.$ZodIssue, at: LocatedIssue): ValidationIssue[] {
