@@ -21,6 +21,7 @@ export {
   RemoteError,
   type ValidationIssue,
 } from "./errors.js";
+export { toActionTools } from "./protocol/action-tools.js";
 export { parseJson } from "./protocol/codec/json.js";
 export type { RecordedFailure } from "./protocol/episode.js";
 export {
@@ -52,7 +53,7 @@ export {
   type SessionQuery,
   sessionState,
 } from "./protocol/session-query.js";
-export { type ContentBlock, isToolAction, type ToolSummary, toActionTool } from "./protocol/tools.js";
+export { type ContentBlock, isToolAction, type ToolSummary } from "./protocol/tools.js";
 export type { ReceivedMessage } from "./protocol/transport.js";
 export {
   MAX_REPORTED_ERRORS,

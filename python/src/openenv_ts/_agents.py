@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._action_tools import to_action_tools
 from .env import AsyncEnv
 from .errors import ConnectionLostError, OpenEnvError, RemoteError
 from .results import JsonObject, StepResult, Tool, call_action, read_tool_result, read_tools
@@ -56,15 +57,17 @@ def record(episode: Episode, result: StepResult[JsonObject]) -> None:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """The tools that a model gets: those of the environment, else one whose arguments are the action."""
+    """The tools that a model gets: those of the environment, else those whose arguments are the action."""
 
     tools: list[Tool]
-    is_action: bool
+    #: The fields of the action that the name of each tool stands for; None for tools of the environment.
+    fixed: Mapping[str, JsonObject] | None
 
     async def call(self, env: AsyncEnv, episode: Episode, name: str, arguments: Mapping[str, Any]) -> str:
         """Takes a step. Returns the result as text. Raises ToolFailedError when the model has to try again, and
         OpenEnvError when the episode is lost."""
-        action = dict(arguments) if self.is_action else call_action(name, dict(arguments))
+        fixed = self.fixed
+        action = call_action(name, dict(arguments)) if fixed is None else {**arguments, **fixed.get(name, {})}
         try:
             result = await env.step(action)
         except RemoteError as error:
@@ -72,7 +75,7 @@ class Toolbox:
                 raise ToolFailedError(error.message) from error
             raise
         record(episode, result)
-        if self.is_action:
+        if self.fixed is not None:
             return to_text(result.observation)
         called = read_tool_result(name, result)
         if called.error is not None:
@@ -87,11 +90,9 @@ async def read_toolbox(env: AsyncEnv) -> Toolbox:
     answer = await env.post("/mcp", request)
     tools = [] if "error" in answer else read_tools(answer)
     if tools:
-        return Toolbox(tools, is_action=False)
-    schema = dict((await env.get("/schema"))["action"])
-    schema["properties"] = {name: one for name, one in schema.get("properties", {}).items() if name != "metadata"}
-    description = schema.get("description") or "Takes one action in the environment."
-    return Toolbox([Tool("step", description, schema)], is_action=True)
+        return Toolbox(tools, fixed=None)
+    actions = to_action_tools((await env.get("/schema"))["action"])
+    return Toolbox([action.tool for action in actions], {action.tool.name: action.fixed for action in actions})
 
 
 async def read_prompt(env: AsyncEnv) -> str:

@@ -130,7 +130,7 @@ class _Rollout:
     def __init__(self, env: AsyncEnv, trace: vf.Trace) -> None:
         self.episode = Episode()
         self._env, self._trace = env, trace
-        self._toolbox = Toolbox([], is_action=False)
+        self._toolbox = Toolbox([], None)
         self._steps = 0
         self._note(waiting=True)
 

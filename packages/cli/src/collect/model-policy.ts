@@ -53,7 +53,11 @@ export async function createModelPolicy(options: ModelPolicyOptions): Promise<Po
 }
 
 /** With several kinds of action, reports the problems for the kind with the fewest. */
-async function compileCheck({ anyOf, ...schema }: JsonObject): Promise<(action: unknown) => ValidationIssue[]> {
+async function compileCheck({
+  oneOf,
+  anyOf = oneOf,
+  ...schema
+}: JsonObject): Promise<(action: unknown) => ValidationIssue[]> {
   const kinds = Array.isArray(anyOf) ? (anyOf as JsonObject[]).map((kind) => ({ ...schema, ...kind })) : [schema];
   const checks = await Promise.all(kinds.map(compileActionCheck));
   return (action) =>

@@ -1,4 +1,4 @@
-import { isObject, type ToolSummary, toActionTool } from "openenv-ts/internal";
+import { isObject, type ToolSummary, toActionTools } from "openenv-ts/internal";
 import type { EpisodeTool, JsonObject, SchemaBody } from "openenv-ts/protocol";
 
 /** JSON Schema of the input of a step: the environment's action, if it has one, or a call of one of its tools. */
@@ -7,16 +7,18 @@ export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action"
   const { $defs, ...own } = action;
   const calls = tools.map((tool, index) => renderCall(tool, keyOf(index)));
   const inputs = tools.map(({ input_schema }, index) => [keyOf(index), movePointers(input_schema, keyOf(index))]);
+  const actions = (own["oneOf"] ?? own["anyOf"] ?? [own]) as JsonObject[];
   return {
-    anyOf: isCall(action) ? calls : [own, ...calls],
+    anyOf: isCall(action) ? calls : [...actions, ...calls],
     $defs: { ...(isObject($defs) && !isCall(action) && $defs), ...Object.fromEntries(inputs) },
   };
 }
 
-/** What an environment accepts in a step, as tools of a chat model: its tools, and one for its action, if it has one. */
+/** What an environment accepts in a step, as tools of a chat model: its tools, and those of its action, if it has one. */
 export function offeredTools({ action, tools = [] }: Pick<SchemaBody, "action" | "tools">): EpisodeTool[] {
-  const offered = isCall(action) ? tools : [...tools, toActionTool(action)];
-  return offered.map(({ name, description, input_schema: parameters }) => {
+  const taken = tools.map(({ name }) => name);
+  const actions = isCall(action) ? [] : toActionTools(action, { taken }).map(({ summary }) => summary);
+  return [...tools, ...actions].map(({ name, description, input_schema: parameters }) => {
     return { type: "function", function: { name, description, parameters } };
   });
 }

@@ -3,8 +3,9 @@ import type { CallOptions } from "../client/options.js";
 import type { McpToolClient } from "../client/tools/mcp-client.js";
 import type { ToolCallResult, ToolInfo } from "../client/tools/mcp-result.js";
 import type { CallTool } from "../client/tools/tool-methods.js";
+import { type ActionTool, toActionTools } from "../protocol/action-tools.js";
 import type { JsonObject, SchemaBody } from "../protocol/index.js";
-import { type ToolSummary, toActionTool } from "../protocol/tools.js";
+import type { ToolSummary } from "../protocol/tools.js";
 
 /** The part of a client that an agent plays with: clients of `connect` and `connectTools` fit. */
 export type AgentClient = Pick<EnvClient, "schemas" | "tools"> & {
@@ -22,7 +23,10 @@ export async function readTools(env: AgentClient): Promise<AgentTools> {
   const published = schemas.tools?.map(toToolInfo);
   // A Python server publishes only the action that calls a tool.
   const tools = published ?? (env.listTools && callsTools(schemas) ? await env.listTools() : undefined);
-  if (tools === undefined) return { tools: [toToolInfo(toActionTool(schemas.action))], call: callByAction(env) };
+  if (tools === undefined) {
+    const actions = toActionTools(schemas.action);
+    return { tools: actions.map(({ summary }) => toToolInfo(summary)), call: callByAction(env, actions) };
+  }
   return {
     tools,
     call: (name, given, call) => env.callTool?.(name, given, call) ?? callMethod(env, name)(given, call),
@@ -46,8 +50,9 @@ function callsTools({ action }: SchemaBody): boolean {
   return "tool_name" in ((action["properties"] ?? {}) as JsonObject);
 }
 
-function callByAction(env: AgentClient): CallTool {
-  return async (_name, action, call) => {
+function callByAction(env: AgentClient, actions: readonly ActionTool[]): CallTool {
+  return async (name, given, call) => {
+    const action = { ...given, ...actions.find(({ summary }) => summary.name === name)?.fixed };
     const { observation, reward, done, metadata } = await env.step(action as never, call);
     const [only, ...others] = Object.values(observation);
     const text = typeof only === "string" && others.length === 0 ? only : JSON.stringify(observation);

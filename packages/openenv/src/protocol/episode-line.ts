@@ -1,7 +1,8 @@
 import { isObject } from "../util/is-object.js";
+import { toActionCall } from "./action-tools.js";
 import { type EpisodeRecord, TEXT_MEMBERS } from "./episode.js";
 import type { JsonObject } from "./messages.js";
-import { ACTION_TOOL, isToolAction } from "./tools.js";
+import { isToolAction } from "./tools.js";
 
 /** A message of a chat, as OpenAI's API has it. */
 export type EpisodeMessage =
@@ -70,11 +71,11 @@ export function outcomeOf({ end, failures = [] }: Pick<EpisodeRecord, "end" | "f
 }
 
 /** The episode as a chat: each action is a call of a tool, each observation its result. */
-export function messagesOf({ description = "", start, steps }: EpisodeRecord): EpisodeMessage[] {
+export function messagesOf({ description = "", start, steps, tools = [] }: EpisodeRecord): EpisodeMessage[] {
   const first = [description, renderObservation(start.observation)].filter(Boolean).join("\n\n");
   const turns = steps.flatMap(({ action, text = "", observation }, index): EpisodeMessage[] => {
     const id = `call_${index}`;
-    const { name, given, isCall } = readAction(action);
+    const { name, given, isCall } = readAction(action, tools);
     const call: EpisodeToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(given) } };
     const content = isCall ? renderToolResult(observation) : renderObservation(observation);
     return [
@@ -85,9 +86,15 @@ export function messagesOf({ description = "", start, steps }: EpisodeRecord): E
   return [{ role: "user", content: first }, ...turns];
 }
 
-function readAction(action: JsonObject): { name: string; given: unknown; isCall: boolean } {
+function readAction(
+  action: JsonObject,
+  tools: NonNullable<EpisodeRecord["tools"]>,
+): { name: string; given: unknown; isCall: boolean } {
   const { metadata: _, ...fields } = action;
-  if (!isToolAction(action)) return { name: ACTION_TOOL, given: fields, isCall: false };
+  if (!isToolAction(action)) {
+    const offered = tools.map(({ function: { name, parameters } }) => ({ name, input_schema: parameters }));
+    return { ...toActionCall(fields, offered), isCall: false };
+  }
   const { type, tool_name, arguments: given = {} } = action;
   // A file may have any value here.
   return { name: renderValue(type === "call_tool" ? tool_name : type), given, isCall: type === "call_tool" };

@@ -122,6 +122,18 @@ describe("the messages of an episode", () => {
     expect(texts).toEqual(["three", '{"sum":3}', '{"error":"no"}']);
   });
 
+  test("have the tool of a variant when the action is a union", () => {
+    const parameters = { type: "object", properties: { sql: { type: "string" } }, required: ["sql"] };
+    const tools = [{ type: "function" as const, function: { name: "query", description: "Runs SQL.", parameters } }];
+    for (const [action, name, given] of [
+      [{ kind: "query", sql: "a", metadata: {} }, "query", '{"sql":"a"}'],
+      [{ kind: { toString: 1 }, sql: "a" }, "step", '{"kind":{"toString":1},"sql":"a"}'],
+    ] as const) {
+      const [, said] = messagesOf({ ...EPISODE, tools, steps: [{ action: { ...action }, ...answer({}) }] });
+      expect(said).toMatchObject({ tool_calls: [{ function: { name, arguments: given } }] });
+    }
+  });
+
   test("are rendered for any values in a file", () => {
     const wordless = { toString: 1, toJSON: 1 };
     const action = { type: "call_tool", tool_name: wordless, arguments: [] };

@@ -63,19 +63,6 @@ export interface ToolSummary {
   input_schema: JsonObject;
 }
 
-/** The tool of an environment without tools: its arguments are the action. `about` describes an action that does not. */
-export function toActionTool(action: JsonObject, about = ""): ToolSummary {
-  const { description, properties, title: _class, ...rest } = action;
-  // Models do not send metadata.
-  const { metadata: _reserved, ...fields } = isObject(properties) ? properties : {};
-  const text = typeof description === "string" ? description : about;
-  return {
-    name: ACTION_TOOL,
-    description: text || "Takes one action in the environment.",
-    input_schema: { ...rest, properties: fields },
-  };
-}
-
 /** A tool in the answer to `tools/list`, in the format of the Python package. */
 export interface ToolEntry {
   name: string;

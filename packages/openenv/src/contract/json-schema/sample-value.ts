@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../protocol/messages.js";
+import { isObject } from "../../util/is-object.js";
 import type { Rng } from "../../util/rng.js";
 import { samplePattern } from "./sample-pattern.js";
 
@@ -31,7 +32,10 @@ function sample(schema: JsonObject, context: Context): unknown {
   if ("const" in schema) return schema["const"];
   if (!random && Array.isArray(examples) && examples.length > 0) return examples[0];
   if (Array.isArray(choices)) return random ? random.pick(choices) : choices[0];
-  if (Array.isArray(anyOf)) return next(random ? random.pick(anyOf) : pickChoice(anyOf, depth));
+  if (Array.isArray(anyOf)) {
+    const choice = random ? random.pick(anyOf) : pickChoice(anyOf, depth);
+    return withTag(next(choice), schema["discriminator"], choice);
+  }
   if (Array.isArray(allOf)) return next(Object.assign({}, ...allOf));
   switch (Array.isArray(type) ? type[0] : type) {
     case "object":
@@ -48,6 +52,15 @@ function sample(schema: JsonObject, context: Context): unknown {
     default:
       return null;
   }
+}
+
+/** A discriminator is needed also where its variant has a default for it. */
+function withTag(value: unknown, discriminator: unknown, choice: unknown): unknown {
+  const { propertyName, mapping } = (discriminator ?? {}) as { propertyName?: string; mapping?: JsonObject };
+  if (propertyName === undefined || !isObject(value) || propertyName in value) return value;
+  const { $ref } = choice as JsonObject;
+  const tag = Object.entries(mapping ?? {}).find(([, reference]) => reference === $ref)?.[0];
+  return tag === undefined ? value : { [propertyName]: tag, ...value };
 }
 
 /** The first choice; at great depth the first one that is not recursive. */

@@ -60,6 +60,47 @@ describe("an environment with tools", () => {
   });
 });
 
+describe("an environment whose action is a union", () => {
+  const contract = defineContract({
+    name: "sql_env",
+    action: z.discriminatedUnion("kind", [
+      z.object({ kind: z.literal("query"), sql: z.string() }).describe("Runs SQL."),
+      z.object({ kind: z.literal("answer"), value: z.int() }),
+    ]),
+    observation: z.object({ text: z.string() }),
+  });
+  const environment = defineEnvironment(contract, () => ({
+    reset: () => ({ observation: { text: "" } }),
+    step: (action) =>
+      action.kind === "query"
+        ? { observation: { text: action.sql } }
+        : { observation: { text: "" }, reward: action.value, done: true },
+  }));
+
+  test("offers a tool for each variant, whose call is a step", async () => {
+    const { runtime, session, call } = await begin(environment as never);
+    expect(listStepTools(runtime)).toMatchObject([
+      { name: "query", description: "Runs SQL.", input_schema: { required: ["sql"] } },
+      { name: "answer", input_schema: { required: ["value"] } },
+    ]);
+    expect(await call("query", { sql: "a" })).toMatchObject({ ok: true, content: text("a") });
+    expect(await call("answer", { value: 2 })).toMatchObject({ ok: true, reward: 2, done: true });
+    expect(session.stepCount).toBe(2);
+  });
+
+  test("refuses other arguments than those of the variant, without a step", async () => {
+    const { session, call } = await begin(environment as never);
+    for (const given of [{}, { value: 1 }, { sql: "a", metadata: {} }]) {
+      expect(await call("query", given)).toMatchObject({ ok: false, reason: "invalid_input" });
+    }
+    expect(await call("query", { kind: "answer", value: 1 })).toMatchObject({
+      message: '"kind" is not an argument of the tool "query".',
+    });
+    expect(await call("step", { kind: "query", sql: "a" })).toMatchObject({ reason: "unknown_tool" });
+    expect(session.stepCount).toBe(0);
+  });
+});
+
 describe("an environment without tools", () => {
   test("offers one tool whose input is the action", async () => {
     const { runtime, session, call } = await begin(defineCounter().environment as never);

@@ -1,13 +1,13 @@
+import type { ToolSet } from "../../environment/tools/tool-set.js";
+import { type ActionTool, toActionTools } from "../../protocol/action-tools.js";
 import type { ErrorData, JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import {
-  ACTION_TOOL,
   type ContentBlock,
   isAgentsDoing,
   isToolAction,
   type ToolErrorBody,
   type ToolResult,
   type ToolSummary,
-  toActionTool,
 } from "../../protocol/tools.js";
 import { clip } from "../../util/text/clip.js";
 import type { Runtime } from "../runtime.js";
@@ -40,11 +40,24 @@ export interface StepToolFailure {
   error?: ErrorData;
 }
 
-/** The tools by which an agent acts in any environment: its own, else one whose input is the action. */
-export function listStepTools({ tools, definition }: Runtime): readonly ToolSummary[] {
+/** The tools by which an agent acts in any environment: its own, else those whose input is the action. */
+export function listStepTools(runtime: Runtime): readonly ToolSummary[] {
+  return ownTools(runtime)?.summaries ?? actionTools(runtime).map(({ summary }) => summary);
+}
+
+function ownTools({ tools, definition }: Runtime): ToolSet | undefined {
+  return definition.contract.toolsOnly || (tools?.summaries.length ?? 0) > 0 ? tools : undefined;
+}
+
+const rendered = new WeakMap<object, readonly ActionTool[]>();
+
+function actionTools({ definition }: Runtime): readonly ActionTool[] {
   const { contract } = definition;
-  if (tools !== undefined && (contract.toolsOnly || tools.summaries.length > 0)) return tools.summaries;
-  return [toActionTool(contract.schemas().action, contract.description)];
+  const known = rendered.get(contract);
+  if (known !== undefined) return known;
+  const tools = toActionTools(contract.schemas().action, { about: contract.description });
+  rendered.set(contract, tools);
+  return tools;
 }
 
 /**
@@ -100,23 +113,34 @@ export interface StepAction {
 export function toStepAction(runtime: Runtime, request: ToolRequest): StepAction | StepToolFailure {
   const { tools } = runtime;
   const { name, given } = request;
-  if (tools !== undefined && listStepTools(runtime) === tools.summaries) {
-    const prepared = prepareCall(tools, request);
+  const own = ownTools(runtime);
+  if (own !== undefined) {
+    const prepared = prepareCall(own, request);
     if ("tool" in prepared) {
       return { data: { type: "call_tool", tool_name: name, arguments: given }, isTool: true };
     }
     const { error_type, message } = prepared.error as ToolErrorBody;
     return { ok: false, reason: error_type === "tool_not_found" ? "unknown_tool" : "invalid_input", message };
   }
-  if (name !== ACTION_TOOL) {
+  const tool = actionTools(runtime).find(({ summary }) => summary.name === name);
+  if (tool === undefined) {
     return { ok: false, reason: "unknown_tool", message: `There is no tool "${clip(name, 100)}".` };
   }
-  // Neither is part of the action: a client adds the first, and the second makes a tool call of it.
-  if ("metadata" in given || (tools !== undefined && isToolAction(given))) {
-    const message = `"${"metadata" in given ? "metadata" : "type"}" is not an argument of the tool "${ACTION_TOOL}".`;
-    return { ok: false, reason: "invalid_input", message };
+  const wrong = findMisplaced(given, tool, tools !== undefined);
+  if (wrong !== undefined) {
+    return { ok: false, reason: "invalid_input", message: `"${wrong}" is not an argument of the tool "${name}".` };
   }
-  return { data: given, isTool: false };
+  return { data: { ...tool.fixed, ...given }, isTool: false };
+}
+
+/**
+ * The argument that is not one of the tool: a client adds `metadata`, `type` makes a tool call of an action, and the name
+ * of the tool says the discriminator.
+ */
+function findMisplaced(given: JsonObject, { fixed }: ActionTool, hasTools: boolean): string | undefined {
+  if ("metadata" in given) return "metadata";
+  if (hasTools && isToolAction(given)) return "type";
+  return Object.keys(fixed).find((key) => key in given);
 }
 
 function read({ observation, reward, done, metadata = {} }: ObservationData, isTool: boolean) {
