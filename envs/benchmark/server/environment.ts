@@ -46,6 +46,7 @@ const environment = defineEnvironment(benchmark, () => new BenchmarkEnvironment(
   stepBeforeReset: "allow",
   // It shows where and when it runs.
   seeded: false,
+  sharesState: "no",
 });
 export default environment;
 

@@ -28,7 +28,7 @@ export default defineEnvironment(
       echo_with_length: ({ message }) => ({ message, length: lengthOf(message) }),
     },
   }),
-  { stepBeforeReset: "allow" },
+  { stepBeforeReset: "allow", sharesState: "no" },
 );
 
 /** Characters as people count them: an emoji is one, not two code units. */

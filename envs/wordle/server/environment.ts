@@ -92,7 +92,11 @@ interface Info extends Record<string, unknown> {
 }
 
 const settings = readSettings(process.env);
-export default defineEnvironment(wordle, () => new WordleEnvironment(settings), { seeded: true, tasks });
+export default defineEnvironment(wordle, () => new WordleEnvironment(settings), {
+  seeded: true,
+  sharesState: "no",
+  tasks,
+});
 
 /** The game as TextArena keeps it. The secret stays out until it is of no use to a player. */
 function describe({ rules, messages, players, turn, end }: TurnGame<WordleGame>): Record<string, unknown> {

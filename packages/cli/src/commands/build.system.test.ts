@@ -173,6 +173,20 @@ describe.skipIf(!engine.available)("the image of the echo environment", TIME_LIM
     expect((await inspectImage(`${tag}-plain`)).RootFS).toEqual((await inspectImage(tag)).RootFS);
   });
 
+  test("runs one worker if the environment does not declare that its sessions share nothing", async () => {
+    const file = join(dir, "server/environment.ts");
+    const declared = await readFile(file, "utf8");
+    await writeFile(file, declared.replace(', sharesState: "no"', ""));
+    const undeclared = await build();
+    expect(undeclared.stderr).toMatch(/one worker, because the environment does not declare sharesState: "no"/);
+    expect((await inspectImage(tag)).Config.Env).toContain("WORKERS=1");
+    expect(await build("--build-arg", "WORKERS=3")).toMatchObject({ code: 0, stderr: "" });
+    expect((await inspectImage(tag)).Config.Env).toContain("WORKERS=3");
+    await writeFile(file, declared);
+    expect(await build()).toMatchObject({ code: 0, stderr: "" });
+    expect((await inspectImage(tag)).Config.Env).toContain("WORKERS=4");
+  });
+
   test("takes its packages from the cache when only the code has changed", async () => {
     const before = (await inspectImage(tag)).RootFS.Layers;
     const file = join(dir, "server/environment.ts");

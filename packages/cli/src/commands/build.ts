@@ -6,11 +6,12 @@ import { ConfigError, imageName } from "openenv-ts/internal";
 import { type BuiltImage, buildImage, DOCKERFILES, findDockerfile, type ImageOptions } from "../image/build-image.js";
 import { measureStart } from "../image/measure-start.js";
 import { standaloneFolder } from "../image/standalone-folder.js";
+import { countWorkers } from "../image/worker-count.js";
 import { readWithNotes } from "../project/manifest-notes.js";
 import { parseSettings } from "../push/settings.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { repeatable } from "../terminal/option-values.js";
-import { exit, print, printProgress } from "../terminal/output.js";
+import { exit, print, printNote, printProgress } from "../terminal/output.js";
 
 const EXAMPLES = `
 Runs docker build on the folder, then starts the image once and measures the time until it answers a reset. The
@@ -63,7 +64,9 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
 
   const begun = performance.now();
   const onStep = (step: string): void => printProgress(`building ${tag}: ${step}`);
-  const image = await buildStandalone({ dir, name, tag, file, buildArgs: buildArg, noCache: !cache, signal, onStep });
+  const workers = await countWorkers(dir, { dockerfile: findDockerfile(dir, file), buildArgs: buildArg });
+  const buildArgs = [...buildArg, ...workers.buildArgs];
+  const image = await buildStandalone({ dir, name, tag, file, buildArgs, noCache: !cache, signal, onStep });
   const buildSeconds = secondsSince(begun);
   printProgress(`starting ${tag}`);
   const startSeconds = await measureStart(tag, { env: { ...manifest?.variables, ...given }, signal });
@@ -79,12 +82,12 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
 Built ${tag} in ${buildSeconds} s (${megabytes(image.bytes)}). It answers a reset ${startSeconds} s after its start.
 
 ${renderRun(tag, manifest?.port ?? 8000)}`;
+  if (workers.note !== undefined) printNote(workers.note);
   print(json ? JSON.stringify(result) : text.trimStart());
   exit(0);
 }
 
 async function buildStandalone(options: ImageOptions): Promise<BuiltImage> {
-  findDockerfile(options.dir, options.file);
   options.onStep("preparing the folder");
   await using folder = await standaloneFolder(options.dir, options.signal);
   return await buildImage({ ...options, dir: folder.dir });

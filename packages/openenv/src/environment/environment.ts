@@ -135,6 +135,12 @@ type Tooled<T extends Tools> = string extends keyof T
 export interface EnvironmentOptions<C extends Contract = Contract> extends EpisodeLimitOptions {
   /** False for an environment that must not run twice in one process; the capacity is then 1. Default true. */
   supportsConcurrentSessions?: boolean;
+  /**
+   * Whether sessions depend on data that they share. `no`: they share nothing that changes, so they may run in several
+   * processes. `process`: they share data in the memory of one process, so a server with several is refused. Without it
+   * a server with several workers logs a warning, and images run one worker.
+   */
+  sharesState?: "no" | "process";
   /** Whether a step before the first reset is an error. Default `error`. */
   stepBeforeReset?: "error" | "allow";
   /**
@@ -200,8 +206,8 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
 
 /**
  * Combines a contract with a factory; each call of the factory creates one isolated session.
- * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit or version, or a reset option
- * named `task` together with a task provider.
+ * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit, version or `sharesState`, or a
+ * reset option named `task` together with a task provider.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
 export function defineEnvironment<C extends Contract, E extends Made<C>>(
@@ -211,7 +217,10 @@ export function defineEnvironment<C extends Contract, E extends Made<C>>(
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);
-  const { snapshotVersion = 1, history = 1 } = options;
+  const { snapshotVersion = 1, history = 1, sharesState } = options;
+  if (sharesState !== undefined && sharesState !== "no" && sharesState !== "process") {
+    throw new TypeError(`sharesState must be "no" or "process", got ${JSON.stringify(sharesState)}.`);
+  }
   for (const [name, value] of Object.entries({ snapshotVersion, history })) {
     if (Number.isSafeInteger(value) && value > 0) continue;
     throw new TypeError(`${name} must be a positive integer, got ${value}.`);

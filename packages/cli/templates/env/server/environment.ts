@@ -29,5 +29,5 @@ export default defineEnvironment(
       state: () => ({ history }),
     };
   },
-  { seeded: true },
+  { seeded: true, sharesState: "no" },
 );

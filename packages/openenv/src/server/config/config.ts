@@ -56,6 +56,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
   const settings = readSettings(options, variables);
   const { mode, allowedHosts, spaceHosts, sessionTimeout, queueTimeout, webInterface, readmePath } = settings;
   const isolated = isolation(settings);
+  checkSharedState(definition, settings);
   return {
     ...settings,
     ...readTokens(options, variables),
@@ -116,6 +117,17 @@ function isolation(settings: Settings): IsolationConfig | undefined {
   }
   const stepTimeoutMs = stepTimeout === undefined ? undefined : stepTimeout * 1000;
   return { kind, module, isolatePoolSize, isolateSpares, stepTimeoutMs, isolateMemoryMb };
+}
+
+/** Workers, threads and processes each have memory of their own, so sessions in them cannot share any. */
+function checkSharedState({ sharesState, contract }: EnvironmentDefinition, settings: Settings): void {
+  if (sharesState !== "process") return;
+  const { workers, isolation: kind, isolatePoolSize } = settings;
+  const declared = `"${contract.name}" declares sharesState: "process": its sessions share the memory of one process`;
+  if (workers > 1) throw new ConfigError(`WORKERS is ${workers}, but ${declared}. Set WORKERS to 1.`);
+  if (kind !== "none" && isolatePoolSize !== 1) {
+    throw new ConfigError(`ISOLATION is ${kind}, but ${declared}. Set ISOLATION to none, or ISOLATE_POOL_SIZE to 1.`);
+  }
 }
 
 /** A type without JSON form is reported at the start, not to the first client that asks for `/schema`. */

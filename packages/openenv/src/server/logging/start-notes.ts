@@ -1,3 +1,4 @@
+import type { EnvironmentDefinition } from "../../environment/environment.js";
 import type { Log } from "../../util/log.js";
 import { isLoopback } from "../access/origins.js";
 import type { Config } from "../config/config.js";
@@ -22,4 +23,18 @@ export function noteAccess({ host, mode, operatorToken, orchestratorToken, clien
   if (!isLoopback(host) && clientToken === undefined && !isGuarded) {
     log.warn({ host }, "any client on the network can open sessions: set OPENENV_CLIENT_TOKEN");
   }
+}
+
+/** Logs at the start that sessions in different workers share no memory, unless the environment declares that it needs none. */
+export function noteSharedState(
+  { sharesState, contract }: EnvironmentDefinition,
+  { workers }: Pick<Config, "workers">,
+  log: Log,
+): void {
+  if (workers === 1 || sharesState !== undefined) return;
+  log.warn(
+    { workers },
+    `each worker has its own copy of the module's data, and "${contract.name}" does not declare whether its sessions ` +
+      'share any: set sharesState to "no" in defineEnvironment, or to "process" and WORKERS to 1',
+  );
 }
