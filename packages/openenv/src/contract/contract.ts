@@ -48,6 +48,11 @@ export interface ContractOptions<
   reset?: R;
   /** The tools an agent can call in addition to or instead of the action: see {@link defineTools}. */
   tools?: T;
+  /**
+   * The reward of a step that lists or calls tools, unless `afterTool` or a rubric decides it; default 0. With null it is
+   * null, as in the Python package.
+   */
+  toolReward?: 0 | null;
 }
 
 /** Options of a contract without an action: an agent acts by calling tools. */
@@ -79,6 +84,7 @@ export interface Contract<
   readonly state: S;
   readonly reset: R;
   readonly tools: T;
+  readonly toolReward: 0 | null;
   /** The observation of reset; with `toolsOnly` it differs from the observation of steps. */
   readonly resetObservation: ObjectSchema;
   /** True when the only action is to call a tool. */
@@ -137,7 +143,7 @@ export function defineContract<
     Partial<AcceptedParts<{ state: S; reset: R }>>,
 ): Contract<AsZodAction<A>, AsZodObject<O>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
 export function defineContract(options: AnyOptions): Contract {
-  const { name, version = DEFAULT_VERSION, description = "" } = options;
+  const { name, version = DEFAULT_VERSION, description = "", toolReward = 0 } = options;
   if (!name) throw new TypeError('A contract needs a name: defineContract({ name: "counter_env", … }).');
   if (name.toLowerCase() === "session") {
     throw new TypeError(
@@ -170,6 +176,7 @@ export function defineContract(options: AnyOptions): Contract {
     description,
     ...parts,
     tools,
+    toolReward,
     resetObservation: shown,
     toolsOnly,
     schemas: () => (schemas ??= renderSchemas(contract)),
@@ -191,6 +198,7 @@ interface AnyOptions {
   state?: PartSchema;
   reset?: PartSchema;
   tools?: GivenTools;
+  toolReward?: 0 | null;
 }
 
 /** `type` distinguishes a tool call from the contract's own action. */

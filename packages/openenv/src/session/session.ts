@@ -269,7 +269,7 @@ export class Session extends HeldSession {
     if (usesTools && action["type"] === "list_tools") {
       call.kind = "tool";
       this.events.begin(call, data);
-      return this.#stepped(listTools(tools), call, place);
+      return this.#stepped(listTools(tools, definition.contract), call, place);
     }
     const missing = checkEpisode(this.progress, definition.stepBeforeReset, call.options);
     if (missing !== undefined) return missing;
@@ -288,8 +288,11 @@ export class Session extends HeldSession {
     const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
     const finish = (outcome: ToolOutcome): Reply => {
       call.limitedByTool = false;
+      const called = toTransition(request, outcome, this.runtime.definition.contract);
       const more = place.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
-      return after(more, (transition) => this.#stepped(toTransition(request, outcome, transition), call, place));
+      return after(more, ({ reward = called.reward ?? null, ...rest }) =>
+        this.#stepped({ ...rest, ...called, reward }, call, place),
+      );
     };
     call.kind = "tool";
     const prepared = prepareCall(this.runtime.tools, request);

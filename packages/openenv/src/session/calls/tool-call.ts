@@ -1,5 +1,6 @@
 import { fieldsOf } from "../../contract/action-variants.js";
-import type { ToolCall, ToolTransition } from "../../contract/tools/tools.js";
+import type { Contract } from "../../contract/contract.js";
+import type { ToolCall } from "../../contract/tools/tools.js";
 import type { Transition } from "../../environment/environment.js";
 import type { Tool, ToolSet } from "../../environment/tools/tool-set.js";
 import { TOOL_ERROR_TYPES, type ToolErrorType, type ValidationIssue } from "../../errors.js";
@@ -65,15 +66,18 @@ export function callTool(
 }
 
 /** The result of a `list_tools` step. */
-export function listTools({ summaries }: ToolSet): Transition {
-  return { observation: { tools: summaries }, reward: 0 };
+export function listTools({ summaries }: ToolSet, { toolReward }: Contract): Transition {
+  return { observation: { tools: summaries }, reward: toolReward };
 }
 
-/** The result of a `call_tool` step, with the result of the environment's `afterTool`. */
-export function toTransition({ name }: ToolRequest, { result, error }: ToolOutcome, more: ToolTransition): Transition {
-  // A failure that the agent caused has the reward 0.
-  const { reward = isAgentsDoing({ error }) ? 0 : null } = more;
-  return { ...more, reward, observation: { tool_name: name, result, error } };
+/** The observation and the default reward of a `call_tool` step. The environment's `afterTool` may decide the reward. */
+export function toTransition(
+  { name }: ToolRequest,
+  { result, error }: ToolOutcome,
+  { toolReward }: Contract,
+): Transition {
+  // A failure that the agent caused is rewarded as a call.
+  return { reward: isAgentsDoing({ error }) ? toolReward : null, observation: { tool_name: name, result, error } };
 }
 
 /** The argument of `afterTool`. */
