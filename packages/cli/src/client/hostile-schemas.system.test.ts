@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as fc from "fast-check";
+import { ConfigError } from "openenv-ts/internal";
 import { describe, expect, test } from "vitest";
 import { createProject } from "../../../../test-support/commands/command-line.js";
 import { createPythonFolder } from "../../../../test-support/commands/python-package.js";
@@ -11,6 +12,7 @@ import type { SchemaBody } from "../../../openenv/src/protocol/http.js";
 import { parseName } from "../project/names.js";
 import { renderPythonPackage } from "./python/python-package.js";
 import { readTypes } from "./read-types.js";
+import type { ClientTypes } from "./types.js";
 import { renderTypeScriptPackage } from "./typescript/typescript-package.js";
 
 const python = await requirePython();
@@ -53,6 +55,10 @@ const NAMES = [
 const NUMBERS = [Infinity, -Infinity, -1, 0.5, 1e21, -1e21, 2 ** 53, 3];
 const DEEP: unknown = JSON.parse("[".repeat(240) + "]".repeat(240));
 
+/** The reference to a definition, whose name may have the characters of a pointer. */
+const referenceTo = (definition: string): string =>
+  `#/$defs/${definition.replaceAll("~", "~0").replaceAll("/", "~1").replaceAll("%", "%25")}`;
+
 const name = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: "binary", maxLength: 6 }));
 const scalar = fc.oneof(fc.constantFrom<unknown>(...NUMBERS, null, true, false), name);
 const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 2 }), fc.constant(DEEP), fc.dictionary(name, scalar));
@@ -74,7 +80,7 @@ const { schema } = fc.letrec<{ schema: object; object: object }>((tie) => ({
         fc.record({ enum: fc.array(scalar, { minLength: 1, maxLength: 3 }) }),
         fc.record({ const: scalar }),
         fc.record({ type: fc.constant("string"), format: fc.constantFrom("date-time", "date", "uuid") }),
-        fc.record({ $ref: name.map((to) => `#/$defs/${to}`) }),
+        fc.record({ $ref: name.map(referenceTo) }),
         fc.record({ type: fc.constant("array"), items: tie("schema") }),
         fc.record({ anyOf: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }) }),
         tie("object"),
@@ -107,7 +113,7 @@ const root = fc
 const all = {
   type: "object",
   properties: {
-    ...Object.fromEntries(NAMES.map((text) => [text, { $ref: `#/$defs/${text}` }])),
+    ...Object.fromEntries(NAMES.map((text) => [text, { $ref: referenceTo(text) }])),
     ...Object.fromEntries(
       NUMBERS.flatMap((number, i) => [
         [
@@ -116,7 +122,7 @@ const all = {
         ],
         [`integer${i}`, { type: "integer", minimum: number, exclusiveMaximum: number, default: number }],
         [`number${i}`, { type: "number", minimum: number, exclusiveMaximum: number, default: [number] }],
-        [`choice${i}`, { enum: [number, "\ud800", null] }],
+        [`choice${i}`, { enum: [Number.isFinite(number) ? number : 0, "\ud800", null] }],
       ]),
     ),
     deep: { type: "array", default: DEEP },
@@ -135,23 +141,41 @@ const tools = [...NAMES, ...NAMES].map((name, i) => ({
   input_schema: i === 0 ? all : { properties: { [name]: { type: "string" } }, required: [name] },
   output_schema: i === 0 ? all : { properties: { result: { enum: [name, "a"] } }, "x-fastmcp-wrap-result": true },
 }));
-const bodies = [all, ...fc.sample(root, { seed: 16, numRuns: 60 })].map(
-  (given, i) =>
-    ({
-      action: given,
-      observation: given,
-      state: given,
-      reset_observation: given,
-      ...(i === 0 && { tools }),
-    }) as SchemaBody,
-);
+const bodyOf = (given: object) =>
+  ({
+    action: given,
+    observation: given,
+    state: given,
+    reset_observation: given,
+  }) as SchemaBody;
+const read = (body: SchemaBody): ClientTypes => readTypes(body, names.prefix);
+const samples = fc.sample(root, { seed: 16, numRuns: 200 }).map(bodyOf);
+/** Others have a field whose type cannot be expressed. */
+const bodies = [{ ...bodyOf(all), tools } as SchemaBody, ...samples.filter((body) => problemOf(body) === undefined)];
+
+function problemOf(body: SchemaBody): string | undefined {
+  try {
+    read(body);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message;
+  }
+}
+
+test("a field that cannot be expressed is named", () => {
+  const problems = samples.map(problemOf).filter((problem) => problem !== undefined);
+  expect([problems.length, bodies.length].map((count) => count > 40)).toEqual([true, true]);
+  for (const problem of problems) expect(problem).toMatch(/^action\..+, which a generated client cannot express\./s);
+});
 
 describe("a client of hostile schemas", () => {
   test("type-checks in TypeScript, and has the same schemas", LIMIT, async () => {
     const files = bodies.flatMap((body, i) =>
-      Object.entries(renderTypeScriptPackage(readTypes(body, names.prefix), body, { names, library: LIBRARY })).map(
-        ([path, text]) => [`c${i}/${path}`, text],
-      ),
+      Object.entries(renderTypeScriptPackage(read(body), body, { names, library: LIBRARY })).map(([path, text]) => [
+        `c${i}/${path}`,
+        text,
+      ]),
     );
     await using project = await createProject(Object.fromEntries(files) as Record<string, string>);
     const entries = bodies.map((_, i) => `c${i}/index.d.ts`);
@@ -180,7 +204,7 @@ describe("a client of hostile schemas", () => {
   ] as const) {
     test.skipIf(!available)(`compiles and can be imported in Python, on ${base}`, LIMIT, async () => {
       const files = bodies.flatMap((body, i) =>
-        Object.entries(renderPythonPackage(readTypes(body, names.prefix), names, base)).map(([path, text]) => [
+        Object.entries(renderPythonPackage(read(body), names, base)).map(([path, text]) => [
           path.replace("hostile/", `hostile${i}/`),
           text,
         ]),

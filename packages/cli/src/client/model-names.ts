@@ -10,6 +10,7 @@ const RESERVED = [
   "Observation Promise Record SchemaContract State StepResult True URL UUID",
   "CallToolAction CallToolObservation Generic ListToolsAction ListToolsObservation SyncEnvClient T",
   "RemoteError ToolCallError ToolCallResult TypeAdapter TypeVar UNSET",
+  "Annotated Decimal Key Partial RootModel Time TypeAliasType",
 ]
   .join(" ")
   .split(" ");

@@ -73,6 +73,59 @@ const desk = defineEnvironment(
   () => ({ reset: () => ({ observation: {} }), tools: { add: ({ a, b }) => a + b } }),
 );
 
+/** An action that is a union, with every kind of type that needs an import. */
+const shop = {
+  action: {
+    oneOf: [{ $ref: "#/$defs/Buy" }, { $ref: "#/$defs/Leave" }],
+    $defs: {
+      Buy: {
+        title: "Buy",
+        type: "object",
+        required: ["price", "lines"],
+        properties: {
+          kind: { const: "buy", default: "buy", type: "string" },
+          price: { anyOf: [{ type: "number" }, { type: "string", pattern: "^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$" }] },
+          lines: { type: "object", additionalProperties: { type: "integer" } },
+          wait: { type: "string", format: "duration" },
+          at: { type: "string", format: "time" },
+          blob: { type: "string", format: "binary" },
+          data: { $ref: "#/$defs/Json" },
+        },
+        additionalProperties: { type: "integer" },
+      },
+      Leave: { title: "Leave", type: "object", properties: { kind: { const: "leave", default: "leave" } } },
+      Json: { anyOf: [{ type: "integer" }, { type: "array", items: { $ref: "#/$defs/Json" } }] },
+    },
+  },
+  observation: { type: "object", properties: {} },
+  state: { type: "object", properties: {} },
+  reset_observation: { type: "object", properties: {} },
+} as SchemaBody;
+
+const SHOP = `
+import json
+from datetime import time, timedelta
+from decimal import Decimal
+
+from shop_env import Buy, Leave, ShopAction, ShopEnv
+
+
+def act(env: ShopEnv, far: bool) -> None:
+    env.step(Leave() if far else Buy(price=Decimal(1), lines={}))
+    env.step(ShopAction(Leave()))
+
+
+buy = Buy(
+    price=Decimal("1.50"), lines={"4": 1}, wait=timedelta(hours=1), at=time(1, 2), blob=b"abc", data=[1, [2]]
+)
+price: Decimal = buy.price
+numbered = Buy.model_validate({"price": "2", "lines": {4: 1}, "extra": "3"})
+read = ShopAction.model_validate({"kind": "leave"})
+assert isinstance(read.root, Leave)
+dumped = [one.model_dump(mode="json", exclude_unset=True) for one in (buy, numbered, read, ShopAction(Leave()))]
+print(json.dumps(dumped))
+`;
+
 function packageOf(schemas: SchemaBody, name: string): Record<string, string> {
   const names = parseName(name);
   return renderPythonPackage(readTypes(schemas, names.prefix), names, "openenv-ts");
@@ -164,6 +217,7 @@ describe.skipIf(!python.available)("the generated Python package on openenv-ts",
   let told: Record<string, unknown>;
   let strict: string;
   let wrong: string;
+  let shopped: unknown;
 
   beforeAll(async () => {
     await using server = await serve(booth, { port: 0, logLevel: "silent" });
@@ -171,12 +225,15 @@ describe.skipIf(!python.available)("the generated Python package on openenv-ts",
     await using folder = await createPythonFolder({
       ...packageOf(booth.contract.schemas(), "booth-env"),
       ...packageOf(desk.contract.schemas(), "desk-env"),
+      ...packageOf(shop, "shop-env"),
+      "shop.py": SHOP,
     });
     const text = script(server.url, tools.url);
     await writeFile(join(folder.dir, "play.py"), text);
     await writeFile(join(folder.dir, "wrong.py"), WRONG);
     told = (await folder.run(python.path, text)) as Record<string, unknown>;
-    strict = await mypy(folder, "booth_env", "desk_env", "play.py");
+    shopped = await folder.run(python.path, SHOP);
+    strict = await mypy(folder, "booth_env", "desk_env", "shop_env", "play.py", "shop.py");
     wrong = await mypy(folder, "wrong.py");
   }, TIME_LIMIT.timeout);
 
@@ -193,6 +250,16 @@ describe.skipIf(!python.available)("the generated Python package on openenv-ts",
     ]);
     expect(told["awaited"]).toEqual([-1, true, 2]);
     expect(told["desk"]).toEqual([3, "DeskObservation"]);
+  });
+
+  test("has a class for each variant of an action, whose tag is always sent", () => {
+    const bought = { kind: "buy", price: "1.50", lines: { "4": 1 }, wait: "PT1H", at: "01:02:00", blob: "abc" };
+    expect(shopped).toEqual([
+      { ...bought, data: [1, [2]] },
+      { kind: "buy", price: "2", lines: { "4": 1 }, extra: 3 },
+      { kind: "leave" },
+      { kind: "leave" },
+    ]);
   });
 
   test("has no finding of mypy --strict, which reports a wrong use", () => {

@@ -128,7 +128,7 @@ with OddEnv(base_url="${oddUrl}").sync() as env:
     action = OddAction(
         from_="here", my_field=4, field_1st="a", hidden="b", json_="c", model_dump_="d", str_="e", class_="f", class_2="g",
         either="x", point=OddActionPoint(x=1, y=None), line=[OddActionPoint(x=2, y=3)], pair=(1, "one"),
-        scores={"a": 0.5}, shape=OddActionShape2(kind="square", side=2), when=datetime(2026, 1, 2, tzinfo=timezone.utc),
+        scores={"a": 0.5}, shape=OddActionShapeSquare(kind="square", side=2), when=datetime(2026, 1, 2, tzinfo=timezone.utc),
         tree={"label": "top", "children": [{"label": "low"}]}, anything=[1, None],
     )
     second = env.step(action)

@@ -1,8 +1,9 @@
-import { asList, asNode, canonicalSchema, clip } from "openenv-ts/internal";
+import { asList, asNode, canonicalSchema, clip, type Node } from "openenv-ts/internal";
 import type { SchemaBody } from "openenv-ts/protocol";
-import { createModelNames, type ModelNames, pascal } from "./model-names.js";
-import { createReader, describe, unionOf } from "./schema-reader.js";
-import type { ClientTypes, Model, ModelField, ToolType } from "./types.js";
+import { markTags, unionOf } from "./combine-types.js";
+import { createModelNames, pascal } from "./model-names.js";
+import { createReader, describe, type Reading } from "./schema-reader.js";
+import type { Alias, ClientTypes, Model, ModelField, ToolType } from "./types.js";
 
 /** Fields of the base classes of a client, which are not read from the schema. */
 const BASE_FIELDS = {
@@ -13,17 +14,20 @@ const BASE_FIELDS = {
 /** Schemas of foreign servers may be nested arbitrarily deep. */
 const MAX_JSON_DEPTH = 256;
 
-/** Reads the schemas of any server's `GET /schema`. Missing or unsupported parts become "any". */
+/**
+ * Reads the schemas of any server's `GET /schema`. A missing part allows every object.
+ * @throws ConfigError that names the first field whose type a client cannot express.
+ */
 export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
   const schemas = prune(given, 0) as SchemaBody;
   const models: Model[] = [];
+  const aliases: Alias[] = [];
   const names = createModelNames([
     ...["Env", "Action", "Observation", "State", "Tools"].map((part) => prefix + part),
     ...["Sync", "Async"].flatMap((kind) => [`${kind}${prefix}Env`, `${kind}${prefix}Tools`]),
   ]);
   const read = (part: keyof typeof BASE_FIELDS, root: unknown): Model => {
-    const reader = createReader(asNode(root), { part, names, models });
-    const model = reader.model(asNode(root), prefix + pascal(part), 0);
+    const model = createReader(asNode(root), { part, names, models, aliases }).root(root, prefix + pascal(part));
     const base: readonly string[] = BASE_FIELDS[part];
     return { ...model, fields: model.fields.filter(({ name }) => !base.includes(name)) };
   };
@@ -32,26 +36,27 @@ export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
   const isSame = canonicalSchema(schemas.observation) === canonicalSchema(schemas.reset_observation);
   const observation = isSame ? step : either(step, read("observation", schemas.reset_observation));
   const state = read("state", schemas.state);
-  const tools = readTools(schemas.tools, { prefix, names, models });
-  return { action, observation, state, models, tools };
+  const tools = readTools(schemas.tools, prefix, { names, models, aliases });
+  const types = { action, observation, state, models, aliases, tools };
+  markTags(types);
+  return types;
 }
 
 /** Reads the input and output of each tool. A missing output schema becomes "any". */
-function readTools(
-  list: unknown,
-  { prefix, ...shared }: { prefix: string; names: ModelNames; models: Model[] },
-): ToolType[] {
+function readTools(list: unknown, prefix: string, shared: Omit<Reading, "part">): ToolType[] {
   const tools = new Map<string, ToolType>();
   for (const { name, description, input_schema, output_schema } of asList(list).map(asNode)) {
     if (typeof name !== "string" || tools.has(name)) continue;
     const [given, returned] = [asNode(input_schema), asNode(output_schema)];
     const baseName = prefix + pascal(name);
     const { name: className } = shared.names.share(`${baseName}Arguments`, `arguments ${name}`);
-    const input = createReader(given, { part: `input ${name}`, ...shared }).model(given, className, 0);
+    const input = createReader(given, { part: `tools.${name}.input`, ...shared }).root(given, className);
     // FastMCP wraps a result that is not an object.
     const isWrapped = returned["x-fastmcp-wrap-result"] === true;
-    const result = isWrapped ? asNode(asNode(returned["properties"])["result"]) : returned;
-    const output = createReader(returned, { part: `output ${name}`, ...shared }).type(result, `${baseName}Result`, 0);
+    const result: Node = isWrapped ? asNode(asNode(returned["properties"])["result"]) : returned;
+    const part = `tools.${name}.output`;
+    const place = { path: part, name: `${baseName}Result`, depth: 0 };
+    const output = createReader(returned, { part, ...shared }).type(result, place);
     tools.set(name, { name, description: describe({ description }), input, output });
   }
   return [...tools.values()];

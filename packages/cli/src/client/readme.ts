@@ -1,7 +1,13 @@
 import type { Names } from "../project/names.js";
-import type { PythonBase } from "./python/render-python.js";
+import { actionClasses, type PythonBase } from "./python/render-python.js";
+import type { ClientTypes } from "./types.js";
 
-export function renderPythonReadme({ kebab, module, prefix, title }: Names, base: PythonBase): string {
+export function renderPythonReadme(
+  { kebab, module, prefix, title }: Names,
+  { action }: ClientTypes,
+  base: PythonBase,
+): string {
+  const [, example = action.name] = actionClasses(action);
   const open = base === "openenv-ts" ? ".connect(" : "(base_url=";
   const blocking = base === "openenv-ts" ? "" : ".sync()";
   return `# ${title}: client for Python
@@ -11,11 +17,11 @@ pip install ./${kebab}-python-client
 \`\`\`
 
 \`\`\`python
-from ${module} import ${prefix}Action, ${prefix}Env
+from ${module} import ${[example, `${prefix}Env`].sort().join(", ")}
 
 with ${prefix}Env${open}"http://localhost:8000")${blocking} as env:
     result = env.reset()
-    # result = env.step(${prefix}Action(...))
+    # result = env.step(${example}(...))
     print(result.observation)
 \`\`\`
 `;

@@ -1,42 +1,63 @@
-import { asList, asNode, canonicalSchema, clip, dereference, type Node } from "openenv-ts/internal";
+import { asList, asNode, ConfigError, canonicalSchema, clip, type Node } from "openenv-ts/internal";
+import { literalOf, unionOf } from "./combine-types.js";
 import { limitsOf } from "./limits.js";
+import { hasStructure, isObjectSchema, mergeObjects, targetOf } from "./merge-schemas.js";
 import { type ModelNames, pascal } from "./model-names.js";
-import type { Model, ModelField, Scalar, Type } from "./types.js";
+import { type Alias, FORMATS, type Format, type Model, type ModelField, type Type } from "./types.js";
+import { nameVariants } from "./variant-names.js";
 
 /** Schemas of foreign servers may be nested arbitrarily deep, also through references. */
 const MAX_DEPTH = 64;
 const MAX_DESCRIPTION = 500;
+const MAX_SHOWN = 80;
 /** Python's parser accepts 200 nested brackets. */
 const MAX_DEFAULT_DEPTH = 100;
+/** The first part of the pattern that Pydantic gives the string of a decimal. */
+const DECIMAL = "^(?!^[-+.]*$)[+-]?0*";
 
 export interface Reader {
-  model(schema: Node, name: string, depth: number): Model;
-  type(schema: Node, name: string, depth: number): Type;
+  /** Reads an object, or for an action a union of objects. */
+  root(schema: unknown, name: string): Model;
+  type(schema: unknown, at: Place): Type;
 }
 
 export interface Reading {
+  /** The part of the schemas, such as `action`; errors begin with it. */
   part: string;
   names: ModelNames;
   models: Model[];
+  aliases: Alias[];
 }
 
-interface ClassUse {
-  definition: string;
+/** Where a schema is: `path` for errors, `name` for the class that it may become. */
+export interface Place {
+  path: string;
+  name: string;
   depth: number;
-  /** The reference that leads to the class, if any. */
-  reference?: string;
 }
 
-/** Reads one schema and follows its references. */
-export function createReader(root: Node, { part, names, models }: Reading): Reader {
+/** Reads one schema and follows its references. @throws ConfigError that names the field whose type cannot be expressed. */
+export function createReader(root: Node, { part, names, models, aliases }: Reading): Reader {
   /** The types of references. An object is added before its fields are read, because references may be circular. */
-  const known = new Map<string, Type>();
+  const known = new Map<string, Type | Recursion>();
 
-  function model(schema: Node, name: string, depth: number): Model {
+  function readRoot(schema: unknown, name: string): Model {
+    const at: Place = { path: part, name, depth: 0 };
+    const given = resolved(nodeOf(schema, at), at);
+    if (isObjectSchema(given) || !hasStructure(given)) return model(given, at);
+    const union = part === "action" ? typeOf(given, at) : undefined;
+    const members = union?.kind === "union" ? union.members : union ? [union] : [];
+    if (members.length === 0 || members.some(({ kind }) => kind !== "model" && kind !== "map")) reject(given, at);
+    const base = { name, description: describe(given), fields: [], extra: "ignore", tags: new Set<string>() } as const;
+    return { ...base, fields: [], variants: { kind: "union", members } };
+  }
+
+  function model(schema: Node, { path, name, depth }: Place): Model {
     const required = asList(schema["required"]);
     const fields = Object.entries(asNode(schema["properties"])).map(([key, value]): ModelField => {
-      const given = asNode(value);
-      const type = typeOf(given, `${name}${pascal(key)}`, depth + 1);
+      const place = { path: `${path}.${key}`, name: `${name}${pascal(key)}`, depth: depth + 1 };
+      const given = nodeOf(value, place);
+      const type = typeOf(given, place);
       return {
         name: key,
         type,
@@ -47,123 +68,220 @@ export function createReader(root: Node, { part, names, models }: Reading): Read
         limits: limitsOf(given, type),
       };
     });
-    return { name, description: describe(schema), fields, extra: extraOf(schema["additionalProperties"]) };
+    const extraValues = extraType(schema, { path: `${path}.*`, name: `${name}Value`, depth: depth + 1 });
+    const { additionalProperties: additional } = schema;
+    // Without any field, every object is allowed.
+    const isOpen = additional === undefined ? !("properties" in schema) : additional === true;
+    const extra = isOpen || extraValues ? "allow" : additional === false ? "forbid" : "ignore";
+    const base = { name, description: describe(schema), fields, extra, tags: new Set<string>() } as const;
+    return { ...base, fields, ...(extraValues && { extraValues }) };
   }
 
-  function typeOf(given: Node, name: string, depth: number): Type {
-    if (depth > MAX_DEPTH) return { kind: "any" };
-    const reference = given["$ref"];
-    if (typeof reference === "string") return referenced(reference, depth);
-    const alternatives = given["anyOf"] ?? given["oneOf"] ?? (isLone(given["allOf"]) ? given["allOf"] : undefined);
-    if (Array.isArray(alternatives)) {
-      return unionOf(
-        alternatives.map((member, i) => typeOf(asNode(member), i === 0 ? name : `${name}${i + 1}`, depth + 1)),
-      );
+  /** The type of the members that are not declared, if they have one. */
+  function extraType(schema: Node, at: Place): Type | undefined {
+    const { additionalProperties, patternProperties } = schema;
+    const given = [...Object.values(asNode(patternProperties)), additionalProperties];
+    const types = given.filter((one) => typeof one === "object" && one !== null).map((one) => typeOf(one, at));
+    return types.length === 0 ? undefined : unionOf(types);
+  }
+
+  function typeOf(value: unknown, at: Place): Type {
+    const given = nodeOf(value, at);
+    if (at.depth > MAX_DEPTH) throw rejection(at, `is nested more than ${MAX_DEPTH} levels deep`);
+    if (given["nullable"] === true) return unionOf([typeOf({ ...given, nullable: false }, at), { kind: "null" }]);
+    const { $ref: reference, ...siblings } = given;
+    if (typeof reference === "string" && !hasStructure(siblings)) return referenced(reference, at);
+    if ("allOf" in given || typeof reference === "string") return typeOf(resolved(given, at), at);
+    const alternatives = alternativesOf(given, at);
+    if (alternatives !== undefined) return either(alternatives, at);
+    if ("const" in given || Array.isArray(given["enum"])) {
+      return literalOf("const" in given ? [given["const"]] : asList(given["enum"])) ?? reject(given, at);
     }
-    if ("const" in given) return literal([given["const"]]);
-    if (Array.isArray(given["enum"])) return literal(given["enum"]);
     if (Array.isArray(given["type"])) {
-      return unionOf(given["type"].map((type) => typeOf({ ...given, type }, name, depth + 1)));
+      return given["type"].length === 0
+        ? reject(given, at)
+        : unionOf(given["type"].map((type) => typeOf({ ...given, type }, at)));
     }
-    return plainType(given, name, depth);
+    return plainType(given, at);
   }
 
-  function plainType(given: Node, name: string, depth: number): Type {
-    switch (given["type"]) {
+  /** The alternatives that have a type, each with what stands next to them; undefined if there are none. */
+  function alternativesOf(given: Node, at: Place): Node[] | undefined {
+    const { anyOf, oneOf, ...rest } = given;
+    const lists = [anyOf, oneOf].filter((list) => list !== undefined);
+    if (lists.length === 0) return undefined;
+    const members = asList(lists[0]).map((member) => nodeOf(member, at));
+    if (lists.length > 1 || members.length === 0) reject(given, at);
+    // For example lists of fields of which one is required.
+    if (!members.some(hasStructure) && hasStructure(rest)) return [rest];
+    const { type: _, discriminator: __, ...others } = rest;
+    return hasStructure(others) ? members.map((member) => ({ allOf: [rest, member] })) : members;
+  }
+
+  function either(members: readonly Node[], at: Place): Type {
+    const [only] = members;
+    if (members.length === 1 && only) return typeOf(only, at);
+    const names = nameVariants(
+      members.map((member) => resolved(member, at)),
+      at.name,
+      at.path === "action",
+    );
+    const types = members.map((member, i) => typeOf(member, { ...at, name: names[i] ?? at.name, depth: at.depth + 1 }));
+    const isDecimal = members.some((one) => one["type"] === "string" && String(one["pattern"]).startsWith(DECIMAL));
+    if (!isDecimal || !types.some(({ kind }) => kind === "number")) return unionOf(types);
+    const others = types.filter(({ kind }) => kind !== "number" && kind !== "string");
+    return unionOf([{ kind: "format", format: "decimal" }, ...others]);
+  }
+
+  function plainType(given: Node, at: Place): Type {
+    const deeper = (name: string, path: string): Place => ({ name, path, depth: at.depth + 1 });
+    switch (given["type"] ?? (isObjectSchema(given) ? "object" : undefined)) {
       case "null":
       case "boolean":
       case "integer":
       case "number":
-        return { kind: given["type"] };
+        return { kind: given["type"] as "null" };
       case "string":
         return isKnownFormat(given["format"]) ? { kind: "format", format: given["format"] } : { kind: "string" };
       case "array": {
-        const first = asList(given["prefixItems"]);
-        if (first.length > 0 && first.length === given["maxItems"] && first.length === given["minItems"]) {
-          return { kind: "tuple", items: first.map((item, i) => typeOf(asNode(item), `${name}${i + 1}`, depth + 1)) };
-        }
-        const items = first.length > 0 ? {} : asNode(given["items"]);
-        return { kind: "list", items: typeOf(items, `${name}Item`, depth + 1) };
+        const first = asList(given["prefixItems"] ?? (Array.isArray(given["items"]) ? given["items"] : []));
+        const items = first.map((item, i) => typeOf(item, deeper(`${at.name}${i + 1}`, `${at.path}[${i}]`)));
+        const { minItems = first.length, maxItems, items: rest } = given;
+        const isClosed = maxItems === first.length || rest === false;
+        if (first.length > 0 && isClosed && minItems === first.length) return { kind: "tuple", items };
+        if (rest === false || Array.isArray(rest)) return items.length > 0 ? listOf(items) : reject(given, at);
+        return listOf([...items, typeOf(rest ?? {}, deeper(`${at.name}Item`, `${at.path}[]`))]);
       }
       case "object":
-        return objectType(given, name, depth);
+        return objectType(given, at);
+      case undefined:
+        return hasStructure(given) ? reject(given, at) : { kind: "any" };
       default:
-        return { kind: "any" };
+        return reject(given, at);
     }
   }
 
-  function objectType(given: Node, name: string, depth: number): Type {
-    if (Object.keys(asNode(given["properties"])).length === 0) {
-      return { kind: "map", values: typeOf(asNode(given["additionalProperties"]), `${name}Value`, depth + 1) };
+  function objectType(given: Node, at: Place): Type {
+    if ("properties" in given) {
+      // Equal objects in one part share a class, named after the position of the first.
+      return classOf(given, at, { definition: `${part} ${definitionOf(given, root)}` });
     }
-    // Equal objects in one part share a class, named after the position of the first.
-    return classOf(given, name, { definition: `${part} ${definitionOf(given, root)}`, depth });
+    const inside = { path: `${at.path}.*`, name: `${at.name}Value`, depth: at.depth + 1 };
+    const values = extraType(given, inside) ?? { kind: "any" };
+    const names = given["propertyNames"];
+    const keys = names === undefined ? undefined : typeOf(names, { ...inside, name: `${at.name}Key` });
+    const isLiteral = keys?.kind === "literal";
+    const isComplete = isLiteral && keys.values.every((key) => asList(given["required"]).includes(key));
+    const isNumber = keys?.kind === "integer" || keys?.kind === "number";
+    return { kind: "map", keys: isLiteral || isNumber ? keys : { kind: "string" }, values, isComplete };
   }
 
-  function referenced(reference: string, depth: number): Type {
+  function referenced(reference: string, at: Place): Type {
     const found = known.get(reference);
-    if (found) return found;
-    const target = dereference({ $ref: reference }, root);
-    const isObject = target["type"] === "object" && Object.keys(asNode(target["properties"])).length > 0;
-    if (!isObject) {
-      // A recursive union or list has no class name to refer to, so the inner reference is "any".
-      known.set(reference, { kind: "any" });
-      const type = typeOf(target, pascal(lastStep(reference)), depth + 1);
-      known.set(reference, type);
-      return type;
+    if (found !== undefined && !(found instanceof Recursion)) return found;
+    const target = targetOf(reference, root);
+    if (target === undefined) throw rejection(at, `refers to ${shown(reference)}, which is not there`);
+    const title = target["title"];
+    const name = pascal(typeof title === "string" && /[A-Za-z]/.test(title) ? title : lastStep(reference));
+    const definition = `${name} ${definitionOf(target, root)}`;
+    if (found !== undefined) return found.aliasOf(names.share(name, `alias ${definition}`));
+    const merged = resolved(target, at);
+    if (isObjectSchema(merged) && "properties" in merged) {
+      return classOf(merged, { ...at, name }, { reference, definition });
     }
-    const name = pascal(lastStep(reference));
-    return classOf(target, name, { reference, definition: `${name} ${definitionOf(target, root)}`, depth });
-  }
-
-  function classOf(given: Node, wanted: string, { reference, definition, depth }: ClassUse): Type {
-    const { name, isNew } = names.share(wanted, definition);
-    const type: Type = { kind: "model", name };
-    if (reference !== undefined) known.set(reference, type);
-    if (isNew) models.push(model(given, name, depth));
+    const recursion = new Recursion();
+    known.set(reference, recursion);
+    const read = typeOf(target, { ...at, name, depth: at.depth + 1 });
+    const { alias, isNew } = recursion;
+    if (alias !== undefined && isItself(read, alias.name)) throw rejection(at, "is a union with itself");
+    if (alias !== undefined && isNew) aliases.push({ name: alias.name, type: read });
+    const type = alias ?? read;
+    known.set(reference, type);
     return type;
   }
 
-  return { model, type: typeOf };
-}
-
-/** Flattens nested unions and removes duplicates. */
-export function unionOf(types: readonly Type[]): Type {
-  const flat = types.flatMap((type) => (type.kind === "union" ? type.members : [type]));
-  const literals = flat.flatMap((type) => (type.kind === "literal" ? type.values : []));
-  const members: Type[] = [];
-  for (const type of flat) {
-    const one: Type = type.kind === "literal" ? literal(literals) : type;
-    if (one.kind === "any") return one;
-    if (!members.some((member) => JSON.stringify(member) === JSON.stringify(one))) members.push(one);
+  function classOf(
+    given: Node,
+    at: Place,
+    { definition, reference }: { definition: string; reference?: string },
+  ): Type {
+    const { name, isNew } = names.share(at.name, definition);
+    const type: Type = { kind: "model", name };
+    if (reference !== undefined) known.set(reference, type);
+    if (isNew) models.push(model(given, { ...at, name }));
+    return type;
   }
-  const [first] = members;
-  return members.length === 1 && first ? first : members.length === 0 ? { kind: "any" } : { kind: "union", members };
+
+  /** The schema without references and `allOf` at its root. */
+  function resolved(given: Node, at: Place, depth = 0): Node {
+    const { $ref: reference, allOf, ...rest } = given;
+    if (typeof reference !== "string" && !Array.isArray(allOf)) return given;
+    if (depth > MAX_DEPTH) throw rejection(at, "refers to itself");
+    const target = typeof reference === "string" ? targetOf(reference, root) : undefined;
+    if (typeof reference === "string" && target === undefined) {
+      throw rejection(at, `refers to ${shown(reference)}, which is not there`);
+    }
+    const parts = [...(target ? [target] : []), ...asList(allOf).map((member) => nodeOf(member, at)), rest];
+    const flat = parts.map((one) => resolved(one, at, depth + 1)).filter(hasStructure);
+    const [only] = flat;
+    if (flat.length <= 1) return { ...target, ...only, ...rest };
+    return mergeObjects(flat) ?? reject(given, at);
+  }
+
+  return { root: readRoot, type: typeOf };
 }
 
-function literal(values: readonly unknown[]): Type {
-  const isScalar = (value: unknown): value is Scalar => value === null || typeof value !== "object";
-  const scalars = [...new Set(values)].filter(isScalar);
-  if (scalars.length === 0 || scalars.length < new Set(values).size) return { kind: "any" };
-  if (scalars.some((value) => typeof value === "number" && !Number.isFinite(value))) return { kind: "any" };
-  return scalars.every((value) => value === null) ? { kind: "null" } : { kind: "literal", values: scalars };
+/** A reference that is being read. It gets a name if it refers to itself. */
+class Recursion {
+  alias: { kind: "alias"; name: string } | undefined;
+  isNew = false;
+
+  aliasOf({ name, isNew }: { name: string; isNew: boolean }): Type {
+    this.isNew ||= isNew;
+    this.alias ??= { kind: "alias", name };
+    return this.alias;
+  }
 }
 
-function isKnownFormat(format: unknown): format is "date-time" | "date" | "uuid" {
-  return format === "date-time" || format === "date" || format === "uuid";
+/** A union or list that has no other member than itself has no value. */
+function isItself(type: Type, name: string): boolean {
+  const members = type.kind === "union" ? type.members : [type];
+  return members.some((member) => member.kind === "alias" && member.name === name);
+}
+
+function listOf(items: Type[]): Type {
+  return { kind: "list", items: unionOf(items) };
+}
+
+function nodeOf(value: unknown, at: Place): Node {
+  if (value === true || value === undefined) return {};
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Node;
+  throw rejection(at, `has the schema ${shown(value)}`);
+}
+
+function reject(schema: Node, at: Place): never {
+  throw rejection(at, `has the schema ${shown(schema)}`);
+}
+
+function rejection({ path }: Place, what: string): ConfigError {
+  const field = clip(path, MAX_DESCRIPTION);
+  return new ConfigError(
+    `${field} ${what}, which a generated client cannot express. Change the schema of the environment, or use a client ` +
+      "that needs none: connect(url) of openenv-ts.",
+  );
+}
+
+function shown(value: unknown): string {
+  return clip(JSON.stringify(value) ?? String(value), MAX_SHOWN);
+}
+
+function isKnownFormat(format: unknown): format is Exclude<Format, "decimal"> {
+  return format !== "decimal" && FORMATS.includes(format as Format);
 }
 
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
-}
-
-function isLone(list: unknown): boolean {
-  return Array.isArray(list) && list.length === 1;
-}
-
-function extraOf(additional: unknown): Model["extra"] {
-  return additional === true ? "allow" : additional === false ? "forbid" : "ignore";
 }
 
 /** A canonical text of a definition and everything it refers to, so that equal definitions share a class. */
@@ -174,7 +292,7 @@ function definitionOf(target: Node, root: Node): string {
     for (const [, reference = ""] of text.matchAll(/"\$ref":"(#[^"]*)"/g)) {
       if (texts.has(reference)) continue;
       texts.set(reference, "");
-      texts.set(reference, visit(dereference({ $ref: reference }, root)));
+      texts.set(reference, visit(targetOf(reference, root) ?? {}));
     }
     return text;
   };

@@ -5,6 +5,8 @@ export interface ClientTypes {
   state: Model;
   /** Nested objects of these three and of the tools, each after its dependencies unless they are circular. */
   models: Model[];
+  /** Recursive types that are not objects, such as a list of itself. */
+  aliases: Alias[];
   tools: ToolType[];
 }
 
@@ -16,13 +18,24 @@ export interface ToolType {
   output: Type;
 }
 
-/** An object. */
+/** An object, or a union of objects: one class for each variant, and no fields. */
 export interface Model {
   name: string;
   description: string;
   fields: ModelField[];
   /** What happens to undeclared fields. */
   extra: "allow" | "ignore" | "forbid";
+  /** The type of undeclared fields that are allowed; any by default. */
+  extraValues?: Type;
+  /** Only for an action, which may have several shapes. */
+  variants?: Union;
+  /** Names of fields that tell the variants of a union apart. They are always sent. */
+  tags: Set<string>;
+}
+
+export interface Alias {
+  name: string;
+  type: Type;
 }
 
 export interface ModelField {
@@ -48,12 +61,24 @@ export interface FieldLimits {
 
 export type Scalar = string | number | boolean | null;
 
+/** Strings with a class in Python. A decimal may also be a number on the wire. */
+export const FORMATS = ["date-time", "date", "time", "duration", "uuid", "binary", "decimal"] as const;
+
+export type Format = (typeof FORMATS)[number];
+
+export interface Union {
+  kind: "union";
+  members: Type[];
+  /** The field that tells the members apart, if they are objects with such a field. */
+  tag?: string;
+}
+
 export type Type =
   | { kind: "any" | "null" | "boolean" | "integer" | "number" | "string" }
-  | { kind: "format"; format: "date-time" | "date" | "uuid" }
+  | { kind: "format"; format: Format }
   | { kind: "literal"; values: Scalar[] }
   | { kind: "list"; items: Type }
   | { kind: "tuple"; items: Type[] }
-  | { kind: "map"; values: Type }
-  | { kind: "union"; members: Type[] }
-  | { kind: "model"; name: string };
+  | { kind: "map"; keys: Type; values: Type; isComplete: boolean }
+  | { kind: "model" | "alias"; name: string }
+  | Union;

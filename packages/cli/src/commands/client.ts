@@ -93,9 +93,11 @@ async function writePython(
   chosen: PythonBase | undefined,
 ): Promise<string[]> {
   const base = chosen ?? (await findPythonBase(dir, names)) ?? "openenv-ts";
+  const types = readTypes(schemas, names.prefix);
+  const readme = renderPythonReadme(names, types, base);
   return await writePackage(dir, {
-    generated: renderPythonPackage(readTypes(schemas, names.prefix), names, base),
-    once: { "pyproject.toml": renderPyproject(names, version, base), "README.md": renderPythonReadme(names, base) },
+    generated: renderPythonPackage(types, names, base),
+    once: { "pyproject.toml": renderPyproject(names, version, base), "README.md": readme },
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Names } from "../../project/names.js";
 import type { ClientTypes } from "../types.js";
-import { isToolCall, renderImport } from "./render-python.js";
+import { actionClasses, isToolCall, MAX_LINE, renderImport } from "./render-python.js";
 
 /** The client, as subclasses of the clients of openenv-ts. */
 export function renderClient(types: ClientTypes, { prefix, module }: Names): string {
@@ -15,12 +15,12 @@ from typing import Any
 
 from openenv_ts import AsyncEnv, Env, RemoteError, StepResult
 
-${renderImport("models", [action.name, observation.name, state.name])}
+${renderImport("models", [...actionClasses(action), observation.name, state.name])}
 ${hasTools ? `${renderImport("tools", [`Async${prefix}Tools`, `${prefix}Tools`])}\n` : ""}
 __all__ = ["Async${prefix}Env", "${prefix}Env", "RemoteError"]
 
 
-def _dump(action: ${action.name}) -> dict[str, Any]:
+def _dump(action: ${actionClasses(action).join(" | ")}) -> dict[str, Any]:
     # The server fills in the defaults of omitted fields.
     return ${isToolCall(action) ? `{"type": action.type, **${dump}}` : dump}
 
@@ -65,7 +65,7 @@ function renderMethods(
         return _read(${wait}super().reset(timeout=timeout, **options))
 
     ${define} step(  # type: ignore[override]
-        self, action: ${action.name}, *, timeout: float | None = None
+${renderParameters(actionClasses(action))}
     ) -> StepResult[${observation.name}]:
         """Takes one action."""
         return _read(${wait}super().step(_dump(action), timeout=timeout))
@@ -76,4 +76,11 @@ function renderMethods(
         """Returns the state of the episode."""
         return ${state.name}.model_validate(${wait}super().state(timeout=timeout))
 `;
+}
+
+/** The variants of an action in lines, if there are too many for one. */
+function renderParameters(classes: readonly string[]): string {
+  const line = `        self, action: ${classes.join(" | ")}, *, timeout: float | None = None`;
+  if (line.length <= MAX_LINE) return line;
+  return `        self,\n        action: ${classes.join("\n        | ")},\n        *,\n        timeout: float | None = None,`;
 }

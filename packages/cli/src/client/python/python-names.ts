@@ -25,7 +25,8 @@ const WORDS = new Set(
   split([
     "False None True and as assert async await break class continue def del elif else except finally for from global if",
     "import in is lambda nonlocal not or pass raise return try while with yield",
-    "Any BaseModel ConfigDict Field Literal UUID bool date datetime dict float int list str tuple",
+    "Annotated Any BaseModel ConfigDict Decimal Field Key Literal Time UUID bool bytes date datetime dict float int list",
+    "str timedelta tuple",
   ]),
 );
 const FIELDS = new Set([

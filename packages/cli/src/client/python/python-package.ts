@@ -62,7 +62,7 @@ ${module} = ["py.typed"]
 function renderInit(types: ClientTypes, { prefix, title }: Names, base: PythonBase): string {
   const other = OTHER_KIND[base];
   const inputs = types.tools.map(({ input }) => input).filter(({ fields }) => fields.length > 0);
-  const models = [types.action, types.observation, types.state, ...types.models, ...inputs]
+  const models = [types.action, types.observation, types.state, ...types.models, ...types.aliases, ...inputs]
     .map(({ name }) => name)
     .sort();
   const hasTools = types.tools.length > 0;

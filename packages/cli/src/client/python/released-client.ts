@@ -1,6 +1,6 @@
 import type { Names } from "../../project/names.js";
 import type { ClientTypes } from "../types.js";
-import { isToolCall, renderImport } from "./render-python.js";
+import { actionClasses, isToolCall, renderImport } from "./render-python.js";
 
 /** Has the same message as the error that the released client raises. */
 const REMOTE_ERROR = `class RemoteError(RuntimeError):
@@ -26,7 +26,7 @@ export function renderReleasedClient(types: ClientTypes, { prefix, module }: Nam
   const isCall = isToolCall(action);
   const hasBoth = hasTools && !isCall;
   const stock = hasBoth ? ["CallToolAction", "ListToolsAction"] : hasTools ? ["CallToolAction"] : [];
-  const sent = [action.name, ...stock].join(" | ");
+  const sent = [...actionClasses(action), ...stock].join(" | ");
   const generics = `[${sent}, ${observation.name}, ${state.name}]`;
   const mcp = [...stock, ...(hasBoth ? ["CallToolObservation", "ListToolsObservation"] : [])].sort();
   const imports = [
@@ -37,7 +37,7 @@ export function renderReleasedClient(types: ClientTypes, { prefix, module }: Nam
       : []),
     ...(hasTools ? ["from openenv.core.sync_client import SyncEnvClient"] : []),
     "",
-    renderImport("models", [action.name, observation.name, state.name]),
+    renderImport("models", [...actionClasses(action), observation.name, state.name]),
     ...(hasTools ? [renderImport("tools", [`${prefix}Tools`, `Sync${prefix}Tools`])] : []),
   ];
   return `"""The client of ${module}."""

@@ -1,6 +1,13 @@
 import type { ClientTypes, ToolType } from "../types.js";
 import { pythonMethod } from "./python-names.js";
-import { classNames, docstring, type PythonBase, pythonFields, renderType } from "./render-python.js";
+import {
+  classNames,
+  docstring,
+  type PythonBase,
+  pythonFields,
+  renderStandardImports,
+  renderType,
+} from "./render-python.js";
 
 const COMMON = `T = TypeVar("T")
 UNSET: Any = object()
@@ -84,16 +91,19 @@ export function renderPythonTools(types: ClientTypes, prefix: string, base: Pyth
     renderTools(types.tools, { name: `${prefix}Tools`, client: `${prefix}Env`, isAsync: isReleased, base }, names),
     renderTools(types.tools, { name: `${other}Tools`, client: `${other}Env`, isAsync: !isReleased, base }, names),
   ].join("\n\n\n");
-  const used = [...names].filter((name) => inputs.includes(name) || new RegExp(`\\b${name}\\b`).test(classes)).sort();
-  const uses = (word: string): boolean => new RegExp(`\\b${word}\\b`).test(classes.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
-  const dates = ["date", "datetime"].filter(uses);
+  const used = [...names, "Key"]
+    .filter((name) => inputs.includes(name) || new RegExp(`\\b${name}\\b`).test(classes))
+    .sort();
+  const imports = renderStandardImports(`${isReleased ? RELEASED_HELPERS : HELPERS} TYPE_CHECKING ${classes}`, [
+    ...["TYPE_CHECKING", "Annotated", "Any", "Generic", "Literal", "TypeVar"],
+  ]);
   return `from __future__ import annotations
 
 from dataclasses import dataclass
-${dates.length > 0 ? `from datetime import ${dates.join(", ")}\n` : ""}from typing import TYPE_CHECKING, Any, Generic, ${uses("Literal") ? "Literal, " : ""}TypeVar
-${uses("UUID") ? "from uuid import UUID\n" : ""}
+${imports.join("\n")}
+
 ${isReleased ? RELEASED_IMPORTS : "from openenv_ts import ToolResult"}
-from pydantic import TypeAdapter
+from pydantic import ${classes.includes("Field(discriminator=") ? "Field, " : ""}TypeAdapter
 ${used.length > 0 ? `\nfrom .models import (\n${used.map((name) => `    ${name},\n`).join("")})\n` : ""}
 if TYPE_CHECKING:
     from .client import ${[`${prefix}Env`, `${other}Env`].join(", ")}
@@ -147,7 +157,7 @@ function renderMethod(
   const fields = pythonFields(input, "Arguments", names);
   const parameters = fields.map(
     ({ name: parameter, field }) =>
-      `        ${parameter}: ${renderType(field.type)}${field.required ? "" : " = UNSET"},\n`,
+      `        ${parameter}: ${renderType(field.type, "Key")}${field.required ? "" : " = UNSET"},\n`,
   );
   const given = fields.map(({ name: parameter }) => `                    "${parameter}": ${parameter},\n`);
   const returns = renderType(output);

@@ -1,4 +1,4 @@
-import type { ClientTypes, Model, ModelField, ToolType, Type } from "../types.js";
+import type { Alias, ClientTypes, Model, ModelField, ToolType, Type } from "../types.js";
 
 /** The type declarations of an environment. */
 export function renderTypeScriptTypes(types: ClientTypes): string {
@@ -15,6 +15,7 @@ export function renderTypeScriptTypes(types: ClientTypes): string {
       "The state of an episode, in addition to its ID and the number of its steps.",
     ),
     ...types.models.map((model) => renderInterface(model, "both", "")),
+    ...types.aliases.map(renderAlias),
     ...types.tools
       .filter(hasArguments)
       .map(({ input, name }) => renderInterface(input, "sent", `The arguments of ${name}.`)),
@@ -39,17 +40,29 @@ function hasArguments({ input }: ToolType): boolean {
 type Direction = "sent" | "received" | "both";
 
 function renderInterface(model: Model, direction: Direction, otherwise: string): string {
-  const lines = model.fields.map(
-    (field) => `${renderComment(field.description, "  ")}  ${renderField(field, direction)}`,
-  );
-  if (model.extra === "allow") lines.push("  [key: string]: unknown;");
   const comment = renderComment(model.description || otherwise, "");
-  // A type, not an interface, which could not be assigned to a JSON object without an index signature.
-  return `${comment}export type ${model.name} = {\n${lines.map((line) => `${line}\n`).join("")}};`;
+  return `${comment}export type ${model.name} = ${renderBody(model, direction)};`;
 }
 
-function renderField(field: ModelField, direction: Direction): string {
-  const isThere = field.required || (direction === "received" && field.default !== undefined);
+/** A type, not an interface, which could not be assigned to a JSON object without an index signature. */
+function renderBody(model: Model, direction: Direction): string {
+  if (model.variants) return renderType(model.variants);
+  const lines = model.fields.map(
+    (field) => `${renderComment(field.description, "  ")}  ${renderField(field, model, direction)}`,
+  );
+  // The type of the other members would have to include those of the fields.
+  const values = model.fields.length === 0 && model.extraValues ? renderType(model.extraValues) : "unknown";
+  if (model.extra === "allow") lines.push(`  [key: string]: ${values};`);
+  return lines.length === 0 ? "Record<string, never>" : `{\n${lines.map((line) => `${line}\n`).join("")}}`;
+}
+
+function renderAlias({ name, type }: Alias): string {
+  return `export type ${name} = ${renderType(type)};`;
+}
+
+function renderField(field: ModelField, { tags }: Model, direction: Direction): string {
+  const isTag = tags.has(field.name);
+  const isThere = isTag || field.required || (direction === "received" && field.default !== undefined);
   return `${renderKey(field.name)}${isThere ? "" : "?"}: ${renderType(field.type)};`;
 }
 
@@ -69,18 +82,26 @@ function renderType(type: Type): string {
     case "integer":
       return "number";
     case "format":
-      return "string";
+      return type.format === "decimal" ? "number | string" : "string";
     case "literal":
       return type.values.map((value) => JSON.stringify(value)).join(" | ");
     case "list":
       return `Array<${renderType(type.items)}>`;
     case "tuple":
       return `[${type.items.map(renderType).join(", ")}]`;
-    case "map":
-      return `Record<string, ${renderType(type.values)}>`;
+    case "map": {
+      const keys = type.keys.kind === "integer" ? "number" : renderType(type.keys);
+      // A type may refer to itself in a mapped type, not in the parameter of Record.
+      if (JSON.stringify(type.values).includes('"kind":"alias"')) {
+        return `{ [key in ${keys}]${type.keys.kind === "literal" && !type.isComplete ? "?" : ""}: ${renderType(type.values)} }`;
+      }
+      const record = `Record<${keys}, ${renderType(type.values)}>`;
+      return type.keys.kind === "literal" && !type.isComplete ? `Partial<${record}>` : record;
+    }
     case "union":
       return [...new Set(type.members.map(renderType))].join(" | ");
     case "model":
+    case "alias":
       return type.name;
   }
 }
