@@ -95,6 +95,12 @@ export const ERRORS = {
       "A resumable session is held by another server that is still running, or by a connection with the same number.",
     remedy: "Connect to that server, or try again later; a client with `resume` does it by itself.",
   },
+  RESET_ELSEWHERE: {
+    boundary: "remote",
+    meaning: "The server is paused or stops, and the client can make the reset on another server.",
+    remedy:
+      "Reset on another server, as the clients of this package do; this one executes the reset if it is repeated.",
+  },
   JOURNAL_UNAVAILABLE: {
     boundary: "remote",
     meaning: "The journal of the server cannot be read or written, so no resumable session can be opened.",

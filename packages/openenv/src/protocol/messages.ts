@@ -26,6 +26,7 @@ export type WireCode =
   | "RESTORE_FAILED"
   | "STEP_CRASHED"
   | "SESSION_ELSEWHERE"
+  | "RESET_ELSEWHERE"
   | "JOURNAL_UNAVAILABLE";
 
 export type JsonObject = Record<string, unknown>;
@@ -123,8 +124,11 @@ export const EXTENSIONS_KEY = "openenv";
 /**
  * `warnings`: ignored reset options are reported. `timing`: server timings in `metadata.openenv`.
  * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one. `resume`: the session
- * outlives the socket. `digest`: `metadata.openenv.digest` identifies the state.
+ * outlives the socket. `digest`: `metadata.openenv.digest` identifies the state. `move`: the client can make a reset on
+ * another server; the first answer names this one.
  */
-export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume", "digest"] as const;
+export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume", "digest", "move"] as const;
+/** The query key of a client that leaves a server: a server that is paused or stops refuses its connection. */
+export const MOVING_KEY = "moving";
 /** Adds `view`, which pages request with a separate query key. */
 export type Extension = (typeof EXTENSIONS)[number] | "view";

@@ -118,6 +118,7 @@ export async function serveHere(
   /** Stops accepting connections, so that a balancer uses another server; existing connections are still served. */
   const retire = async (limitMs: number): Promise<void> => {
     const deadline = performance.now() + limitMs;
+    context.sessions.departure.stop();
     const sessionsEnd = async (): Promise<void> => {
       while (context.sessions.inUse > 0 && !context.closing && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     };

@@ -1,5 +1,7 @@
 import type { JsonObject } from "../protocol/messages.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import { errorMessage } from "./messages/message-codec.js";
+import type { Progress } from "./restore/session-event.js";
 
 /** The peer that opened a session. */
 export interface SessionOpener {
@@ -14,6 +16,10 @@ export interface SessionOpener {
   start?: JsonObject | undefined;
 }
 
+export const RESET_ELSEWHERE = errorMessage(
+  "RESET_ELSEWHERE",
+  "the server is paused or stops: reset on another server, or here once more",
+);
 const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
 
 /** An MCP client (Streamable HTTP) of a session. */
@@ -55,6 +61,8 @@ export abstract class HeldSession {
   #socket: SessionSocket | undefined;
   #endsOnDetach = false;
   #peer: SessionPeer | undefined;
+  /** The client was asked to make its next reset on another server. */
+  #isAsked = false;
 
   constructor({ client, orchestrator, start }: SessionOpener = OVER_HTTP) {
     this.client = client;
@@ -120,6 +128,11 @@ export abstract class HeldSession {
     if (this.#peer !== peer) return false;
     this.#peer = undefined;
     return true;
+  }
+
+  /** Asks once for each reset: a client that finds no other server repeats it. An agent would not follow the client. */
+  protected asksToMove({ episodes, callsAreSteps }: Progress): boolean {
+    return (this.#isAsked = !this.#isAsked && episodes > 0 && !callsAreSteps);
   }
 
   protected notifyEnded(reason: string): void {

@@ -24,7 +24,7 @@ import {
   toTransition,
 } from "./calls/tool-call.js";
 import { answerFailure, checkEpisode, forbidden, lostReason, refuseLost, rejectRequest, toError } from "./failure.js";
-import { HeldSession, type SessionOpener } from "./held-session.js";
+import { HeldSession, RESET_ELSEWHERE, type SessionOpener } from "./held-session.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { takeImage } from "./restore/image.js";
 import type { ImageMessage, Progress } from "./restore/session-event.js";
@@ -155,6 +155,7 @@ export class Session extends HeldSession {
     }
     if (this.lost !== undefined && type !== "reset") return refuseLost(type, this.lost);
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
+    if (type === "reset" && options.moves && this.asksToMove(this.progress)) return RESET_ELSEWHERE;
     const call = new Call(options, type);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
     return isThenable(answer) ? call.answerLater(answer) : call.numbered(answer);

@@ -30,6 +30,7 @@ export async function drainSessions(
   const left = (): number => Math.max(0, deadline - performance.now());
   const notice = Math.min(NOTICE_MS, limitMs / 2);
   context.draining = true;
+  sessions.departure.stop();
   runtime.log.info({ sessions: sessions.inUse, seconds: limitMs / 1000 }, "draining");
   const isQuiet = quietFor(limitMs);
   while (!isQuiet(!isDone()) && !context.closing && left() > 0) {

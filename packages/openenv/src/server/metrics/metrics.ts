@@ -45,6 +45,7 @@ const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
   SESSION_LOST: "server",
   FACTORY_ERROR: "server",
   CAPACITY_REACHED: "capacity",
+  RESET_ELSEWHERE: "capacity",
 };
 
 /** The metrics of `GET /metrics`; all but the first three have the label `worker`. */

@@ -248,6 +248,19 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (isIdle) this.ws.close(CLOSE_CODES.restart, SHUTTING_DOWN);
   }
 
+  /**
+   * Closes the socket of a client that cannot make its next reset on another server by itself, once its episode has ended
+   * on a server that is paused or stops: such a client connects again with its next reset.
+   */
+  leaveIfOver(): void {
+    const { extensions, resumption, session } = this;
+    if (!this.#sessions.departure.hasBegun || this.ended || session?.progress.done !== true || session.busy) return;
+    if (extensions.includes("move") || extensions.includes("view") || resumption !== undefined) return;
+    if (!this.#owns || this.#address !== undefined) return;
+    this.#leave(CLOSE_CODES.restart, "the server is paused or stops: reset on another server");
+    this.#sessions.end(this.session, "left at the end of its episode");
+  }
+
   /** A socket that resumes has no session until it has shown the token of one. */
   #awaitToken(): void {
     const close = (): void => {
@@ -341,6 +354,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     else {
       this.answered = true;
       this.send(answer);
+      this.leaveIfOver();
       this.waitForDrain();
     }
   }
@@ -352,6 +366,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       if (late === null) this.#endByPeer();
       else if (this.waits) this.send(late);
       else this.sendLast(late);
+      this.leaveIfOver();
       if (!this.waitForDrain()) this.unblock();
     });
   }

@@ -20,6 +20,7 @@ import type { Runtime } from "../../session/runtime.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
+import { makeId } from "../../util/make-id.js";
 import { parseInput } from "../../validation/parse-input.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.js";
 import { byteFields, createByteReader } from "./byte-fields.js";
@@ -46,6 +47,11 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;
   let ownFields: Set<string> | undefined;
+  const server = makeId(runtime.idPrefix);
+  const confirm = (extensions: readonly Extension[]) => ({
+    extensions,
+    ...(extensions.includes("move") && { server }),
+  });
   const writeParts = textPartsWriter(new Set(Object.keys(runtime.definition.contract.observation.shape)));
 
   /** Answers a parsed frame; null when the peer requested to close. */
@@ -61,6 +67,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     // These are read before this returns, so one object is enough for all frames with the same extensions.
     options.orchestrator = orchestrator;
     options.arrivedAt = arrivedAt;
+    options.moves = sessions.departure.hasBegun && extensions.includes("move");
     try {
       let reply: MaybePromise<Reply>;
       if (extensions.includes("view") && isFork(frame)) reply = answerFork(conversation, frame);
@@ -128,7 +135,8 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
 
   const render = <R extends SentReply>(conversation: ConnectionContext, reply: Reply, write: EncodeReply<R>): R => {
     const { extensions } = conversation;
-    const confirmed = extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: { extensions } };
+    const confirmed =
+      extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: confirm(extensions) };
     const maxBytes = runtime.maxAnswerBytes;
     let sent: Reply = confirmed;
     let answer: R;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SESSION_HEADER } from "../../protocol/http.js";
-import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
+import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension, MOVING_KEY } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
 import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
@@ -19,6 +19,8 @@ const CLOSE_TIMEOUT_MS = 100;
 /** A peer that reads none of its answers is closed after this many ping intervals. */
 const STALLED_PINGS = 3;
 
+/** Extensions that a session by address does not have: its name leads to it. */
+const OF_A_SERVER: readonly Extension[] = ["batch", "resume", "move"];
 const NO_DESCRIPTORS = "the server cannot accept more connections: try again later";
 
 export interface SocketServer {
@@ -58,6 +60,10 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   const limits = { backlog, stallMs: STALLED_PINGS * context.pingIntervalMs, runQueue };
   const unfinished = new UnfinishedFrames(backlog, heartbeat);
 
+  sessions.departure.onBegin = () => {
+    for (const connection of heartbeat.peers()) connection.leaveIfOver();
+  };
+
   const find = (request: UpgradeRequest): Target | AddressProblem | undefined => {
     const { url = "/", headers } = request;
     const path = url.split("?", 1)[0] as string;
@@ -65,7 +71,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     if (addressed !== undefined) {
       if (!isAddressed(addressed)) return addressed;
       const below = parseTarget(addressed.path + url.slice(path.length), protocols);
-      const extensions = below?.extensions.filter((name) => name !== "batch" && name !== "resume") ?? [];
+      const extensions = below?.extensions.filter((name) => !OF_A_SERVER.includes(name)) ?? [];
       return below && { ...below, extensions, address: addressed.address };
     }
     const target = parseTarget(url, protocols);
@@ -119,6 +125,10 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
       if (context.closing || (sessions.rejectsNew && isNew)) {
         runtime.statistics.countRejection("draining");
         return rejectLate(upgrade);
+      }
+      if (isNew && sessions.departure.hasBegun && request.url?.includes(`${MOVING_KEY}=1`)) {
+        runtime.statistics.countRejection(sessions.paused ? "paused" : "draining");
+        return upgrade.reject("503 Service Unavailable", "the server is paused or stops: connect to another one");
       }
       const { cluster } = context;
       if (cluster !== undefined && target.address !== undefined) {

@@ -35,6 +35,8 @@ export interface SessionCallOptions {
   event?: boolean;
   /** Reports ignored reset options and non-finite values in `metadata.openenv.warnings`. */
   warnings?: boolean;
+  /** A reset may be refused, so that the client makes it on another server. */
+  moves?: boolean;
   /** Adds the results of the author's `render` and `actions` for the observation. */
   view?: boolean;
   /** Registers a function that cancels the call when the client disconnects; used only for asynchronous calls. */

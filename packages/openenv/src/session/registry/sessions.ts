@@ -13,6 +13,7 @@ import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { rejection, totalCapacity } from "./capacity.js";
 import type { WorkerLoad } from "./cluster.js";
+import { Departure } from "./departure.js";
 import { fillSession } from "./fill-session.js";
 import { NamedSessions } from "./named-sessions.js";
 import type { SessionObserver, SessionsJournal, SessionsOptions } from "./options.js";
@@ -29,6 +30,7 @@ export class Sessions {
   readonly named = new NamedSessions();
   readonly resumptions: Resumptions;
   observer: SessionObserver | undefined;
+  readonly departure = new Departure();
   /** Restores resumable sessions of other processes; set before the server listens. */
   journal: SessionsJournal | undefined;
   readonly #runtime: Runtime;
@@ -43,7 +45,6 @@ export class Sessions {
   /** Sessions of a single request each. */
   readonly #ephemeral = new Set<Session>();
   #rejectsNew = false;
-  #paused = false;
   #admitting = false;
 
   constructor(runtime: Runtime, options: SessionsOptions) {
@@ -86,14 +87,13 @@ export class Sessions {
     this.#rejectsNew = true;
   }
 
-  /** True while {@link pause} stops new sessions; open sessions continue. */
+  /** True while {@link pause} stops new sessions. Waiting peers keep their position in the queue. */
   get paused(): boolean {
-    return this.#paused;
+    return this.departure.paused;
   }
 
-  /** Pauses or resumes opening sessions. Waiting peers keep their position in the queue. */
   pause(paused: boolean): void {
-    this.#paused = paused;
+    this.departure.pause(paused);
     this.#admit();
   }
 
@@ -217,7 +217,7 @@ export class Sessions {
    * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR).
    */
   async openEphemeral(): Promise<Session> {
-    if (this.#paused) this.#checkNew();
+    if (this.paused) this.#checkNew();
     if (!this.#runtime.definition.supportsConcurrentSessions) return this.open();
     if (this.#ephemeral.size >= this.#options.maxConcurrentEnvs + SPARE_EPHEMERAL_SESSIONS) {
       this.#runtime.statistics.countRejection("full");
@@ -307,7 +307,7 @@ export class Sessions {
     if (this.#admitting) return;
     this.#admitting = true;
     try {
-      while (!this.#paused && this.#queue.size > 0 && this.#makeRoom()) this.#queue.next();
+      while (!this.paused && this.#queue.size > 0 && this.#makeRoom()) this.#queue.next();
     } finally {
       this.#admitting = false;
     }
@@ -371,7 +371,7 @@ export class Sessions {
   }
 
   #checkNew(): void {
-    if (!this.#rejectsNew && !this.#paused) return;
+    if (!this.#rejectsNew && !this.paused) return;
     this.#runtime.statistics.countRejection(this.#rejectsNew ? "draining" : "paused");
     throw rejection(this.capacity(), this.#rejectsNew ? "draining" : "paused");
   }
