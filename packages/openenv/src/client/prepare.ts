@@ -1,6 +1,6 @@
 import { RemoteError } from "../errors.js";
 import { SESSION_HEADER, SESSION_TOKEN_HEADER } from "../protocol/http.js";
-import { EXTENSIONS_KEY, type Extension } from "../protocol/messages.js";
+import { EXTENSIONS_KEY, type Extension, MOVING_KEY } from "../protocol/messages.js";
 import type { ForkBody, ForkRequest } from "../protocol/published.js";
 import type { Transport } from "../protocol/transport.js";
 import { checkContract, fetchSchema } from "./contract/check.js";
@@ -19,7 +19,9 @@ const DEFAULT_PING_INTERVAL_MS = 15_000;
 interface SocketRequest {
   extensions?: readonly Extension[];
   /** The session to attach to. */
-  sessionId?: string;
+  sessionId?: string | undefined;
+  /** The client leaves a server that is paused or stops: another such server refuses the connection. */
+  isMoving?: boolean | undefined;
   /** Called before `onRecovered` of the options. */
   onRecovered?(): void;
 }
@@ -51,7 +53,7 @@ export async function prepare(
   const { binary } = options;
   const resume = typeof options.resume === "object" ? options.resume : {};
   const pingIntervalMs = options.resume ? (resume.pingIntervalMs ?? DEFAULT_PING_INTERVAL_MS) : undefined;
-  const requested: Extension[] = ["warnings"];
+  const requested: Extension[] = ["warnings", "move"];
   if (options.timing) requested.push("timing");
   if (binary) requested.push("binary");
   if (options.digest) requested.push("digest");
@@ -60,10 +62,10 @@ export async function prepare(
   const openOne = (
     signal: AbortSignal | undefined,
     more: readonly Extension[],
-    { sessionId, header = http.session }: { sessionId?: string | undefined; header?: string | undefined },
+    { sessionId, header = http.session, isMoving }: Omit<SocketRequest, "extensions"> & { header?: string | undefined },
   ): Promise<Transport> => {
-    const extensions = { [EXTENSIONS_KEY]: [...requested, ...more].join() };
-    const socketUrl = address.socket(sessionId === undefined ? extensions : { ...extensions, session_id: sessionId });
+    const query = { [EXTENSIONS_KEY]: [...requested, ...more].join(), ...(isMoving && { [MOVING_KEY]: "1" }) };
+    const socketUrl = address.socket(sessionId === undefined ? query : { ...query, session_id: sessionId });
     // With this header a balancer routes the socket to the server that holds the session.
     const hints = sessionId === undefined || header === undefined ? {} : { [SESSION_HEADER]: header };
     return openConnection(socketUrl, { ...opening, hints, signal, binary, pingIntervalMs });
@@ -73,11 +75,13 @@ export async function prepare(
     shape,
     http,
     timeoutMs,
-    open: (signal, { extensions: more = [], sessionId, onRecovered } = {}) => {
-      if (!options.resume || sessionId !== undefined) return openOne(signal, more, { sessionId });
+    open: (signal, { extensions: more = [], sessionId, isMoving, onRecovered } = {}) => {
+      if (!options.resume || sessionId !== undefined) return openOne(signal, more, { sessionId, isMoving });
       let header: string | undefined;
       const open = async (id: string | undefined): Promise<Transport> => {
-        const transport = await openOne(id ? undefined : signal, [...more, "resume"], { sessionId: id, header });
+        const isNew = id === undefined;
+        const request = { sessionId: id, header, isMoving: isNew && isMoving };
+        const transport = await openOne(isNew ? signal : undefined, [...more, "resume"], request);
         if (id === undefined) header = transport.sessionHeader;
         return transport;
       };

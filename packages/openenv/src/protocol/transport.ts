@@ -6,7 +6,7 @@ export interface ReceivedMessage {
   type: string;
   data: JsonObject;
   /** Present in the first answer when the server confirms extensions. */
-  openenv?: { extensions: string[] };
+  openenv?: { extensions: string[]; server?: string };
   /** In a resumable session: the number of the request; missing when the request had no valid one. */
   seq?: number;
   /** In a resumable session: the number of the event that the request was. */

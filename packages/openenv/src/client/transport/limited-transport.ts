@@ -10,6 +10,8 @@ import { withLimits } from "./limits.js";
 export class LimitedTransport {
   /** The extensions that the server confirmed. */
   extensions: readonly string[] = [];
+  /** The process that answers, with the extension `move`: an address can lead to several. */
+  server: string | undefined;
   /** Why the transport was closed. */
   dropped: ConnectionError | undefined;
   readonly #transport: Transport;
@@ -31,7 +33,9 @@ export class LimitedTransport {
     if (limits.signal?.aborted) throw abortedBeforeSent(limits.signal);
     if (this.dropped) throw sessionLost(this.dropped);
     const answer = await withLimits(this.#transport.request(message), limits, (error) => this.drop(error));
-    if (Array.isArray(answer.openenv?.extensions)) this.extensions = answer.openenv.extensions;
+    const { openenv } = answer;
+    if (Array.isArray(openenv?.extensions)) this.extensions = openenv.extensions;
+    if (typeof openenv?.server === "string") this.server = openenv.server;
     return answer;
   }
 

@@ -8,6 +8,9 @@ import { type ExplainExit, limitsLeft } from "./exit-reason.js";
 import { LimitedTransport } from "./limited-transport.js";
 import { type TurnHolder, takeTurn } from "./turns.js";
 
+/** The code with which a server asks for the next reset to be made on another one. */
+export const RESET_ELSEWHERE = "RESET_ELSEWHERE";
+
 /** One session: makes its calls in order, and opens a new transport for the first reset after a loss. */
 export interface ClientSession {
   /** True when the next step would be rejected: the episode is lost until a `reset` succeeds. */
@@ -26,8 +29,11 @@ export interface ClientSession {
 
 /** Where the sessions of a client are. */
 export interface SessionSource {
-  /** Creates a transport, at the start and for each reset after a loss. */
-  open(signal: AbortSignal | undefined): Promise<Transport>;
+  /**
+   * Creates a transport, at the start and for each reset after a loss; `isMoving`: for a reset on another server, because
+   * that of the session is paused or stops.
+   */
+  open(signal: AbortSignal | undefined, options?: { isMoving: boolean }): Promise<Transport>;
   /** Default timeout of a call, milliseconds. */
   timeoutMs: number;
   /** Adds the cause of a loss. */
@@ -56,19 +62,36 @@ function continueSession(source: SessionSource, first: Transport): ClientSession
     if (closing.signal.aborted) await transport.close();
   };
 
+  /** Makes a reset on another server. Undefined when there is none that opens a session. */
+  const move = async (message: JsonObject, options: CallOptions): Promise<ReceivedMessage | undefined> => {
+    const opened = await open(orClosing(options.signal), { isMoving: true }).catch(() => undefined);
+    if (opened === undefined) return undefined;
+    const next = new LimitedTransport(opened);
+    const answer = await next.request(message, options).catch(() => undefined);
+    // close() may have run before this transport was assigned.
+    const isUsed = answer !== undefined && next.up && !closing.signal.aborted;
+    const left = isUsed ? transport : next;
+    if (isUsed) transport = next;
+    await left.close();
+    return isUsed ? answer : undefined;
+  };
+
   const perform = async (message: JsonObject, options: CallOptions): Promise<ReceivedMessage> => {
     if (closing.signal.aborted) throw clientClosed("connect");
     if (options.signal?.aborted) throw abortedBeforeSent(options.signal);
     const isReset = message["type"] === "reset";
     if (isReset && !transport.up) await reopen(options.signal);
     if (lost && !isReset) throw sessionLost(lost);
-    const answer = await transport.request(message, options).catch(async (error: unknown) => {
+    let answer = await transport.request(message, options).catch(async (error: unknown) => {
       // A resumable session can turn out to be gone only now.
       const isGone = error instanceof ConnectionError && error.code === "SESSION_LOST" && !transport.up;
       if (!isReset || !isGone || !transport.resumes || closing.signal.aborted) throw error;
       await reopen(options.signal);
       return transport.request(message, options);
     });
+    if (answer.type === "error" && answer.data["code"] === RESET_ELSEWHERE) {
+      answer = (await move(message, options)) ?? (await transport.request(message, options));
+    }
     if (answer.type === "error") {
       const failure = toCallFailure(answer.data);
       if (failure instanceof ConnectionError) transport.drop(failure);

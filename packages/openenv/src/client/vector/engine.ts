@@ -16,6 +16,7 @@ import type { Method, Operation } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
 import { limitsLeft } from "../transport/exit-reason.js";
+import { RESET_ELSEWHERE } from "../transport/session.js";
 import type { Answer } from "./batch-messages.js";
 import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
@@ -162,8 +163,15 @@ export class VectorEngine {
       const missing = left.filter((slot) => !openState(slot)?.group.up);
       await this.#placement.open(missing, tried, limits);
       const open = left.filter((slot) => openState(slot) !== undefined);
+      await this.#placement.even(open, limits);
       const placed = new Map(open.map((slot) => [slot, data.get(slot) as JsonObject]));
       const replies = await this.#ask("reset", placed, limits);
+      const asked = open.filter((slot) => isAskedToMove(replies.get(slot)));
+      if (asked.length > 0) {
+        await this.#placement.leave(asked, limits);
+        const again = new Map(asked.map((slot) => [slot, data.get(slot) as JsonObject]));
+        for (const [slot, reply] of await this.#ask("reset", again, limits)) replies.set(slot, reply);
+      }
       left = left.filter((slot) => {
         const reply = replies.get(slot);
         const answer = reply ?? (slot.state as ClosedState).error;
@@ -223,11 +231,15 @@ function read<V, R extends object>(
   let result = isFailure(decoded) ? toFailedResult(decoded) : decoded;
   if (method === "state") return { result, reopened: false };
   if (answer.recovered && !isFailure(decoded)) result = { ...decoded, recovered: true };
-  const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed;
+  const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed && !open.isMoved;
   slot.hasPlayed = true;
   if (method === "reset") slot.groupId = null;
   slot.state = { ...open, kind: (result as { outcome?: string }).outcome === "ok" ? "playing" : "over" };
   return { result, reopened };
+}
+
+function isAskedToMove(answer: Answer | CallFailure | undefined): boolean {
+  return answer instanceof RemoteError && answer.code === RESET_ELSEWHERE;
 }
 
 /** Why a session cannot step or return its state; undefined when it can. */

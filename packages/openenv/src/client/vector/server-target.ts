@@ -19,6 +19,8 @@ export class ServerTarget {
   readonly recoveries = { connections: 0, sessions: 0 };
   /** False once the server has answered that it does not support batch frames. */
   hasBatch = true;
+  /** When this client last looked for the servers behind the address, by `performance.now()`. */
+  lookedAt = Number.NEGATIVE_INFINITY;
   /** Limits how many sockets open at the same time on a server without batch frames. */
   readonly handshakes = createLimiter(64);
   /** Adds to an error why the server ended; only for servers that were started. */

@@ -21,6 +21,8 @@ export interface OpenState {
   group: SocketGroup;
   /** Its number on the socket. */
   session: number;
+  /** It replaces a session that was not lost. */
+  isMoved?: boolean;
 }
 
 /** No session: it was rejected or lost. */

@@ -136,16 +136,15 @@ describe("sessions of one server", () => {
   test("are lost one at a time when the server ends one, and open again on the same socket", async () => {
     let ended = false;
     await using server = await startScriptedServer(async (peer) => {
-      const opened = [0, 1].map((session) => ({ type: "opened", data: { session } }));
-      await peer.receive();
-      peer.send({ type: "many", data: { items: opened }, openenv: { extensions: ["batch"] } });
+      let sessions = 0;
       for (;;) {
         const { type, data } = (await peer.receive()) as { type: string; data: { items: unknown[]; count: number } };
         const observation = { type: "observation", data: { observation: { count: 1 }, reward: 1, done: false } };
         const gone = { type: "error", data: { code: "SESSION_ERROR", message: "No session 1 is open." } };
-        if (type === "open_many")
-          peer.send({ type: "many", data: { items: [{ type: "opened", data: { session: 2 } }] } });
-        else
+        if (type === "open_many") {
+          const items = Array.from({ length: data.count }, () => ({ type: "opened", data: { session: sessions++ } }));
+          peer.send({ type: "many", data: { items }, openenv: { extensions: ["batch"] } });
+        } else
           peer.send({
             type: "many",
             data: { items: data.items.map((_, nth) => (ended && nth === 1 ? gone : observation)) },

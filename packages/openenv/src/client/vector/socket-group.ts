@@ -32,9 +32,13 @@ export class SocketGroup implements TurnHolder {
   turn: Promise<void> | undefined;
   /** The number of sessions that it has or is opening. */
   size = 0;
+  /** Until then, by `performance.now()`, no session is moved to it: its server is full, or asks its clients to leave. */
+  avoidedUntil = 0;
   readonly #limit: number;
   #transport: LimitedTransport | undefined;
   #isBatch = false;
+  /** The first answer of a server without batch frames: it has no room, or the socket has its one session. */
+  #plain: ReceivedMessage | undefined;
 
   constructor(target: ServerTarget, limit: number) {
     this.target = target;
@@ -49,9 +53,14 @@ export class SocketGroup implements TurnHolder {
     return this.size >= this.#limit;
   }
 
-  /** Whether another session can be opened on the socket. */
-  get hasRoom(): boolean {
-    return this.#isBatch && this.up && !this.isFull;
+  /** Whether so many more sessions can be opened on the socket. */
+  hasRoomFor(count: number): boolean {
+    return (this.#isBatch || this.size === 0) && this.up && this.size + count <= this.#limit;
+  }
+
+  /** The process that has the sessions; undefined where it is not known. */
+  get server(): string | undefined {
+    return this.#transport?.server;
   }
 
   get extensions(): readonly string[] {
@@ -65,22 +74,34 @@ export class SocketGroup implements TurnHolder {
   async open(count: number, prepared: Prepared, limits: CallOptions): Promise<(number | CallFailure)[]> {
     const { target } = this;
     if (!this.#transport) {
-      const { hasBatch } = target;
-      const onRecovered = (): void => {
-        target.recoveries.connections++;
-        target.recoveries.sessions += this.size;
-      };
-      const connect = () => prepared.open(limits.signal, { extensions: hasBatch ? ["batch"] : [], onRecovered });
-      this.#transport = new LimitedTransport(
-        await (hasBatch ? connect() : target.handshakes.run(1, limits.signal, connect)),
-      );
-      if (!hasBatch) return [0];
+      await this.connect(prepared, limits);
+      if (!target.hasBatch) return [0];
     }
-    const answer = await this.#request({ type: "open_many", data: { count } }, limits);
+    const answer = this.#plain ?? (await this.#request({ type: "open_many", data: { count } }, limits));
     this.#isBatch = this.extensions.includes("batch");
     if (this.#isBatch) return this.#itemsOf(answer, count).map(readOpened);
     target.hasBatch = false;
     return [this.up ? 0 : readOpened(answer)];
+  }
+
+  /** Opens the socket. With `isMoving` a server that is paused or stops refuses it. */
+  async connect(prepared: Prepared, { signal }: CallOptions, isMoving = false): Promise<void> {
+    const { target } = this;
+    const { hasBatch } = target;
+    const onRecovered = (): void => {
+      target.recoveries.connections++;
+      target.recoveries.sessions += this.size;
+    };
+    const connect = () => prepared.open(signal, { extensions: hasBatch ? ["batch"] : [], isMoving, onRecovered });
+    this.#transport = new LimitedTransport(await (hasBatch ? connect() : target.handshakes.run(1, signal, connect)));
+  }
+
+  /** Opens the socket without a session, to learn which server it reaches. */
+  async look(prepared: Prepared, limits: CallOptions, isMoving = false): Promise<void> {
+    await this.connect(prepared, limits, isMoving);
+    const answer = await this.#request(writeItems("state", []), limits);
+    this.#isBatch = this.extensions.includes("batch");
+    if (!this.#isBatch) this.#plain = answer;
   }
 
   /** Returns one answer for each item, in order; an item that cannot be encoded fails alone. */

@@ -276,7 +276,7 @@ function inGroup<R extends { groupId: number | null }>(result: R): R {
   return groupId === null ? result : { ...result, metadata: { group_id: groupId, ...metadata } };
 }
 
-/** Whether the session must reset before its next step. A session that was never opened is reported as lost first. */
+/** Whether the session must reset before its next step. */
 function needsReset({ state }: Slot): boolean {
-  return state.kind !== "playing" && state.kind !== "unopened";
+  return state.kind !== "playing";
 }
