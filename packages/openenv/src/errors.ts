@@ -80,8 +80,7 @@ export const ERRORS = {
   },
   ANSWER_EXPIRED: {
     boundary: "remote",
-    meaning:
-      "A repeated request of a resumable session was acknowledged before, and its answer is not stored any more.",
+    meaning: "A repeated request of a resumable session was acknowledged before: its answer is not stored any more.",
     remedy: "Do not repeat a request whose answer was acknowledged.",
   },
   STEP_CRASHED: {
@@ -91,8 +90,7 @@ export const ERRORS = {
   },
   SESSION_ELSEWHERE: {
     boundary: "remote",
-    meaning:
-      "A resumable session is held by another server that is still running, or by a connection with the same number.",
+    meaning: "A resumable session is held by another running server, or by a connection with the same number.",
     remedy: "Connect to that server, or try again later; a client with `resume` does it by itself.",
   },
   RESET_ELSEWHERE: {
@@ -108,8 +106,7 @@ export const ERRORS = {
   },
   EPOCH_LOST: {
     boundary: "remote",
-    meaning:
-      "Another process has taken over a session: the journal refuses what this one appends. Clients never get it.",
+    meaning: "Another process has taken over a session: the journal refuses this one. Clients never get it.",
     remedy: "Nothing: the server closes its instance, and the client continues with the other process.",
   },
   NOT_RESTORABLE: {
@@ -119,10 +116,8 @@ export const ERRORS = {
   },
   EVENT_NOT_KEPT: {
     boundary: "remote",
-    meaning:
-      "The state after the requested event, or the events of the session, are not kept; the message says what is.",
-    remedy:
-      "Fork at an event that is kept, or declare a longer `history`. Events are read of replayable sessions only.",
+    meaning: "The state after the requested event, or the session's events, are not kept; the message says what is.",
+    remedy: "Fork at an event that is kept, or declare a longer `history`. Only replayable sessions keep events.",
   },
   SNAPSHOT_FAILED: {
     boundary: "remote",
@@ -250,8 +245,7 @@ export const ERRORS = {
   },
   START_TIMEOUT: {
     boundary: "provider",
-    meaning:
-      "An environment did not answer a reset over its WebSocket within `timeoutMs`; the provider has removed it.",
+    meaning: "An environment did not answer a reset over its WebSocket within `timeoutMs`, and was removed.",
     remedy: "Read the message: it says what the provider waited for. Raise `timeoutMs` if the start needs longer.",
   },
   RELEASE_FAILED: {
