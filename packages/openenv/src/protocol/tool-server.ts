@@ -1,5 +1,6 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server";
 import type { JsonObject } from "./messages.js";
+import { reportProgress } from "./progress.js";
 import { type AgentOutcome, ERROR_TYPE_META, type ToolEntry } from "./tools.js";
 
 export interface ToolServerOptions {
@@ -10,16 +11,35 @@ export interface ToolServerOptions {
   list(): Promise<Tool[]>;
   /** The signal aborts when the client cancels the call or disconnects. */
   call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
+  /** False if the client cannot receive progress during a call; default true. */
+  reportsProgress?: boolean;
 }
 
 /** Creates a server of the MCP SDK that offers tools, not yet connected to a transport. */
-export function createToolServer({ name, version, instructions, list, call }: ToolServerOptions): Server {
+export function createToolServer({
+  name,
+  version,
+  instructions,
+  list,
+  call,
+  reportsProgress = true,
+}: ToolServerOptions): Server {
   const about = instructions === undefined ? {} : { instructions };
   const server = new Server({ name, version }, { capabilities: { tools: {} }, ...about });
   server.setRequestHandler("tools/list", async () => ({ tools: await list() }));
-  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) =>
-    call(params.name, params.arguments ?? {}, mcpReq.signal),
-  );
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+    const progressToken = params._meta?.progressToken;
+    const calling = call(params.name, params.arguments ?? {}, mcpReq.signal);
+    if (progressToken === undefined || !reportsProgress) return await calling;
+    const send = (progress: number): void => {
+      const params = { progressToken, progress };
+      mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+    };
+    const stop = reportProgress(send);
+    // The first one makes HTTP answer with a stream, whose headers are sent at once.
+    send(0);
+    return await calling.finally(stop);
+  });
   return server;
 }
 

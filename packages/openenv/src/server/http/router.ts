@@ -110,7 +110,9 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
   const method = request.method ?? "GET";
   const { origins } = context;
   const objection =
-    method === "GET" ? origins.hostRejectionReason(request.headers) : origins.rejectionReason(request.headers);
+    method === "GET" && path !== "/mcp"
+      ? origins.hostRejectionReason(request.headers)
+      : origins.rejectionReason(request.headers);
   if (objection !== undefined) return sendJson(response, 403, { detail: objection });
   const route = lookup(path);
   if (route === undefined) {

@@ -47,9 +47,9 @@ describe("a client of the revision without sessions", () => {
 });
 
 describe("both kinds of client at one address", () => {
-  test("plain JSON-RPC is answered as before, also for the method initialize", async () => {
+  test("plain JSON-RPC is answered as before, also an initialize without a revision", async () => {
     const { server } = await start();
-    const plain = { method: "POST", body: JSON.stringify(INITIALIZE) };
+    const plain = { method: "POST", body: JSON.stringify({ ...INITIALIZE, params: {} }) };
     expect(await (await fetch(`${server.url}/mcp`, plain)).json()).toEqual({
       ...rpc,
       error: { code: -32601, message: "Method not found: initialize", data: null },
@@ -75,7 +75,6 @@ describe("both kinds of client at one address", () => {
       ["{", {}, 400, -32700],
       [{ ...rpc, method: "tools/list" }, {}, 400, -32000],
       [{ ...rpc, method: "tools/list" }, { "mcp-session-id": "gone" }, 404, -32001],
-      [INITIALIZE, { accept: "text/event-stream" }, 406, -32000],
       [INITIALIZE, { "content-type": "text/plain" }, 415, -32000],
       [{ ...rpc, method: "tools/list" }, { "mcp-protocol-version": "2026-07-28" }, 400, -32602],
       [INITIALIZE, { "openenv-session": "gone" }, 404, -32001],
@@ -117,6 +116,10 @@ describe("both kinds of client at one address", () => {
     const foreign = { origin: "https://example.org" };
     expect((await send(server.url, INITIALIZE, foreign)).status).toBe(403);
     const session = await initialize(server.url);
+    for (const accept of ["text/event-stream", "*/*"]) {
+      const stream = await fetch(`${server.url}/mcp`, { headers: { ...session, ...foreign, accept } });
+      expect(stream.status).toBe(403);
+    }
     const ending = await fetch(`${server.url}/mcp`, { method: "DELETE", headers: { ...session, ...foreign } });
     expect([ending.status, active()]).toEqual([403, 1]);
   });

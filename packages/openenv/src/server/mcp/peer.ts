@@ -1,10 +1,20 @@
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { RPC_ERRORS, RpcError, rpcFailure } from "../../protocol/jsonrpc.js";
 import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
+import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { sendText } from "../http/respond.js";
 import type { HttpResponse } from "../runtimes/runtime.js";
+import {
+  acceptsEvents,
+  acceptsOnlyEvents,
+  type EndStream,
+  EVENT_HEADERS,
+  renderEvent,
+  streamProgress,
+} from "./event-stream.js";
 import { answerWith, type IncomingRequest } from "./fetch-adapter.js";
 import { callInSession, type DirectCall, readDirectCall, renderCall } from "./tool-call.js";
 
@@ -19,6 +29,8 @@ export interface McpPeerParts {
   onClosed(): void;
 }
 
+const LOST = new RpcError(RPC_ERRORS.server, "The session ended before its call was answered");
+
 /** An MCP client with a session. The MCP session and the environment session have the same id. */
 export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
@@ -26,6 +38,8 @@ export class McpPeer implements SessionPeer {
   readonly #calls = new Set<HttpResponse>();
   /** How to cancel calls that run without the SDK, by the id of their request. */
   readonly #running = new Map<unknown, () => void>();
+  /** Calls whose answers have begun as streams, by the id of their request. */
+  readonly #streaming = new Map<string | number, EndStream>();
   #streams = 0;
   #requests = 0;
 
@@ -41,6 +55,7 @@ export class McpPeer implements SessionPeer {
     server.onerror = (error) => log.debug({ err: error, session: session.id }, "error in a request of an MCP client");
     server.onclose = () => {
       parts.onClosed();
+      for (const [id, end] of this.#streaming) end(JSON.stringify(rpcFailure(id, LOST)));
       for (const response of this.#calls) if (!response.headersSent) response.destroy();
     };
   }
@@ -72,7 +87,7 @@ export class McpPeer implements SessionPeer {
     if (request.method === "GET") this.#watch(response);
     if (request.method === "POST") this.#expectAnswer(response);
     const call = this.initialised ? readDirectCall(incoming) : undefined;
-    if (call !== undefined) return this.#answerCall(response, call);
+    if (call !== undefined) return this.#answerCall(incoming, call);
     this.#cancel(incoming.value);
     await answerWith((webRequest, options) => this.#transport.handleRequest(webRequest, options), incoming);
   }
@@ -90,22 +105,36 @@ export class McpPeer implements SessionPeer {
     void this.close();
   }
 
-  #answerCall(response: HttpResponse, { id, request }: DirectCall): void | Promise<void> {
+  #answerCall({ request: { headers }, response }: IncomingRequest, call: DirectCall): void | Promise<void> {
     const { session } = this.#parts;
+    const { id, request, progressToken } = call;
+    const named = { "mcp-session-id": session.id };
+    let stream: EndStream | undefined;
     const onDisconnect = (cancel: () => void): void => {
       response.once("close", cancel);
       this.#running.set(id, () => {
         this.#running.delete(id);
         cancel();
+        if (stream !== undefined) return stream();
         // MCP has no answer to a cancelled request; without one its connection could not be used again.
         response.writeHead(202, { "content-length": 0 }).end();
       });
     };
-    return after(callInSession(session, request, { onDisconnect }), (outcome) => {
+    const answering = callInSession(session, request, { onDisconnect });
+    if (progressToken !== undefined && isThenable(answering) && acceptsEvents(headers)) {
+      stream = streamProgress(response, progressToken, named);
+      this.#streaming.set(id, stream);
+      response.once("close", () => this.#streaming.delete(id));
+    }
+    return after(answering, (outcome) => {
       this.#running.delete(id);
-      if (response.headersSent || response.destroyed) return;
-      const text = renderCall(id, outcome, session.runtime.maxAnswerBytes);
-      sendText(response, 200, { type: "application/json", text, headers: { "mcp-session-id": session.id } });
+      if (response.destroyed || (stream === undefined && response.headersSent)) return;
+      const json = renderCall(id, outcome, session.runtime.maxAnswerBytes);
+      if (stream !== undefined) return stream(json);
+      if (!acceptsOnlyEvents(headers)) {
+        return sendText(response, 200, { type: "application/json", text: json, headers: named });
+      }
+      response.writeHead(200, { ...EVENT_HEADERS, ...named }).end(renderEvent(json));
     });
   }
 

@@ -6,14 +6,18 @@ import type { Runtime } from "../../session/runtime.js";
 import { Session } from "../../session/session.js";
 import { callInSession, sendable } from "./tool-call.js";
 
-/** Creates an MCP SDK server with the environment's tools. Calls run in a session, or each in a new environment. */
-export function renderServer(runtime: Runtime, place: Session | Sessions): Server {
+/**
+ * Creates an MCP SDK server with the environment's tools. Calls run in a session, or each in a new environment. With
+ * `reportsProgress` a call that asks for progress is answered with a stream.
+ */
+export function renderServer(runtime: Runtime, place: Session | Sessions, reportsProgress = false): Server {
   const { name, version, description } = runtime.definition.contract;
   const session = place instanceof Session ? place : undefined;
   return createToolServer({
     name,
     version,
     instructions: description || undefined,
+    reportsProgress,
     list: async () => (listAgentTools(runtime, session) ?? []).map(toMcpTool),
     async call(tool, given, signal) {
       const whenGone = (cancel: () => void): void => signal.addEventListener("abort", cancel, { once: true });

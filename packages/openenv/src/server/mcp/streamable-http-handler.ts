@@ -19,6 +19,7 @@ import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
 import { forwardToRoom } from "../routes/control.js";
 import type { HttpRequest, HttpResponse } from "../runtimes/runtime.js";
+import { acceptsEvents } from "./event-stream.js";
 import { answerWith } from "./fetch-adapter.js";
 import { McpPeer } from "./peer.js";
 import { renderServer } from "./render-server.js";
@@ -65,7 +66,9 @@ export class StreamableHttpHandler implements McpEndpoint {
     let value: unknown;
     try {
       value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);
-      const isNew = ctx.request.headers["mcp-session-id"] === undefined;
+      const isNew = this.#isNew(ctx, value);
+      const id = ctx.request.headers["mcp-session-id"];
+      if (!isNew && typeof id === "string") await claimAddress(ctx, "find", id);
       if (isNew && value !== undefined && !(await this.#hasTools(ctx))) {
         throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
       }
@@ -83,6 +86,13 @@ export class StreamableHttpHandler implements McpEndpoint {
   drain(): void {
     for (const peer of this.#peers) peer.closeStream();
     for (const response of this.#listening) response.destroy();
+  }
+
+  /** True for a request without a session. A client that initializes again after its session was lost sends the old id. */
+  #isNew({ request, context }: RequestContext, value: unknown): boolean {
+    const id = request.headers["mcp-session-id"];
+    if (typeof id !== "string") return true;
+    return isInitialize(value) && !(context.sessions.named.find(id)?.peer instanceof McpPeer);
   }
 
   /** In a session whose tool calls are steps, also an environment without tools has one. */
@@ -137,7 +147,7 @@ export class StreamableHttpHandler implements McpEndpoint {
   #find({ request, context }: RequestContext, value: unknown): McpPeer {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string") {
-      if (isObject(value) && value["method"] === "initialize") {
+      if (isInitialize(value)) {
         const wanted = "protocolVersion, capabilities and clientInfo {name, version}";
         throw new HttpError(
           400,
@@ -175,7 +185,8 @@ export class StreamableHttpHandler implements McpEndpoint {
     const ctx = this.#requests.get(webRequest) as RequestContext;
     const named = namedSession(ctx);
     const { sessions, runtime } = this.#context;
-    return renderServer(runtime, named === undefined ? sessions : findSession(ctx, named));
+    const place = named === undefined ? sessions : findSession(ctx, named);
+    return renderServer(runtime, place, acceptsEvents(ctx.request.headers));
   }
 }
 
@@ -195,6 +206,10 @@ class HttpError extends RpcError {
 /** @throws HttpError (403) when an orchestrator is the session's client: others can neither end nor replace it. */
 function keepOrchestrator(peer: SessionPeer | undefined): void {
   if (peer instanceof McpPeer && peer.ownedByOrchestrator) throw new HttpError(403, RPC_ERRORS.server, OF_ORCHESTRATOR);
+}
+
+function isInitialize(value: unknown): boolean {
+  return isObject(value) && value["method"] === "initialize";
 }
 
 function parse(body: string, maxItems: number): unknown {

@@ -17,6 +17,8 @@ import type { IncomingRequest } from "./fetch-adapter.js";
 export interface DirectCall {
   id: string | number;
   request: ToolRequest;
+  /** The client wants to be notified of progress by this token. */
+  progressToken: string | number | undefined;
 }
 
 /**
@@ -28,18 +30,19 @@ export function readDirectCall({ request, value }: IncomingRequest): DirectCall 
   if (request.method !== "POST" || !isObject(value) || value["method"] !== "tools/call") return undefined;
   const { jsonrpc, id, params } = value;
   if (jsonrpc !== "2.0" || !isId(id) || !isObject(params) || hasOthers(value, REQUEST_KEYS)) return undefined;
-  const { name, arguments: given = {} } = params;
-  // Requests with `_meta` may ask for progress.
-  if (typeof name !== "string" || !isObject(given) || hasOthers(params, PARAM_KEYS)) return undefined;
-  const { accept = "", "content-type": type, "mcp-protocol-version": version } = request.headers;
-  if (!accept.includes("application/json") || !accept.includes("text/event-stream")) return undefined;
+  const { name, arguments: given = {}, _meta = {} } = params;
+  if (typeof name !== "string" || !isObject(given) || !isObject(_meta) || hasOthers(params, PARAM_KEYS))
+    return undefined;
+  const { progressToken } = _meta;
+  if (progressToken !== undefined && !isId(progressToken)) return undefined;
+  const { "content-type": type, "mcp-protocol-version": version } = request.headers;
   if (!isJsonContentType(type ?? null)) return undefined;
   if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) return undefined;
-  return { id, request: { name, given } };
+  return { id, request: { name, given }, progressToken };
 }
 
 const REQUEST_KEYS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
-const PARAM_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
+const PARAM_KEYS: ReadonlySet<string> = new Set(["name", "arguments", "_meta"]);
 
 function isId(id: unknown): id is string | number {
   return typeof id === "string" || Number.isSafeInteger(id);

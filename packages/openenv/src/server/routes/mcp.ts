@@ -13,12 +13,13 @@ import { claimAddress, namedSession } from "../http/http-session.js";
 import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
+import { acceptsEvents } from "../mcp/event-stream.js";
 import { onNode } from "../runtimes/runtime.js";
 import { forwardToRoom, ownerOf } from "./control.js";
 
 /**
- * Two kinds of client use one address. An MCP client accepts event streams, or names its session or its revision of the
- * protocol. All others are answered as the Python package answers them.
+ * Two kinds of client use one address. An MCP client accepts event streams, names its session or its revision of the
+ * protocol, or initializes with a revision. All others are answered as the Python package answers them.
  */
 export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: listen, DELETE: end } };
 
@@ -27,11 +28,7 @@ async function post(ctx: RequestContext): Promise<void> {
   if (!speaksMcp(ctx.request.headers)) return inTurn(ctx, () => answerPlainly(ctx, bytes.toString()));
   if (await forwardToOwner(ctx, mcpSession(ctx), bytes)) return;
   const endpoint = await endpointOf(ctx.context);
-  const id = mcpSession(ctx) || undefined;
-  await inTurn(ctx, async () => {
-    if (ctx.address !== undefined && id !== undefined) await claimAddress(ctx, "find", id);
-    await endpoint.handle({ ...pick(ctx), body: bytes.toString() });
-  });
+  await inTurn(ctx, () => endpoint.handle({ ...pick(ctx), body: bytes.toString() }));
 }
 
 async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
@@ -43,6 +40,10 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
   } catch (error) {
     const problem = new RpcError(RPC_ERRORS.parse, `Parse error: ${(error as Error).message}`);
     return sendRpc(ctx, rpcFailure(null, problem));
+  }
+  if (initializesMcp(value)) {
+    if (await forwardToOwner(ctx, mcpSession(ctx), body)) return;
+    return (await endpointOf(context)).handle({ ...pick(ctx), body });
   }
   if (context.cluster !== undefined && (await forwardToOwner(ctx, sessionOf(value), body))) return;
   if (ctx.address === undefined && createsSession(value) && forwardToRoom(ctx, body)) return;
@@ -80,16 +81,11 @@ async function end(ctx: RequestContext): Promise<void> {
 
 async function handleInSession(ctx: RequestContext): Promise<void> {
   if (await forwardToOwner(ctx, mcpSession(ctx), "")) return;
-  if (ctx.address !== undefined) await claimAddress(ctx, "find", mcpSession(ctx) || undefined);
   await (await endpointOf(ctx.context)).handle(pick(ctx));
 }
 
 function speaksMcp(headers: IncomingHttpHeaders): boolean {
   return "mcp-session-id" in headers || "mcp-protocol-version" in headers || acceptsEvents(headers);
-}
-
-function acceptsEvents({ accept = "" }: IncomingHttpHeaders): boolean {
-  return accept.includes("text/event-stream");
 }
 
 /** The first MCP client loads the SDK. If that fails, the next client tries again. */
@@ -125,6 +121,12 @@ async function forwardToOwner(ctx: RequestContext, session: string, body: string
 function mcpSession(ctx: RequestContext): string {
   const id = ctx.request.headers["mcp-session-id"];
   return typeof id === "string" ? id : (namedSession(ctx)?.id ?? "");
+}
+
+/** Clients of the Python package initialize nothing, and an MCP client names its revision. */
+function initializesMcp(value: unknown): boolean {
+  if (!isObject(value) || value["method"] !== "initialize") return false;
+  return isObject(value["params"]) && "protocolVersion" in value["params"];
 }
 
 /** A plain request for a new session, which any worker of the cluster can open. */
