@@ -50,7 +50,8 @@ const FRAMEWORKS: Framework[] = [
   },
   {
     script: "fastmcp_agent.py",
-    lost: /httpx2\.(ConnectError|RemoteProtocolError|ReadError)/,
+    // It asks for progress, so a call that runs is a stream.
+    lost: /httpx2\.(ConnectError|RemoteProtocolError|ReadError)|MCPError: SSE stream ended/,
     restarted: /ConnectionLostError: SESSION_LOST/,
     token: ['Client(f"{address}/mcp")', 'Client(f"{address}/mcp", auth=token)'],
   },

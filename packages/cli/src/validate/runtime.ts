@@ -169,7 +169,9 @@ function checkingOptions(second: StartedServer, { declared, environment, plan, o
     timeoutMs: Math.min(ANSWER_MS, episodeTimeoutMs),
     episodeTimeoutMs,
     signal: options.signal,
-    ...(environment.seeded !== undefined && { seeded: environment.seeded }),
+    // With `varies` the other fields are compared.
+    ...(environment.seeded !== undefined &&
+      (environment.seeded || varies.length === 0) && { seeded: environment.seeded }),
     ...(actions && { actions }),
     ...(plan && { reset: plan.reset.options, seed: plan.reset.seed, episodeId: plan.reset.episode_id }),
   };

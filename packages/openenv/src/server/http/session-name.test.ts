@@ -1,5 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { AS_OPERATOR, WITH_OPERATOR } from "../../../../../test-support/operator.js";
+import { startLimited } from "../../../../../test-support/servers/limited-server.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import type { RunningServer } from "../types.js";
 
@@ -7,6 +9,7 @@ const { start, open } = useServers();
 const NAME = "episode-0001-abcdef";
 const NAMED = { "x-openenv-session-id": NAME };
 const JSON_TYPE = { "content-type": "application/json" };
+const MB = 1024 * 1024;
 const ONE = { action: { amount: 1 } };
 
 async function send(server: RunningServer, path: string, body: unknown, headers: Record<string, string> = {}) {
@@ -120,6 +123,19 @@ describe("a client without cookies and headers", () => {
       expect(status).toBe(200);
       expect(headers.get("openenv-warning")).toMatch(/names no session.*openenv-session.*X-OpenEnv-Session-Id/);
     }
+  });
+
+  test("is remembered, up to a number of clients", async () => {
+    const { environment } = defineCounter();
+    const unnamed = new Set<string>();
+    const server = await startLimited(environment, MB, { unnamed });
+    onTestFinished(() => server.close());
+    const ask = () => fetch(`${server.url}/state`);
+    expect([(await ask()).status, (await ask()).status, [...unnamed]]).toEqual([200, 200, ["127.0.0.1"]]);
+    unnamed.clear();
+    for (let client = 0; client < 1_000; client++) unnamed.add(`client ${client}`);
+    expect((await ask()).headers.get("openenv-warning")).not.toBeNull();
+    expect(unnamed.size).toBe(1_000);
   });
 
   test("gets none if it asks for no session, or names one", async () => {

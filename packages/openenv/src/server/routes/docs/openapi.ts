@@ -1,6 +1,6 @@
 import * as z from "zod";
 import * as bodies from "../../../protocol/bodies.js";
-import type { SchemaBody } from "../../../protocol/http.js";
+import { NAME_HEADER, type SchemaBody } from "../../../protocol/http.js";
 import type { JsonObject } from "../../../protocol/messages.js";
 import type { Mode } from "../../../session/runtime.js";
 import type { GatewayRoute } from "../../gateway/gateway.js";
@@ -158,7 +158,8 @@ function parameter(where: "header" | "path" | "query", name: string, description
 
 function controlPaths(state: Reference): JsonObject {
   const named = "The session that /reset answered; without it the request has its own environment.";
-  const parameters = [parameter("header", "openenv-session", named)];
+  const ownName = "A name of the session that the client chooses: 16 to 128 characters of A-Z, a-z, 0-9, _ and -.";
+  const parameters = [parameter("header", "openenv-session", named), parameter("header", NAME_HEADER, ownName)];
   const begin = "Begin an episode; the answer names a session that /step and /state continue";
   const reset = { body: bodies.resetRequest, answer: bodies.resetBody };
   const step = { body: bodies.stepRequest, answer: bodies.stepBody };
