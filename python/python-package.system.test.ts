@@ -45,6 +45,7 @@ describe.skipIf(!python.available)("the Python package", () => {
       const list = "import zipfile, glob, sys; print(zipfile.ZipFile(glob.glob(sys.argv[1] + '/*.whl')[0]).namelist())";
       const { stdout } = await promisify(execFile)(python.path, ["-c", list, folder]);
       expect(stdout).toContain("openenv_ts/py.typed");
+      expect(stdout).toContain("dist-info/licenses/LICENSE");
       expect(stdout).not.toContain("tests/");
     } finally {
       await rm(folder, { recursive: true, force: true });
