@@ -136,13 +136,16 @@ class Proxy:
                 client.close()
                 continue
             try:
-                upstream = self._connect()
+                client, upstream = self._wrap(client), self._connect()
             except OSError:
                 client.close()
                 continue
             self._open += [client, upstream]
             threading.Thread(target=self._pump, args=(client, upstream, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(upstream, client, True), daemon=True).start()
+
+    def _wrap(self, client: socket.socket) -> socket.socket:
+        return client
 
     def _connect(self) -> socket.socket:
         return socket.create_connection(self._target)

@@ -79,7 +79,7 @@ def test_the_state_of_a_lost_session_is_a_failure() -> None:
         assert isinstance(failed, VectorResult)
         assert (failed.index, failed.outcome, failed.done, failed.reward) == (0, "lost", True, None)
         assert failed.error is not None
-        assert failed.metadata == {"error_code": failed.error.code, "lost": True}
+        assert failed.metadata == {"error_code": failed.error.code, "fault": "infrastructure", "lost": True}
 
 
 def test_names_are_those_of_the_typescript_client() -> None:
@@ -252,12 +252,12 @@ def test_marks_of_results_are_in_their_metadata() -> None:
         assert [result and result.metadata for result in results] == [
             {"group_id": 0},
             {"group_id": 0, "truncated": True},
-            {"group_id": 1, "error_code": "VALIDATION_ERROR"},
+            {"group_id": 1, "error_code": "VALIDATION_ERROR", "fault": "client"},
             None,
         ]
         started.kill()
         lost = envs.step([{"amount": 1}, None, {"amount": 1}, {"amount": 1}], timeout=2)
-        marks = {"error_code": "CLIENT_TIMEOUT", "lost": True}
+        marks = {"error_code": "CLIENT_TIMEOUT", "fault": "infrastructure", "lost": True}
         assert [result and result.metadata for result in lost] == [
             {"group_id": 0, **marks},
             None,

@@ -6,6 +6,7 @@ from .results import StepResult, Tool, ToolResult, VectorResult
 from .sync import Env, VectorEnv, connect
 from .vector import AsyncVectorEnv
 
+__version__ = "0.1.0"
 __all__ = [
     "AsyncEnv",
     "AsyncVectorEnv",
@@ -18,6 +19,7 @@ __all__ = [
     "ToolResult",
     "VectorEnv",
     "VectorResult",
+    "__version__",
     "connect",
     "connect_async",
 ]

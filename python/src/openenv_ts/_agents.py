@@ -10,10 +10,11 @@ from typing import Any
 
 from ._action_tools import to_action_tools
 from .env import AsyncEnv
-from .errors import ConnectionLostError, OpenEnvError, RemoteError
+from .errors import ConnectionLostError, OpenEnvError, RemoteError, reading
 from .results import JsonObject, StepResult, Tool, call_action, read_tool_result, read_tools
 
 RETRY_S = 5.0
+MAX_TASKS = 4_000_000
 NO_TASKS = (404, 405, 501)
 """How servers without tasks answer."""
 MODEL_TOOL_ERRORS = ("invalid_args", "tool_not_found")
@@ -45,6 +46,7 @@ def start(episode: Episode, first: StepResult[JsonObject]) -> None:
     episode.result, episode.done, episode.truncated = first, first.done, first.outcome == "truncated"
 
 
+@reading
 def record(episode: Episode, result: StepResult[JsonObject]) -> None:
     start(episode, result)
     if result.reward is not None:
@@ -88,26 +90,37 @@ class Toolbox:
 async def read_toolbox(env: AsyncEnv) -> Toolbox:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     answer = await env.post("/mcp", request)
-    tools = [] if "error" in answer else read_tools(answer)
+    with reading:
+        tools = [] if "error" in answer else read_tools(answer)
     if tools:
         return Toolbox(tools, fixed=None)
-    actions = to_action_tools((await env.get("/schema"))["action"])
+    answer = await env.get("/schema")
+    with reading:
+        actions = to_action_tools(answer["action"])
     return Toolbox([action.tool for action in actions], {action.tool.name: action.fixed for action in actions})
 
 
 async def read_prompt(env: AsyncEnv) -> str:
-    return (await env.get("/metadata")).get("description") or "Use the tools to solve the task."
+    answer = await env.get("/metadata")
+    with reading:
+        return str(answer.get("description") or "Use the tools to solve the task.")
 
 
 async def read_starts(env: AsyncEnv, split: str, seeds: int) -> list[dict[str, Any]]:
     """The reset options of each task of the split, or without tasks of each seed."""
     try:
-        name = (await env.get("/list_environments"))[0]
-        count = int((await env.post(f"/{name}/num_tasks", {"split": split}))["num_tasks"])
+        names = await env.get("/list_environments")
+        with reading:
+            path = f"/{names[0]}/num_tasks"
+        answer = await env.post(path, {"split": split})
     except RemoteError as error:
         if error.details.get("status") not in NO_TASKS:
             raise
         return [{"seed": seed} for seed in range(seeds)]
+    with reading:
+        count = int(answer["num_tasks"])
+        if count > MAX_TASKS:
+            raise ValueError(f"{count} tasks are more than {MAX_TASKS}")
     return [{"split": split, "index": index} for index in range(count)]
 
 
@@ -121,10 +134,12 @@ async def begin(env: AsyncEnv, options: Mapping[str, Any], outage: float) -> Ste
         except OpenEnvError as error:
             if time.monotonic() + delay > deadline or not _may_pass(error):
                 raise
+            env._target.log_wait(error)
         await env._target.io.sleep(delay)
         delay = min(2 * delay, RETRY_S)
 
 
+@reading
 def to_text(observation: Mapping[str, Any]) -> str:
     """An observation as text: its only field if that is a string, else JSON."""
     [*values] = observation.values()
@@ -137,5 +152,5 @@ def _may_pass(error: OpenEnvError) -> bool:
     """Whether a later reset can succeed."""
     if isinstance(error, ConnectionLostError):
         return True
-    status = getattr(error, "details", {}).get("status")
+    status = error.details.get("status")
     return error.code in ("CAPACITY_REACHED", "JOURNAL_UNAVAILABLE") or (isinstance(status, int) and status >= 500)

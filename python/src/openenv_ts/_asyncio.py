@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from ._sockets import SocketClosedError, Wire, left, post
+from ._http import dial, proxy_of, request
+from ._sockets import SocketClosedError, Wire, left
 
 T = TypeVar("T")
 
@@ -19,19 +21,27 @@ class AsyncSocket(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        self._paused = False
         self.headers: Mapping[str, str] = {}
 
     @staticmethod
-    async def open(url: str, headers: Mapping[str, str], deadline: float) -> AsyncSocket:
+    async def open(
+        url: str, headers: Mapping[str, str], context: ssl.SSLContext | None, deadline: float
+    ) -> AsyncSocket:
         wire = Wire(url, headers)
         opened = AsyncSocket(wire)
-        context = ssl.create_default_context() if wire.secure else None
+        where: dict[str, Any] = {"host": wire.host, "port": wire.port}
+        if wire.secure:
+            where["ssl"] = context or ssl.create_default_context()
         loop = asyncio.get_running_loop()
-        limit = left(deadline)
         try:
-            connecting = loop.create_connection(lambda: opened, wire.host, wire.port, ssl=context)
-            await asyncio.wait_for(connecting, limit)
-        except asyncio.TimeoutError:
+            if proxy_of(wire.host, wire.secure) is not None:
+                raw = await asyncio.to_thread(dial, wire.host, wire.port, True, deadline)
+                raw.setblocking(False)
+                where |= {"host": None, "port": None, "sock": raw, "server_hostname": wire.host}
+            limit = left(deadline)
+            await asyncio.wait_for(loop.create_connection(lambda: opened, **where), limit)
+        except (asyncio.TimeoutError, TimeoutError):
             raise TimeoutError from None
         except OSError as error:
             raise SocketClosedError(None, str(error)) from error
@@ -57,17 +67,20 @@ class AsyncSocket(asyncio.Protocol):
         self._write(self._wire.send(text))
         if not self._writable.is_set():
             try:
-                await asyncio.wait_for(self._writable.wait(), left(deadline))
+                limit = left(deadline)
+                await asyncio.wait_for(self._writable.wait(), limit)
             except asyncio.TimeoutError:
                 raise TimeoutError from None
 
-    async def receive(self, deadline: float) -> str:
+    async def receive(self, deadline: float) -> bytes:
         wire = self._wire
         while not wire.messages:
             if wire.closed is not None:
                 raise wire.closed
             await self._wait(deadline)
-        return wire.messages.popleft()
+        message = wire.take()
+        self._pace()
+        return message
 
     async def ready(self) -> None:
         """Waits until a message has arrived, or the socket has closed."""
@@ -93,6 +106,7 @@ class AsyncSocket(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._wire.feed(data)
         self._write(self._wire.take_output())
+        self._pace()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -102,9 +116,19 @@ class AsyncSocket(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable.clear()
+        self._pace()
 
     def resume_writing(self) -> None:
         self._writable.set()
+        self._pace()
+
+    def _pace(self) -> None:
+        """Reads only what is used: a server may send without end, or send pings and not read their answers."""
+        paused = self._wire.full or not self._writable.is_set()
+        if paused is self._paused or self._transport is None or self._transport.is_closing():
+            return
+        self._paused = paused
+        (self._transport.pause_reading if paused else self._transport.resume_reading)()
 
     def _write(self, data: bytes) -> None:
         if data and self._transport is not None:
@@ -115,27 +139,23 @@ class AsyncSocket(asyncio.Protocol):
             self._waiter.set_result(None)
 
     async def _wait(self, deadline: float) -> None:
-        self._waiter = asyncio.get_running_loop().create_future()
-        if deadline == float("inf"):
-            await self._waiter
-            return
+        """Waits until something arrives, the deadline, or the next ping."""
+        limit = min(left(deadline), max(0.0, self._wire.beat_at - time.monotonic()))
         loop = asyncio.get_running_loop()
-        waiter = self._waiter
-        timer = loop.call_later(left(deadline), _expire, waiter)
+        self._waiter = loop.create_future()
+        timer = loop.call_later(limit, self._wake)
         try:
-            await waiter
+            await self._waiter
         finally:
             timer.cancel()
-
-
-def _expire(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_exception(TimeoutError())
+        self._write(self._wire.beat())
 
 
 class AsyncIO:
+    ssl_context: ssl.SSLContext | None = None
+
     async def connect(self, url: str, headers: Mapping[str, str], deadline: float) -> AsyncSocket:
-        return await AsyncSocket.open(url, headers, deadline)
+        return await AsyncSocket.open(url, headers, self.ssl_context, deadline)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -159,5 +179,7 @@ class AsyncIO:
     async def gather(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         return list(await asyncio.gather(*work))
 
-    async def post(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> tuple[int, Any]:
-        return await asyncio.to_thread(post, url, headers, body, timeout)
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes | None, deadline: float
+    ) -> tuple[int, bytes]:
+        return await asyncio.to_thread(request, url, headers, body, deadline, self.ssl_context)

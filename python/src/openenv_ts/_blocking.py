@@ -15,7 +15,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from ._sockets import MAX_WAIT_S, SocketClosedError, Wire, left, post, run
+from ._http import dial, request, secured, send_all
+from ._sockets import MAX_WAIT_S, SocketClosedError, Wire, left, run
 
 T = TypeVar("T")
 MAX_THREADS = 32
@@ -23,6 +24,8 @@ MAX_THREADS = 32
 KEEP_ALIVE_S = 5.0
 """How often idle blocking sockets answer the pings of their servers, seconds."""
 JOB_POLL_S = 0.05
+MAX_READS = 4
+"""How often an idle socket is read at a time: its server may send without end."""
 
 
 class BlockingSocket:
@@ -33,16 +36,15 @@ class BlockingSocket:
         self.headers: Mapping[str, str] = {}
 
     @staticmethod
-    def open(url: str, headers: Mapping[str, str], deadline: float) -> BlockingSocket:
+    def open(url: str, headers: Mapping[str, str], context: ssl.SSLContext | None, deadline: float) -> BlockingSocket:
         wire = Wire(url, headers)
         try:
-            raw = socket.create_connection((wire.host, wire.port), left(deadline))
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw = dial(wire.host, wire.port, wire.secure, deadline)
             if wire.secure:
-                raw = ssl.create_default_context().wrap_socket(raw, server_hostname=wire.host)
+                raw = secured(raw, wire.host, context or ssl.create_default_context(), deadline)
+        except TimeoutError:
+            raise
         except OSError as error:
-            if isinstance(error, TimeoutError):
-                raise
             raise SocketClosedError(None, str(error)) from error
         opened = BlockingSocket(wire, raw)
         try:
@@ -70,14 +72,14 @@ class BlockingSocket:
         with self._lock:
             self._write(self._wire.send(text), deadline)
 
-    async def receive(self, deadline: float) -> str:
+    async def receive(self, deadline: float) -> bytes:
         wire = self._wire
         with self._lock:
             while not wire.messages:
                 if wire.closed is not None:
                     raise wire.closed
                 self._read(deadline)
-            return wire.messages.popleft()
+            return wire.take()
 
     def abort(self) -> None:
         with contextlib.suppress(OSError):
@@ -94,6 +96,10 @@ class BlockingSocket:
         self._wire.lose("the client closed it")
         self._raw.close()
 
+    @property
+    def beat_at(self) -> float:
+        return self._wire.beat_at
+
     def fileno(self) -> int:
         return self._raw.fileno()
 
@@ -105,7 +111,9 @@ class BlockingSocket:
         if not self._lock.acquire(blocking=False):
             return
         try:
-            while self._wire.closed is None:
+            for _ in range(MAX_READS):
+                if self._wire.closed is not None or self._wire.full:
+                    break
                 self._raw.settimeout(0)
                 self._receive(0)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -113,16 +121,24 @@ class BlockingSocket:
         finally:
             self._lock.release()
 
+    def beat(self) -> None:
+        """Sends a ping to a server that has been silent, unless a call is reading and does it."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._write(self._wire.beat(), 0)
+            finally:
+                self._lock.release()
+
     def _read(self, deadline: float) -> None:
-        # What has arrived is read even after the deadline.
-        self._set_deadline(deadline)
+        """Reads once, until the deadline or the next ping. What has arrived is read even after the deadline."""
+        late = time.monotonic() >= deadline
+        self._raw.settimeout(min(max(0.0, min(deadline, self._wire.beat_at) - time.monotonic()), MAX_WAIT_S))
         try:
             self._receive(deadline)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            raise TimeoutError from None
-
-    def _set_deadline(self, deadline: float) -> None:
-        self._raw.settimeout(min(max(0.0, deadline - time.monotonic()), MAX_WAIT_S))
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
+            self._write(self._wire.beat(), deadline)
+        if late and not self.done():
+            raise TimeoutError
 
     def _receive(self, deadline: float) -> None:
         try:
@@ -139,9 +155,7 @@ class BlockingSocket:
         if not data:
             return
         try:
-            # A partly sent message ends the connection, so the rest gets at least a second.
-            self._set_deadline(max(deadline, time.monotonic() + 1))
-            self._raw.sendall(data)
+            send_all(self._raw, data, deadline)
         except OSError as error:
             self._wire.lose(str(error))
             raise SocketClosedError(None, str(error)) from error
@@ -180,11 +194,12 @@ def _keep_alive() -> None:
 
 
 class BlockingIO:
-    def __init__(self) -> None:
+    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
+        self.ssl_context = ssl_context
         self._pool = ThreadPoolExecutor(MAX_THREADS, "openenv-ts")
 
     async def connect(self, url: str, headers: Mapping[str, str], deadline: float) -> BlockingSocket:
-        return BlockingSocket.open(url, headers, deadline)
+        return BlockingSocket.open(url, headers, self.ssl_context, deadline)
 
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -202,16 +217,29 @@ class BlockingIO:
                 ready = [index for index, one in enumerate(sources) if one.done()]
                 if ready:
                     return ready
-                limit = left(deadline)
-                found = selector.select(limit if len(sockets) == len(sources) else min(limit, JOB_POLL_S))
-                for key, _ in found:
+                limit = min([left(deadline), *([] if len(sockets) == len(sources) else [JOB_POLL_S])])
+                beat_at = min((one.beat_at for one in sockets), default=deadline)
+                for key, _ in selector.select(max(0.0, min(limit, beat_at - time.monotonic()))):
                     # What has arrived can be a ping.
                     key.fileobj.poll()  # type: ignore[union-attr]
+                for one in sockets if time.monotonic() >= beat_at else ():
+                    with contextlib.suppress(SocketClosedError):
+                        one.beat()
 
     async def gather(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         if len(work) == 1:
             return [await work[0]]
-        return list(self._pool.map(run, work))
+        futures = [self._pool.submit(run, one) for one in work]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future, one in zip(futures, work, strict=True):
+                # Otherwise Python warns that a coroutine was never awaited.
+                if future.cancel():
+                    one.close()
+            raise
 
-    async def post(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> tuple[int, Any]:
-        return post(url, headers, body, timeout)
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes | None, deadline: float
+    ) -> tuple[int, bytes]:
+        return request(url, headers, body, deadline, self.ssl_context)

@@ -8,13 +8,27 @@ import json
 import random
 import secrets
 import time
+import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from ._sockets import IO, HandshakeRefusedError, Socket, SocketClosedError
-from .errors import ConnectionLostError, OpenEnvError, RemoteError, client_closed, protocol_error, session_lost
+from ._sockets import IO, HandshakeRefusedError, Socket, SocketClosedError, left
+from .errors import (
+    BUSY,
+    ConnectionLostError,
+    OpenEnvError,
+    RemoteError,
+    Secret,
+    client_closed,
+    log,
+    printable,
+    protocol_error,
+    reading,
+    session_lost,
+    to_error,
+)
 
 JsonObject = dict[str, Any]
 FIRST_DELAY_S = 0.05
@@ -24,7 +38,8 @@ FINAL_CODES = (4001, 1009)
 """Close codes after which the session is not resumed: another connection has it, or the request is too large."""
 LATER = ("SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED")
 """Errors with which a server says that the session can be resumed later, or elsewhere."""
-BUSY = (408, 429)
+LOG_WAIT_S = 60.0
+"""How often a client that waits for a server logs it, seconds."""
 
 
 @dataclass
@@ -33,7 +48,7 @@ class Target:
 
     io: IO
     url: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     resume: bool | None
     """None until a server has shown whether it can resume sessions."""
     connect_timeout: float
@@ -43,6 +58,7 @@ class Target:
     """The number of sessions that this client has there."""
     connections_recovered: int = 0
     sessions_recovered: int = 0
+    _logged_at: float = float("-inf")
 
     def socket_url(self, query: Mapping[str, str]) -> str:
         parts = urlsplit(self.url)
@@ -50,26 +66,72 @@ class Target:
         path = parts.path.rstrip("/") + "/ws"
         return urlunsplit((scheme, parts.netloc, path, urlencode(query, safe=","), ""))
 
-    async def fetch(self, path: str, body: object, timeout: float, headers: Mapping[str, str] | None = None) -> Any:
+    async def fetch(self, path: str, body: object, deadline: float, headers: Mapping[str, str] | None = None) -> Any:
         """The JSON at a path; without a body of a GET request."""
-        try:
-            status, answer = await self.io.post(self.url + path, {**self.headers, **(headers or {})}, body, timeout)
-        except OSError as error:
-            raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {self.url}{path}: {error}") from error
-        if status == 200:
-            return answer
-        detail = answer if isinstance(answer, dict) else {}
-        code = detail.get("code", "REQUEST_FAILED")
-        message = detail.get("message") or detail.get("detail") or f"status {status}"
-        raise RemoteError(str(code), str(message), {**detail, "status": status})
+        sent = None if body is None else encode(body).encode()
+        with reading:
+            try:
+                status, answer = await self.io.post(
+                    self.url + path, {**self.headers, **(headers or {})}, sent, deadline
+                )
+            except TimeoutError as error:
+                raise ConnectionLostError("CLIENT_TIMEOUT", f"{self.url}{path} did not answer in time.") from error
+            except OSError as error:
+                raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {self.url}{path}: {error}") from error
+            if status == 200:
+                return json.loads(answer)
+        raise read_refusal(status, answer)
+
+    def log_wait(self, reason: object) -> None:
+        """Logs that a client waits for the server, once a minute for all its connections."""
+        if time.monotonic() - self._logged_at >= LOG_WAIT_S:
+            self._logged_at = time.monotonic()
+            log.warning("waiting for %s: %s", self.url, printable(str(reason)))
 
 
-@dataclass
+@reading
+def read_refusal(status: int, body: bytes) -> RemoteError:
+    """The error of an HTTP answer."""
+    try:
+        detail = json.loads(body)
+    except (ValueError, RecursionError):
+        detail = {"detail": body[:300].decode(errors="replace")}
+    detail = detail if isinstance(detail, dict) else {}
+    code = detail.get("code", "REQUEST_FAILED")
+    message = detail.get("message") or detail.get("detail") or f"status {status}"
+    return RemoteError(str(code), str(message), {**detail, "status": status})
+
+
+def plain(value: Any) -> Any:
+    """A scalar or array of numpy, or of a library like it, as plain Python."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=plain)
+
+
+def encode(message: object) -> str:
+    try:
+        return _ENCODER.encode(message)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
+
+
+@dataclass(eq=False)
 class Key:
-    """What opens a resumable session."""
+    """What opens a resumable session, or the sessions of a batch socket."""
 
     session_id: str | None = None
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    token: str = field(default_factory=lambda: Secret(secrets.token_urlsafe(24)), repr=False)
+    batch: bool = False
+    attempt: int = 0
+
+
+connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+unended: dict[Key, Target] = {}
+"""The sessions that this process has opened and not ended."""
 
 
 class Connection:
@@ -81,14 +143,17 @@ class Connection:
         self.on_recovered: Callable[[], None] | None = None
         self.recovered = False
         """Whether the connection was lost during the last request, and the session continued."""
-        self._wanted = [*(["batch"] if batch else []), *(["digest"] if target.digest else [])]
-        self._key = key or Key()
+        self._key = key or Key(batch=batch)
+        batched = ["batch"] if self._key.batch else []
+        self._wanted = ["warnings", *batched, *(["digest"] if target.digest else [])]
         self.socket: Socket | None = None
         self._route: Mapping[str, str] = {}
         self._window = float("inf")
-        self._seq = self._ack = self._attempt = 0
+        self._seq = self._ack = 0
         self._numbered = False
         self._pending: str | None = None
+        self._unasked = False
+        """Whether something had arrived before the request: the next answer would be matched to a wrong one."""
         self._ended: OpenEnvError | None = None
         self._close_deadline: float | None = None
 
@@ -105,9 +170,10 @@ class Connection:
             if existing is not None:
                 self._numbered = True
                 await self._return(existing, deadline)
+                self._note()
                 return
             wanted = [*self._wanted, *([] if self.target.resume is False else ["resume"])]
-            self.socket = await self._connect({"openenv": ",".join(wanted)} if wanted else {}, deadline)
+            self.socket = await self._connect({"openenv": ",".join(wanted)}, deadline)
             if self.target.resume is not False:
                 await self._begin(deadline)
         except (SocketClosedError, HandshakeRefusedError, TimeoutError) as error:
@@ -129,17 +195,19 @@ class Connection:
     async def _begin(self, deadline: float) -> None:
         token_hash = hashlib.sha256(self._key.token.encode()).hexdigest()
         answer = await self._ask({"type": "resume", "data": {"token_hash": token_hash}}, deadline)
-        data = answer.get("data", {})
+        data = answer["data"]
         if answer.get("type") == "resumed":
+            with reading:
+                self._key.session_id = str(data["session_id"])
             self.target.resume = self._numbered = True
-            self._key.session_id = str(data["session_id"])
+            self._note()
             self._confirm(answer)
         elif data.get("code") in ("UNKNOWN_TYPE", "VALIDATION_ERROR") and self.target.resume is None:
             self.target.resume = False
         elif data.get("code") == "UNKNOWN_TYPE":
             raise RemoteError("UNKNOWN_TYPE", "The server cannot resume sessions: leave out resume=True.")
         else:
-            raise to_remote_error(data)
+            raise to_error(data)
 
     async def _ask(self, message: JsonObject, deadline: float) -> JsonObject:
         assert self.socket is not None
@@ -148,6 +216,7 @@ class Connection:
             await self.socket.send(json.dumps(message), deadline)
         return parse(await self.socket.receive(min(deadline, time.monotonic() + self.target.connect_timeout)))
 
+    @reading
     def _confirm(self, answer: JsonObject) -> None:
         window = answer["data"].get("window_s")
         self._window = float("inf") if window is None else float(window)
@@ -169,10 +238,8 @@ class Connection:
         self.recovered = False
         if self._numbered:
             message = {**message, "seq": self._seq + 1, "ack": self._ack}
-        try:
-            text = json.dumps(message, separators=(",", ":"), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
+        text = encode(message)
+        self._unasked = not self._numbered and self.socket.has_message
         self._seq += self._numbered
         self._pending = text
         with contextlib.suppress(SocketClosedError, TimeoutError):
@@ -186,12 +253,9 @@ class Connection:
                 assert self.socket is not None
                 try:
                     answer = parse(await self.socket.receive(deadline))
-                    if not self._numbered or answer.get("seq") == self._seq:
+                    if self._answers(answer):
                         break
-                    if "seq" not in answer:
-                        # A request that the server could not read has used no number.
-                        self._seq -= 1
-                        break
+                    left(deadline)
                 except SocketClosedError as error:
                     if self._ended is not None:
                         raise self._ended from error
@@ -202,16 +266,33 @@ class Connection:
         except TimeoutError as error:
             raise await self.expire() from error
         except ConnectionLostError as error:
-            await self._fail(error)
+            await self.fail(error)
             raise
         except BaseException:
             self.interrupt()
             raise
         self._pending = None
+        if self._unasked:
+            self.interrupt()
         if self._numbered:
             self._ack = self._seq
         self._read_extensions(answer)
         return answer
+
+    def _answers(self, answer: JsonObject) -> bool:
+        """Whether a frame answers the request; false for a repeated answer to an earlier one."""
+        is_error, seq = answer.get("type") == "error", answer.get("seq")
+        if not self._numbered:
+            if self._unasked and not is_error:
+                raise protocol_error("it sent a frame that was not asked for")
+            return True
+        if seq is None and is_error:
+            # A request that the server could not read has used no number.
+            self._seq -= 1
+            return True
+        if not isinstance(seq, int) or seq > self._seq:
+            raise protocol_error(f"the number of an answer is {seq!r}, not {self._seq}")
+        return seq == self._seq
 
     async def request(self, message: JsonObject, deadline: float) -> JsonObject:
         await self.submit(message, deadline)
@@ -225,16 +306,20 @@ class Connection:
 
     async def expire(self) -> OpenEnvError:
         lost = ConnectionLostError("CLIENT_TIMEOUT", "The server did not answer in time; the session was closed.")
-        await self._fail(lost)
+        await self.fail(lost)
         return lost
 
-    async def fork(self, request: JsonObject, timeout: float) -> list[Key]:
+    async def fork(self, request: JsonObject, deadline: float) -> list[Key]:
         session_id = self._key.session_id
         if session_id is None:
             raise RemoteError("NOT_RESTORABLE", "Only a session of a server that can resume sessions can be copied.")
         path, proof = f"/sessions/{quote(session_id, safe='')}/fork", {"openenv-session-token": self._key.token}
-        answer = await self.target.fetch(path, request, timeout, proof)
-        return [Key(str(copy["session_id"]), str(copy["token"])) for copy in answer["sessions"]]
+        answer = await self.target.fetch(path, request, deadline, proof)
+        with reading:
+            keys = [Key(str(copy["session_id"]), Secret(copy["token"])) for copy in answer["sessions"]]
+        if len(keys) != request["count"]:
+            raise protocol_error(f"{len(keys)} copies were opened, not {request['count']}")
+        return keys
 
     async def _recover(self, cause: SocketClosedError, losses: int, deadline: float) -> None:
         """Connects again, proves the token and repeats the request."""
@@ -243,12 +328,15 @@ class Connection:
             raise session_lost(str(cause))
         since = time.monotonic()
         attempt = 0
+        reason: Exception = cause
+        await self._drop()
         while True:
             if self._ended is not None:
                 await self._drop()
                 raise self._ended
             # The first try after an answered request is made at once.
             if attempt + losses > 0:
+                self.target.log_wait(reason)
                 limit = min(FIRST_DELAY_S * 2 ** (attempt + losses - 1), MAX_DELAY_S)
                 await self.target.io.sleep(min(limit * random.uniform(0.5, 1), max(0, deadline - time.monotonic())))
             attempt += 1
@@ -263,34 +351,39 @@ class Connection:
             except HandshakeRefusedError as error:
                 if error.status < 500 and error.status not in BUSY:
                     raise session_lost(f"it cannot be resumed: {error}") from error
-            except (SocketClosedError, TimeoutError):
+                reason = error
+            except (SocketClosedError, TimeoutError) as error:
+                reason = error
                 await self._drop()
             if time.monotonic() >= deadline:
                 raise TimeoutError
             if time.monotonic() - since > self._window:
                 raise session_lost(f"the server could not be reached for {self._window:.0f} s")
         self.recovered = True
+        log.info("recovered a session on %s after %.1f s: %s", self.target.url, time.monotonic() - since, cause)
         if self.on_recovered is not None:
             self.on_recovered()
 
     async def _return(self, session_id: str, deadline: float) -> None:
         query = {"openenv": ",".join([*self._wanted, "resume"]), "session_id": session_id}
         self.socket = await self._connect(query, deadline)
-        self._attempt += 1
+        self._key.attempt += 1
         answer = await self._ask(
-            {"type": "resume", "data": {"token": self._key.token, "attempt": self._attempt}}, deadline
+            {"type": "resume", "data": {"token": self._key.token, "attempt": self._key.attempt}}, deadline
         )
-        data = answer.get("data", {})
+        data = answer["data"]
         if answer.get("type") == "resumed" and data.get("recovered") is True:
+            with reading:
+                last = int(data.get("last_seq", self._ack))
             # A journal that does not wait for the disk may lose the last events.
-            if int(data.get("last_seq", self._ack)) < self._ack:
+            if last < self._ack:
                 raise session_lost("the server has lost answered requests")
             self._confirm(answer)
             return
         await self.socket.close()
         if data.get("code") in LATER:
             raise SocketClosedError(None, str(data.get("message")))
-        self._key.session_id = None
+        self._forget()
         raise session_lost(f"it cannot be resumed, because {data.get('reason') or data.get('message')}")
 
     def _failed(self, error: Exception) -> OpenEnvError:
@@ -305,21 +398,40 @@ class Connection:
             return ConnectionLostError("CLIENT_TIMEOUT", f"{url} did not answer in time.")
         return ConnectionLostError("CONNECTION_FAILED", f"No connection to {url}: {error}")
 
-    async def _fail(self, error: OpenEnvError) -> None:
+    async def fail(self, error: OpenEnvError) -> None:
         """The session is not used any more: a late answer would be matched to a later request."""
+        if self._ended is None and error.code != "CLIENT_CLOSED":
+            what = (
+                f"the sessions of a socket to {self.target.url}"
+                if self._key.batch
+                else f"a session on {self.target.url}"
+            )
+            log.warning("lost %s: %s", what, error)
         self._ended = error
-        session_id, self._key.session_id = self._key.session_id, None
+        key = self._forget()
         await self._drop()
-        if session_id is None:
+        if key is None:
             return
         # The server would keep the session for its client.
-        ending = Connection(self.target, key=Key(session_id, self._key.token))
-        ending._wanted, ending._attempt = self._wanted, self._attempt
+        ending = Connection(self.target, key=key)
         try:
             await ending.open(time.monotonic() + END_LIMIT_S)
             await ending.close()
         except OpenEnvError:
             pass
+
+    def _note(self) -> None:
+        connections.add(self)
+        unended[self._key] = self.target
+
+    def _forget(self) -> Key | None:
+        """The session is ended, or not there any more. Returns the key for a last connection to it."""
+        unended.pop(self._key, None)
+        if self._key.session_id is None:
+            return None
+        key = replace(self._key)
+        self._key.session_id = None
+        return key
 
     async def _drop(self) -> None:
         if self.socket is not None:
@@ -330,7 +442,7 @@ class Connection:
         if self.socket is None or self.socket.closed is not None or self._ended or self._pending is not None:
             return
         self._ended = client_closed()
-        self._key.session_id = None
+        self._forget()
         self._close_deadline = time.monotonic() + END_LIMIT_S
         with contextlib.suppress(SocketClosedError, TimeoutError):
             await self.socket.send('{"type":"close"}', self._close_deadline)
@@ -339,7 +451,7 @@ class Connection:
         """Ends the session. A running call fails."""
         await self.begin_close()
         if self._close_deadline is None:
-            await self._fail(self._ended or client_closed())
+            await self.fail(self._ended or client_closed())
             return
         try:
             # Closing at once could reset the connection before the server has read the frame.
@@ -351,16 +463,9 @@ class Connection:
             await self._drop()
 
 
-def parse(text: str) -> JsonObject:
-    try:
-        answer = json.loads(text)
-    except ValueError as error:
-        raise protocol_error("an answer is not JSON") from error
+@reading
+def parse(frame: bytes) -> JsonObject:
+    answer = json.loads(frame)
     if not isinstance(answer, dict) or not isinstance(answer.get("data"), dict):
         raise protocol_error("an answer is not a frame")
     return answer
-
-
-def to_remote_error(data: JsonObject) -> RemoteError:
-    details = {name: value for name, value in data.items() if name not in ("code", "message")}
-    return RemoteError(str(data.get("code")), str(data.get("message")), details)

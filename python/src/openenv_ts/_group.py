@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._connection import Connection, JsonObject, Target, to_remote_error
-from .errors import OpenEnvError, RemoteError, no_episode, protocol_error, session_lost
+from ._connection import Connection, JsonObject, Target
+from .errors import OpenEnvError, RemoteError, log, no_episode, protocol_error, reading, session_lost, to_error
 from .results import VectorResult, in_group, read_result, to_failed_result
 
 MAX_BATCH = 1024
@@ -46,9 +46,8 @@ class Group:
         if self.is_batch:
             return [read_opened(item) for item in read_items(answer, count)]
         self.target.has_batch = False
-        if self.connection.up:
-            return [0]
-        return [to_remote_error(answer["data"])] * count
+        with reading:
+            return [0] if self.connection.up else [to_error(answer["data"])] * count
 
     async def submit(
         self, method: str, items: Sequence[tuple[int, JsonObject]], deadline: float
@@ -163,9 +162,10 @@ def can_retry(failure: OpenEnvError, was_open: bool) -> bool:
     return failure.code not in NOT_RETRYABLE and (failure.code in ELSEWHERE or not was_open)
 
 
+@reading
 def read_items(answer: JsonObject, count: int) -> list[Any]:
     if answer.get("type") == "error":
-        raise to_remote_error(answer["data"])
+        raise to_error(answer["data"])
     items = answer["data"].get("items")
     if answer.get("type") != "many" or not isinstance(items, list) or len(items) != count:
         raise protocol_error(f'an answer of type "many" does not have {count} items')
@@ -173,16 +173,23 @@ def read_items(answer: JsonObject, count: int) -> list[Any]:
 
 
 def read_reply(reply: Any, expected: str) -> JsonObject | OpenEnvError:
-    data = reply.get("data") if isinstance(reply, dict) else None
-    if not isinstance(data, dict):
-        return protocol_error(f'a reply of type "{expected}" is missing')
-    if reply.get("type") == expected:
-        return data if expected == "forked" else reply
-    if reply.get("type") != "error":
-        return protocol_error(f'a reply is not of type "{expected}"')
-    error = to_remote_error(data)
-    # A session that the server ended is lost, as if its socket had closed.
-    return session_lost(error.message.rstrip(".")) if error.wire_code == "SESSION_ERROR" else error
+    try:
+        with reading:
+            return _read_reply(reply, expected)
+    except OpenEnvError as error:
+        return error
+
+
+def _read_reply(reply: Any, expected: str) -> JsonObject:
+    data: JsonObject = reply["data"]
+    if reply["type"] == "error":
+        error = to_error(data)
+        # A session that the server ended is lost, as if its socket had closed.
+        ended = isinstance(error, RemoteError) and error.wire_code == "SESSION_ERROR"
+        raise session_lost(error.message.rstrip(".")) if ended else error
+    if reply["type"] != expected or not isinstance(data, dict):
+        raise protocol_error(f'a reply is not of type "{expected}"')
+    return data if expected in ("forked", "opened") else reply
 
 
 def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject | OpenEnvError) -> VectorResult:
@@ -197,6 +204,8 @@ def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject
             answer = error
     if isinstance(answer, OpenEnvError):
         if slot.group is not None and (not slot.open or answer.outcome == "lost"):
+            if slot.open:
+                log.warning("lost session %d on %s: %s", slot.index, slot.group.target.url, answer)
             slot.release(answer)
         elif method == "reset" and slot.state == "playing":
             slot.state = "over"
@@ -214,8 +223,18 @@ def read_opened(reply: Any) -> int | OpenEnvError:
     data = read_reply(reply, "opened")
     if isinstance(data, OpenEnvError):
         return data
-    session = data["data"].get("session")
+    session = data.get("session")
     return session if isinstance(session, int) else protocol_error("an opened session has no number")
+
+
+def read_forked(reply: Any, count: int) -> list[int] | OpenEnvError:
+    data = reply if isinstance(reply, OpenEnvError) else read_reply(reply, "forked")
+    if isinstance(data, OpenEnvError):
+        return data
+    sessions = data.get("sessions")
+    if isinstance(sessions, list) and len(sessions) == count and all(isinstance(one, int) for one in sessions):
+        return sessions
+    return protocol_error(f"a reply has no numbers of {count} copies")
 
 
 def families(parents: Mapping[Slot, int], size: int) -> dict[int, list[Slot]]:

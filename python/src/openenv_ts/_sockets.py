@@ -7,13 +7,12 @@ suspend: ``run`` drives a coroutine that uses only them.
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
+import logging
+import ssl
 import time
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
@@ -26,22 +25,36 @@ T = TypeVar("T")
 MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 MAX_WAIT_S = 1e6
 """The operating system has a limit; a timeout can be infinite."""
+MAX_UNREAD = 8
+MAX_UNREAD_BYTES = 1024 * 1024
+"""With so many unread messages, or bytes in them, nothing more is read: a server may send what nobody asked for."""
+PING_S = 15.0
+"""A call that waits sends a ping after so many seconds of silence; after as many without an answer the connection is
+lost."""
+_SILENT = logging.Logger("openenv_ts.websockets", logging.CRITICAL + 1)
+"""The logger of ``websockets`` prints headers and frames, which have tokens, with the level DEBUG."""
 
 
 class SocketClosedError(Exception):
     """The connection is closed, or could not be opened."""
 
     def __init__(self, code: int | None, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(code, reason)
         self.code = code
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 class HandshakeRefusedError(Exception):
     """The server answered the handshake with an HTTP status."""
 
     def __init__(self, status: int, body: str) -> None:
-        super().__init__(f"status {status}: {body[:300]}")
+        super().__init__(status, body[:300])
         self.status = status
+
+    def __str__(self) -> str:
+        return f"status {self.status}: {self.args[1]}"
 
 
 class Socket(Protocol):
@@ -59,7 +72,7 @@ class Socket(Protocol):
         """Raises SocketClosedError, or TimeoutError at the deadline: the message may still be sent then."""
         ...
 
-    async def receive(self, deadline: float) -> str:
+    async def receive(self, deadline: float) -> bytes:
         """Returns the next message. Raises TimeoutError at the deadline, SocketClosedError when there is none."""
         ...
 
@@ -72,6 +85,8 @@ class Socket(Protocol):
 
 class IO(Protocol):
     """What differs between blocking and asyncio clients. A deadline is a value of ``time.monotonic()``."""
+
+    ssl_context: ssl.SSLContext | None
 
     async def connect(self, url: str, headers: Mapping[str, str], deadline: float) -> Socket: ...
     async def sleep(self, seconds: float) -> None: ...
@@ -87,8 +102,11 @@ class IO(Protocol):
         """Runs coroutines at the same time. They raise nothing."""
         ...
 
-    async def post(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> tuple[int, Any]:
-        """Returns the status and the JSON of the answer. Raises OSError without an answer."""
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes | None, deadline: float
+    ) -> tuple[int, bytes]:
+        """Sends JSON, or without a body a GET request. Returns the status and the body. Raises OSError without an
+        answer, ValueError for one that is not HTTP."""
         ...
 
 
@@ -109,11 +127,15 @@ class Wire:
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         uri = parse_uri(url)
         self.host, self.port, self.secure = uri.host, uri.port, uri.secure
-        self.messages: deque[str] = deque()
+        self.messages: deque[bytes] = deque()
         self.response: Response | None = None
-        self._parts: list[bytes] = []
+        self.beat_at = float("inf")
+        """When ``beat`` has something to do."""
+        self._unread = 0
+        self._pinged = False
+        self._part = bytearray()
         self._lost: str | None = None
-        self._protocol = ClientProtocol(uri, max_size=MAX_MESSAGE_BYTES)
+        self._protocol = ClientProtocol(uri, max_size=MAX_MESSAGE_BYTES, logger=_SILENT)
         request = self._protocol.connect()
         for name, value in headers.items():
             request.headers[name] = value
@@ -123,7 +145,10 @@ class Wire:
         return b"".join(self._protocol.data_to_send())
 
     def feed(self, data: bytes) -> None:
+        if self._lost is not None:
+            return
         if data:
+            self._expect()
             self._protocol.receive_data(data)
         else:
             self._protocol.receive_eof()
@@ -136,18 +161,46 @@ class Wire:
     def _add(self, frame: Frame) -> None:
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             return
-        if frame.fin and not self._parts:
-            self.messages.append(bytes(frame.data).decode())
+        if frame.fin and not self._part:
+            self.messages.append(bytes(frame.data))
+            self._unread += len(frame.data)
             return
-        self._parts.append(bytes(frame.data))
+        self._part += frame.data
         if frame.fin:
-            self.messages.append(b"".join(self._parts).decode())
-            self._parts.clear()
+            self.messages.append(bytes(self._part))
+            self._unread += len(self._part)
+            self._part = bytearray()
+
+    def take(self) -> bytes:
+        message = self.messages.popleft()
+        self._unread -= len(message)
+        return message
+
+    @property
+    def full(self) -> bool:
+        return len(self.messages) >= MAX_UNREAD or self._unread >= MAX_UNREAD_BYTES
 
     def send(self, text: str) -> bytes:
         if self._protocol.state is not State.OPEN:
             raise self.closed or SocketClosedError(None, "the connection is closed")
+        self._expect()
         self._protocol.send_text(text.encode())
+        return self.take_output()
+
+    def _expect(self) -> None:
+        self._pinged, self.beat_at = False, time.monotonic() + PING_S
+
+    def beat(self) -> bytes:
+        """Returns a ping for a server that has been silent. The connection is lost when there is no answer to one."""
+        now = time.monotonic()
+        if now < self.beat_at or self.closed is not None:
+            return b""
+        if self._pinged:
+            self.lose(f"the server has not answered a ping within {PING_S:.0f} s")
+            return b""
+        self._pinged, self.beat_at = True, now + PING_S
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_ping(b"")
         return self.take_output()
 
     def close(self) -> bytes:
@@ -197,26 +250,3 @@ def left(deadline: float) -> float:
     if left <= 0:
         raise TimeoutError
     return min(left, MAX_WAIT_S)
-
-
-def post(url: str, headers: Mapping[str, str], body: object, timeout: float) -> tuple[int, Any]:
-    """Sends JSON; ``None`` as body sends a GET request."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme in ("https", "wss") else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=min(timeout, MAX_WAIT_S))
-    path = parts.path + (f"?{parts.query}" if parts.query else "")
-    try:
-        if body is None:
-            connection.request("GET", path, headers=dict(headers))
-        else:
-            connection.request("POST", path, json.dumps(body), {**headers, "content-type": "application/json"})
-        response = connection.getresponse()
-        text = response.read().decode(errors="replace")
-    except http.client.HTTPException as error:
-        raise OSError(f"invalid HTTP answer: {error!r}") from error
-    finally:
-        connection.close()
-    try:
-        return response.status, json.loads(text)
-    except ValueError:
-        return response.status, {"detail": text[:300]}

@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import logging
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any, Literal, cast
+
+Fault = Literal["infrastructure", "environment", "client"]
+MAX_TEXT = 2000
+log = logging.getLogger("openenv_ts")
+
+CLIENT_FAULTS = (
+    "INVALID_JSON UNKNOWN_TYPE VALIDATION_ERROR NO_EPISODE EPISODE_DONE SESSION_IN_USE SEQUENCE_CONFLICT "
+    "SEQUENCE_GAP SEQUENCE_OVERFLOW ANSWER_EXPIRED NOT_RESTORABLE EVENT_NOT_KEPT TASKS_NOT_SUPPORTED UNAUTHORIZED "
+    "FORBIDDEN CLIENT_CLOSED INVALID_CONFIG"
+)
+ENVIRONMENT_FAULTS = (
+    "EXECUTION_ERROR TIMEOUT ISOLATE_LOST FACTORY_ERROR STEP_CRASHED SNAPSHOT_FAILED RESTORE_FAILED ENV_FAILED "
+    "TOOL_FAILED INVALID_TOOL RUBRIC_FAILED"
+)
+"""Error codes by their default fault; the others are of the infrastructure."""
+BUSY = (408, 429)
+"""HTTP statuses below 500 with which a server says that it cannot answer now."""
 
 
 class OpenEnvError(Exception):
-    """Base class of all errors of this package. ``code`` is one of the documented error codes."""
+    """Base class of all errors of this package. ``code`` is one of the documented error codes. An error that is neither
+    a RemoteError nor a ConnectionLostError is a mistake in the program."""
 
     outcome: Literal["env_error", "lost"] = "lost"
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
+        # Pickle and Ray make an exception again from its arguments.
+        super().__init__(code, message)
+        self.code = printable(code)
+        self.message = printable(message)
+        self.details: dict[str, Any] = {}
+
+    @property
+    def fault(self) -> Fault:
+        """Who caused the error: mask ``infrastructure`` and ``environment``; ``client`` is a mistake in the request."""
+        sent, status = self.details.get("fault"), self.details.get("status")
+        if sent in ("infrastructure", "environment", "client"):
+            return cast("Fault", sent)
+        if self.code in CLIENT_FAULTS.split() or (isinstance(status, int) and status < 500 and status not in BUSY):
+            return "client"
+        return "environment" if self.code in ENVIRONMENT_FAULTS.split() else "infrastructure"
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class RemoteError(OpenEnvError):
@@ -23,6 +62,7 @@ class RemoteError(OpenEnvError):
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(str((details or {}).get("openenv_code", code)), message)
+        self.args = (code, message, details)
         self.wire_code = code
         self.details = details or {}
 
@@ -49,3 +89,45 @@ def client_closed() -> ConnectionLostError:
 
 def protocol_error(what: str) -> ConnectionLostError:
     return ConnectionLostError("PROTOCOL_ERROR", f"The server violated the OpenEnv protocol: {what}.")
+
+
+def to_error(data: dict[str, Any]) -> OpenEnvError:
+    """The error of an ``error`` frame."""
+    code, message = data["code"], str(data.get("message"))
+    if not isinstance(code, str):
+        raise TypeError("the code of an error is not a string")
+    if code == "SESSION_LOST":
+        return session_lost(message.rstrip("."))
+    return RemoteError(code, message, {name: value for name, value in data.items() if name not in ("code", "message")})
+
+
+def printable(text: str) -> str:
+    """A text of a server for a terminal or a log: its control characters are escaped, and its end is cut."""
+    if len(text) > MAX_TEXT:
+        text = f"{text[:MAX_TEXT]}… ({len(text)} characters)"
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+class Secret(str):
+    """A text that tracebacks with local variables do not show."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class _Reading(ContextDecorator):
+    """Code that reads what a server sent: anything unexpected in it is a PROTOCOL_ERROR."""
+
+    ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: TracebackType | None) -> None:
+        if isinstance(error, self.ODD):
+            raise protocol_error(f"an answer cannot be read ({type(error).__name__}: {error})") from error
+
+
+reading = _Reading()

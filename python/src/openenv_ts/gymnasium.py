@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium
 import numpy as np
@@ -14,8 +14,14 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
+from .env import ConnectOptions
+from .errors import reading
 from .results import VectorResult
 from .sync import VectorEnv, connect
+from .vector import PoolOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Schema = Mapping[str, Any]
 AUTORESET: Mapping[AutoresetMode, Literal["disabled", "next-step", "same-step"]] = {
@@ -35,6 +41,11 @@ class Mapped:
     to_json: Callable[[Any], Any]
     from_json: Callable[[Any], Any]
 
+    @reading
+    def read(self, value: Any) -> Any:
+        """What a server sent as a value of the space."""
+        return self.from_json(value)
+
 
 class OpenEnvGym(gymnasium.Env[Any, Any]):
     """One session as a ``gymnasium.Env``. Spaces come from the schemas of the server; an object with one field is the
@@ -42,7 +53,7 @@ class OpenEnvGym(gymnasium.Env[Any, Any]):
     failure is never a reward. Other options are those of ``connect``.
     """
 
-    def __init__(self, url: str, *, fields: Sequence[str] | None = None, **options: Any) -> None:
+    def __init__(self, url: str, *, fields: Sequence[str] | None = None, **options: Unpack[ConnectOptions]) -> None:
         self._env = connect(url, **options)
         self._action, self._observation = read_spaces(self._env.get("/schema"), fields)
         self.action_space, self.observation_space = self._action.space, self._observation.space
@@ -51,11 +62,11 @@ class OpenEnvGym(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         given = {**(options or {}), **({} if seed is None else {"seed": seed})}
         result = self._env.reset(**given)
-        return self._observation.from_json(result.observation), {"metadata": result.metadata}
+        return self._observation.read(result.observation), {"metadata": result.metadata}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         result = self._env.step(self._action.to_json(action))
-        observation = self._observation.from_json(result.observation)
+        observation = self._observation.read(result.observation)
         ended, truncated = result.outcome == "terminated", result.outcome == "truncated"
         return observation, float(result.reward or 0), ended, truncated, {"metadata": result.metadata}
 
@@ -75,7 +86,7 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
         *,
         fields: Sequence[str] | None = None,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
-        **options: Any,
+        **options: Unpack[PoolOptions],
     ) -> None:
         self.num_envs = num_envs
         self.metadata = {"autoreset_mode": autoreset_mode}
@@ -132,7 +143,7 @@ class OpenEnvVectorGym(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _read(self, result: VectorResult) -> Any:
         if result.error is not None:
             raise result.error
-        return self._observation.from_json(result.observation)
+        return self._observation.read(result.observation)
 
     def close_extras(self, **_: Any) -> None:
         self._envs.close()

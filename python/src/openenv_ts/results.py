@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
-from .errors import ENDED, OpenEnvError, RemoteError, protocol_error
+from .errors import ENDED, Fault, OpenEnvError, RemoteError, protocol_error, reading
 
 JsonObject = dict[str, Any]
 Outcome = Literal["ok", "terminated", "truncated", "env_error", "lost"]
@@ -68,8 +68,8 @@ class VectorResult(StepResult[Any]):
     """The result of one session of a vector environment.
 
     With ``outcome`` ``env_error`` or ``lost`` there is no result, only ``error``: mask it, it is not a reward of 0. The
-    observation and the reward are None. ``metadata`` then has the code of the error as ``error_code``, and ``lost`` for
-    a lost episode, for programs that keep only metadata.
+    observation and the reward are None. ``metadata`` then has the code of the error as ``error_code``, its ``fault``,
+    and ``lost`` for a lost episode, for programs that keep only metadata.
     """
 
     done: bool | None  # type: ignore[assignment]
@@ -88,15 +88,20 @@ class VectorResult(StepResult[Any]):
     next: VectorResult | None = None
     """The first result of the next episode, with ``same-step``."""
 
+    @property
+    def fault(self) -> Fault | None:
+        """Who caused the error; None without one."""
+        return None if self.error is None else self.error.fault
 
+
+@reading
 def read_result(kind: type[R], answer: JsonObject, extensions: Sequence[str], recovered: bool) -> R:
     """Reads an ``observation`` frame. ``metadata`` is moved from the observation to the result."""
     data, event = answer["data"], answer.get("event")
     observation, done, reward = data.get("observation"), data.get("done"), data.get("reward")
     if not isinstance(observation, dict) or not isinstance(done, bool):
         raise protocol_error("a result has no observation, or no done")
-    is_infinite = isinstance(reward, float) and not math.isfinite(reward)
-    if reward is not None and (is_infinite or not isinstance(reward, (int, float))):
+    if reward is not None and not (isinstance(reward, (int, float)) and math.isfinite(reward)):
         raise protocol_error("a reward is not a finite number, a boolean or null")
     inner = observation.pop("metadata", None)
     outer = data.get("metadata")
@@ -117,7 +122,8 @@ def read_result(kind: type[R], answer: JsonObject, extensions: Sequence[str], re
 
 def to_failed_result(index: int, error: OpenEnvError) -> VectorResult:
     ended = not isinstance(error, RemoteError) or error.wire_code in ENDED
-    metadata: JsonObject = {"error_code": error.code, **({"lost": True} if error.outcome == "lost" else {})}
+    lost = {"lost": True} if error.outcome == "lost" else {}
+    metadata: JsonObject = {"error_code": error.code, "fault": error.fault, **lost}
     return VectorResult(None, None, True if ended else None, metadata, error.outcome, index=index, error=error)
 
 
@@ -129,20 +135,23 @@ def in_group(result: VectorResult, group_id: int | None) -> VectorResult:
     return result
 
 
+@reading
 def read_tools(data: JsonObject) -> list[Tool]:
     """Reads the answer to ``tools/list``; servers use two names for the schema."""
     tools = data.get("result", {}).get("tools") if isinstance(data.get("result"), dict) else None
     if not isinstance(tools, list):
         raise protocol_error("an answer does not contain a list of tools")
-    return [
-        Tool(
-            str(tool.get("name")),
-            tool.get("description") or "",
-            tool.get("inputSchema") or tool.get("input_schema") or {"type": "object"},
-        )
-        for tool in tools
-        if isinstance(tool, dict)
-    ]
+    return [_read_tool(tool) for tool in tools]
+
+
+def _read_tool(tool: JsonObject) -> Tool:
+    schema = tool.get("inputSchema") or tool.get("input_schema") or {"type": "object"}
+    properties, required = schema.get("properties") or {}, schema.get("required") or []
+    if not all(isinstance(one, dict) for one in properties.values()) or not all(
+        name in properties for name in required
+    ):
+        raise ValueError(f"the schema of a tool is {schema!r}")
+    return Tool(str(tool["name"]), str(tool.get("description") or ""), schema)
 
 
 def call_action(name: str, arguments: JsonObject) -> JsonObject:
@@ -150,6 +159,7 @@ def call_action(name: str, arguments: JsonObject) -> JsonObject:
     return {"type": "call_tool", "tool_name": name, "arguments": arguments}
 
 
+@reading
 def read_tool_result(name: str, step: StepResult[JsonObject]) -> ToolResult:
     earned = (step.reward, step.done, step.metadata)
     error, result = step.observation.get("error"), step.observation.get("result")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ._blocking import BlockingIO
 from ._sockets import run
-from .env import TIMEOUT_S, AsyncEnv
+from .env import AsyncEnv, ConnectOptions
 from .results import VectorResult
-from .vector import AsyncVectorEnv
+from .vector import AsyncVectorEnv, VectorOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -28,6 +31,12 @@ class _Blocking(Generic[C]):
         self._lock = threading.Lock()
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        try:
+            # Another thread may have held the lock when this process was forked.
+            self._env._lock.check()
+        except BaseException:
+            call.close()
+            raise
         with self._lock:
             return run(call)
 
@@ -37,7 +46,11 @@ class _Blocking(Generic[C]):
 
     def close(self) -> None:
         """Ends all sessions. Can be called more than once."""
-        self._run(self._env.close())
+        if not self._env._lock.inherited:
+            self._run(self._env.close())
+
+    def __repr__(self) -> str:
+        return repr(self._env).replace("<Async", "<", 1)
 
     def __enter__(self: S) -> S:
         return self
@@ -62,20 +75,9 @@ class Env(_Blocking[AsyncEnv]):
     """One session, for code without asyncio. See AsyncEnv; calls of several threads wait for one another."""
 
     @classmethod
-    def connect(
-        cls: type[E],
-        url: str,
-        *,
-        token: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = TIMEOUT_S,
-        connect_timeout: float = 10.0,
-        resume: bool | None = None,
-        digest: bool = False,
-    ) -> E:
+    def connect(cls: type[E], url: str, **options: Unpack[ConnectOptions]) -> E:
         """Returns a client for one session of the environment at ``url``. See ``AsyncEnv.connect``."""
-        return cls(AsyncEnv.connect(url, token=token, headers=headers, timeout=timeout, connect_timeout=connect_timeout,
-                                    resume=resume, digest=digest, _io=BlockingIO()))  # fmt: skip
+        return cls(AsyncEnv.connect(url, _io=BlockingIO(), **options))
 
     @property
     def url(self) -> str:
@@ -103,7 +105,7 @@ class VectorEnv(_Blocking[AsyncVectorEnv]):
     """Many sessions that are called together, for code without asyncio. The arguments, methods and results are those of
     AsyncVectorEnv."""
 
-    def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Any) -> None:
+    def __init__(self, url_or_urls: str | Sequence[str], n: int, **options: Unpack[VectorOptions]) -> None:
         super().__init__(AsyncVectorEnv(url_or_urls, n, _io=BlockingIO(), **options))
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import inspect
 import json
@@ -11,13 +10,18 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 from ._agents import Episode, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, start, to_text
+from ._connection import encode
 from ._sockets import run
-from .errors import OpenEnvError
+from .env import ConnectOptions
+from .errors import ConnectionLostError, RemoteError
 from .results import Tool
 from .sync import Env, connect
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 RewardFunc = Callable[..., Any]
 SCALARS: Mapping[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
@@ -35,6 +39,9 @@ class TrlEnvironment(Episode):
         self.lost: Exception | None = None
         """Why the rollout is lost; None when it is not."""
         self._env: Env | None = None
+        for tool in self._spec._toolbox.tools if hasattr(self, "_spec") else ():
+            name = _identifier(tool.name, RESERVED)
+            setattr(self, name, CallableTool(getattr(self, name), tool))
 
     def reset(self, **row: Any) -> str:
         spec = self._spec
@@ -46,14 +53,14 @@ class TrlEnvironment(Episode):
             if row.get(name) is not None:
                 options[name] = row[name]
         self._env = spec._open(self._env)
-        self.group_id = json.dumps(options, sort_keys=True)
+        self.group_id = encode(dict(sorted(options.items())))
         try:
             first = self._env._run(begin(self._env._env, options, spec.outage))
-        except OpenEnvError as error:
+            start(self, first)
+            return to_text(first.observation)
+        except (RemoteError, ConnectionLostError) as error:
             spec._lose(self, error)
             return ""
-        start(self, first)
-        return to_text(first.observation)
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
         spec, env = self._spec, self._env
@@ -70,13 +77,39 @@ class TrlEnvironment(Episode):
             return "The environment is not available."
 
 
-def _to_method(tool: Tool) -> Callable[..., str]:
-    """A tool as a method: names that are not identifiers in Python have others there."""
+class CallableTool(dict[str, Any]):
+    """A tool of one instance, which TRL finds in place of the method. TRL calls it, and a chat template gets its whole
+    JSON Schema: type hints cannot express the fields of nested objects."""
+
+    def __init__(self, method: Callable[..., str], tool: Tool) -> None:
+        names = {wire: name for name, wire in _names(tool).items()}
+        schema = {name: value for name, value in tool.input_schema.items() if name != "$schema"}
+        schema["properties"] = {names[wire]: one for wire, one in (schema.get("properties") or {}).items()}
+        if "required" in schema:
+            schema["required"] = [names.get(wire, wire) for wire in schema["required"]]
+        described = {"name": method.__name__, "description": tool.description.strip(), "parameters": schema}
+        super().__init__(type="function", function=described)
+        functools.update_wrapper(self, method)
+        self.__signature__ = inspect.signature(method)
+
+    def __call__(self, /, *given: Any, **named: Any) -> str:
+        result: str = self.__wrapped__(*given, **named)  # type: ignore[attr-defined]
+        return result
+
+
+def _names(tool: Tool) -> dict[str, str]:
+    """The arguments of a tool by their names in Python. Those without a default come first."""
     properties, required = tool.input_schema.get("properties") or {}, tool.input_schema.get("required") or []
-    # Parameters without a default come first.
     names = {_identifier(name, ("self",)): name for name in sorted(properties, key=lambda name: name not in required)}
     if len(names) < len(properties):
         raise ValueError(f'Arguments of the tool "{tool.name}" have the same name in Python: {list(properties)}.')
+    return names
+
+
+def _to_method(tool: Tool) -> Callable[..., str]:
+    """A tool as a method: names that are not identifiers in Python have others there."""
+    properties, required = tool.input_schema.get("properties") or {}, tool.input_schema.get("required") or []
+    names = _names(tool)
     parameters = [
         inspect.Parameter(
             name,
@@ -123,7 +156,7 @@ class TrlSpec:
         rows: int = 1000,
         split: str = "train",
         outage: float = 600.0,
-        **options: Any,
+        **options: Unpack[ConnectOptions],
     ) -> None:
         self.url = url
         self.outage = outage
@@ -140,7 +173,9 @@ class TrlSpec:
         given = [reward_funcs] if callable(reward_funcs) else list(reward_funcs or [episode_reward])
         self.reward_funcs = [self._mask(func, first=nth == 0) for nth, func in enumerate(given)]
         self.environment_factory = self._make_class()
-        atexit.register(self.close)
+
+    def __repr__(self) -> str:
+        return f"<TrlSpec {self.url}>"
 
     def _make_class(self) -> type[TrlEnvironment]:
         methods: dict[str, Any] = {"_spec": self}
@@ -176,7 +211,7 @@ class TrlSpec:
         """Closes the sessions. Rollouts after it open new ones."""
         with self._lock:
             envs, self._open_envs = self._open_envs, set()
-        # At exit no thread can start, so a server that does not answer is waited for once, not for each session.
+        # A server that does not answer is waited for once, not for each session.
         for env in envs:
             env._run(env._env._begin_close())
         for env in envs:
@@ -226,7 +261,18 @@ class TrlSpec:
         return masked
 
 
-def for_trl(url: str, reward_funcs: RewardFunc | Sequence[RewardFunc] | None = None, **options: Any) -> TrlSpec:
+class TrlOptions(ConnectOptions, total=False):
+    """See for_trl."""
+
+    prompt: str | None
+    rows: int
+    split: str
+    outage: float
+
+
+def for_trl(
+    url: str, reward_funcs: RewardFunc | Sequence[RewardFunc] | None = None, **options: Unpack[TrlOptions]
+) -> TrlSpec:
     """Makes an environment trainable with TRL's ``GRPOTrainer``, without code for it::
 
         spec = for_trl("http://localhost:8000")
@@ -277,6 +323,8 @@ def _to_type(schema: Mapping[str, Any]) -> Any:  # noqa: PLR0911
 def _describe(schema: Mapping[str, Any], name: str) -> str:
     description = " ".join(str(schema.get("description") or schema.get("title") or name).split())
     bounds = [f"{word} {schema[key]}" for key, word in BOUNDS.items() if key in schema]
+    if '"properties":' in (nested := json.dumps(schema)):
+        bounds.append(f"JSON Schema: {nested}")
     return f"{description} ({', '.join(bounds)})" if bounds else description
 
 

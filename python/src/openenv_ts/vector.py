@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from ._asyncio import AsyncIO
 from ._connection import JsonObject
-from ._group import MAX_BATCH, Slot, by_group, can_retry, families, obstacle_of, read_answer, read_reply, waves
+from ._group import MAX_BATCH, Slot, by_group, can_retry, families, obstacle_of, read_answer, read_forked, waves
 from ._placement import Placement
+from ._process import Turn
 from ._sockets import IO
-from .env import TIMEOUT_S, make_targets
+from .env import TIMEOUT_S, ConnectOptions, ServerOptions, make_targets
 from .errors import OpenEnvError, RemoteError, no_episode
 from .results import VectorResult, call_action, in_group, read_tool_result, to_failed_result
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Autoreset = Literal["disabled", "next-step", "same-step"]
 ResetOptions = Mapping[str, Any]
+
+
+class PoolOptions(ConnectOptions, total=False):
+    """See AsyncVectorEnv."""
+
+    reset_with: Callable[[int], ResetOptions] | None
+    own_sockets: bool
+    concurrency: int
+
+
+class VectorOptions(PoolOptions, total=False):
+    autoreset: Autoreset
 
 
 class AsyncVectorEnv:
@@ -44,13 +59,9 @@ class AsyncVectorEnv:
         reset_with: Callable[[int], ResetOptions] | None = None,
         own_sockets: bool = False,
         concurrency: int = MAX_BATCH,
-        token: str | None = None,
-        headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT_S,
-        connect_timeout: float = 10.0,
-        resume: bool | None = None,
-        digest: bool = False,
         _io: IO | None = None,
+        **options: Unpack[ServerOptions],
     ) -> None:
         if n < 1 or concurrency < 1:
             raise ValueError("n and concurrency must be positive integers")
@@ -59,8 +70,7 @@ class AsyncVectorEnv:
         self.size = n
         self.timeout = timeout
         self._io: IO = _io or AsyncIO()
-        self._targets = make_targets(self._io, url_or_urls, token=token, headers=headers, resume=resume,
-                                     connect_timeout=connect_timeout, digest=digest)  # fmt: skip
+        self._targets = make_targets(self._io, url_or_urls, **options)
         if not self._targets:
             raise ValueError("there must be at least one URL")
         self.urls = [target.url for target in self._targets]
@@ -80,11 +90,15 @@ class AsyncVectorEnv:
         """The actions that it has not sent yet."""
         self._completed: list[VectorResult] = []
         """The results that it has not yielded yet."""
-        self._lock = asyncio.Lock()
+        self._lock = Turn()
 
     async def get(self, path: str) -> Any:
         """Reads a path of the first server, such as ``/schema`` or ``/metadata``."""
-        return await self._targets[0].fetch(path, None, self.timeout)
+        return await self._targets[0].fetch(path, None, self._deadline(None))
+
+    def __repr__(self) -> str:
+        count = sum(1 for slot in self._slots if slot.open)
+        return f"<{type(self).__name__} {', '.join(self.urls)} {count} of {self.size} open>"
 
     def places(self) -> list[str | None]:
         """The URL of the server of each session; None for a session that is not open."""
@@ -95,9 +109,17 @@ class AsyncVectorEnv:
         connections = sum(target.connections_recovered for target in self._targets)
         return {"connections": connections, "sessions": sum(target.sessions_recovered for target in self._targets)}
 
+    @overload
+    async def reset(
+        self, options: ResetOptions | Sequence[ResetOptions] | None = None, *, timeout: float | None = None
+    ) -> list[VectorResult]: ...
+    @overload
+    async def reset(
+        self, options: Sequence[ResetOptions | None], *, timeout: float | None = None
+    ) -> list[VectorResult | None]: ...
     async def reset(
         self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
+    ) -> Sequence[VectorResult | None]:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
         single = options is None or isinstance(options, Mapping)
         values = [options or {}] * self.size if single else options
@@ -136,17 +158,33 @@ class AsyncVectorEnv:
             results[index].done = True
         return results
 
+    @overload
+    async def step(
+        self, actions: Sequence[Mapping[str, Any]], *, timeout: float | None = None
+    ) -> list[VectorResult]: ...
+    @overload
     async def step(
         self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
+    ) -> list[VectorResult | None]: ...
+    async def step(
+        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
+    ) -> Sequence[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
         async with self._lock:
             stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
         return [stepped.get(index) for index in range(self.size)]
 
+    @overload
+    async def call_tools(
+        self, calls: Sequence[Mapping[str, Any]], *, timeout: float | None = None
+    ) -> list[VectorResult]: ...
+    @overload
     async def call_tools(
         self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]:
+    ) -> list[VectorResult | None]: ...
+    async def call_tools(
+        self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
+    ) -> Sequence[VectorResult | None]:
         """Calls a tool in each session, given by its ``name`` and ``arguments``, which is a step; None skips a session.
         ``tool`` of a result is what the tool returned; None where autoreset began an episode instead."""
         actions = [call and call_action(call["name"], dict(call.get("arguments") or {})) for call in calls]
@@ -265,16 +303,18 @@ class AsyncVectorEnv:
         await self._placement.end(family, deadline)
         item = {"session": parent.session, "count": len(family), "rng": rng}
         [reply] = await group.tell("fork_many", [item], deadline)
-        data = reply if isinstance(reply, OpenEnvError) else read_reply(reply, "forked")
-        if isinstance(data, OpenEnvError):
-            return [data] * len(family)
-        for slot, session in zip(family, data["sessions"], strict=True):
+        sessions = read_forked(reply, len(family))
+        if isinstance(sessions, OpenEnvError):
+            return [sessions] * len(family)
+        for slot, session in zip(family, sessions, strict=True):
             slot.place(group, session, "playing")
             slot.has_played, slot.group_id = True, parent.group_id
         return [None] * len(family)
 
     async def close(self) -> None:
         """Ends all sessions; a running call fails. Can be called more than once."""
+        if self._lock.inherited:
+            return
         await self._placement.close()
         # A call that was opening sessions has opened them now.
         async with self._lock:
