@@ -20,7 +20,7 @@ from openenv_ts._agents import read_starts
 from openenv_ts._sockets import run
 from openenv_ts.trl import TrlEnvironment, episode_reward, for_trl
 
-NAMES = ["call_class", "call_done", "call_lost", "fail", "my_tool", "take"]
+NAMES = ["call_class", "call_done", "call_lost", "fail", "give_back", "my_tool", "take"]
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,43 @@ def test_the_signature_and_docstring_come_from_the_schema(server: Server) -> Non
     assert parameters["count"].default is inspect.Parameter.empty
     lines = inspect.getdoc(take).splitlines()
     assert lines[:4] == ["Takes marbles.", "", "Args:", "    count: How many (at least 1, at most 5)"]
+
+
+def test_the_model_gets_the_whole_schema_of_nested_arguments(server: Server) -> None:
+    with for_trl(server.url) as spec:
+        environment = spec.environment_factory()
+        environment.reset()
+        give_back = read_tools(environment)["give_back"]
+        # A chat template gets a dictionary as it is.
+        assert isinstance(give_back, dict)
+        function = give_back["function"]
+        assert (function["name"], function["description"]) == ("give_back", "Registers a return.")
+        parameters = function["parameters"]
+        assert parameters["required"] == ["the_items"]
+        items = parameters["properties"]["the_items"]["items"]
+        assert items["required"] == ["sku", "reason"]
+        assert items["properties"]["sku"] == {"type": "string", "description": "Article number"}
+        assert items["properties"]["reason"]["enum"] == ["broken", "late"]
+        assert json.loads(json.dumps(give_back)) == give_back
+        # TRL finds a tool by its name and calls it.
+        assert give_back.__name__ == "give_back"
+        assert give_back(the_items=[{"sku": "a", "reason": "late"}] * 2) == "2"
+        assert "sku" in play(environment, "give_back", the_items=[{"reason": "late"}])
+        # A template that asks for a signature instead has the schema in the description.
+        assert list(inspect.signature(give_back).parameters) == ["the_items"]
+        assert "Article number" in str(inspect.getdoc(give_back))
+
+
+def test_transformers_renders_and_parses_the_tools(server: Server) -> None:
+    utils = pytest.importorskip("transformers.utils.chat_template_utils")
+    pytest.importorskip("jinja2")
+    with for_trl(server.url) as spec:
+        tools = list(read_tools(spec.environment_factory()).values())
+        [text], _ = utils.render_jinja_template([[]], tools=tools, chat_template="{{ tools | tojson }}")
+        assert json.loads(text) == tools
+        for tool in tools:
+            schema = utils.get_json_schema(tool)
+            assert schema["function"]["name"] == tool.__name__
 
 
 def test_a_lost_rollout_has_no_reward_from_any_function(server: Server) -> None:
@@ -321,7 +358,7 @@ def test_a_result_that_cannot_be_read_is_a_lost_rollout() -> None:
         environment = spec.environment_factory()
         environment.reset(seed=1)
         assert play(environment, "step", amount=53) == "The environment is not available."
-        assert isinstance(environment.lost, ValueError)
+        assert environment.lost.code == "PROTOCOL_ERROR"
         assert score(spec, environment) == [[None]]
     server.kill()
 

@@ -3,6 +3,10 @@ import * as z from "zod";
 
 const nothing = { description: "Does nothing.", input: z.object({}), output: z.string() };
 const count = z.int().min(1).max(5).describe("How many");
+const item = z.object({
+  sku: z.string().describe("Article number"),
+  reason: z.enum(["broken", "late"]).describe("Why it comes back"),
+});
 const kinds = ["execution_error", "invalid_args", "tool_not_found", "timeout", "transport_error"];
 const tools = defineTools({
   take: {
@@ -11,6 +15,7 @@ const tools = defineTools({
     output: z.string(),
   },
   fail: { description: "Fails.", input: z.object({ how: z.enum(kinds) }), output: z.string() },
+  give_back: { description: "Registers a return.", input: z.object({ "the-items": z.array(item).min(1) }), output: z.int() },
   "my-tool": nothing,
   class: nothing,
   done: nothing,
@@ -34,6 +39,7 @@ export default defineEnvironment(marbles, () => ({
     fail: ({ how }) => {
       throw new ToolError(how, "it failed");
     },
+    give_back: (given) => given["the-items"].length,
     "my-tool": () => "my-tool",
     class: () => "class",
     done: () => "done",
