@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile import HostileServer
 
 from openenv_ts import VectorResult
 
@@ -188,3 +189,9 @@ def proxy(server: Server) -> Iterator[Proxy]:
     opened = Proxy(server.url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def hostile() -> Iterator[HostileServer]:
+    with HostileServer() as started:
+        yield started

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -12,7 +13,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from openenv_ts import OpenEnvError, connect, connect_async
+
 TEXT, BINARY, PING, CONT = 1, 2, 9, 0
+KINDS = ["blocking", "asyncio"]
 Write = Callable[[bytes], None]
 
 
@@ -154,3 +160,28 @@ def endlessly(write: Write, data: bytes) -> None:
     """Writes until the client closes the connection."""
     while True:
         write(data)
+
+
+def play(kind: str, url: str, *, timeout: float = 20.0, **options: Any) -> Any:
+    """The error of a step after a reset, and what a second reset returns."""
+    if kind == "blocking":
+        with connect(url, timeout=timeout, **options) as env:
+            env.reset()
+            with pytest.raises(OpenEnvError) as raised:
+                env.step({})
+            return raised.value, env.reset().observation
+
+    async def steps() -> Any:
+        async with connect_async(url, timeout=timeout, **options) as env:
+            await env.reset()
+            with pytest.raises(OpenEnvError) as raised:
+                await env.step({})
+            return raised.value, (await env.reset()).observation
+
+    return asyncio.run(steps())
+
+
+def call(kind: str, url: str, timeout: float, method: str, *given: str) -> Any:
+    if kind == "blocking":
+        return getattr(connect(url, timeout=timeout), method)(*given)
+    return asyncio.run(getattr(connect_async(url, timeout=timeout), method)(*given))

@@ -12,9 +12,10 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote
 
-from ._sockets import IO, HandshakeRefusedError, Socket, SocketClosedError, left
+from ._server import Target, encode
+from ._sockets import HandshakeRefusedError, Socket, SocketClosedError, left
 from .errors import (
     BUSY,
     ConnectionLostError,
@@ -23,7 +24,6 @@ from .errors import (
     Secret,
     client_closed,
     log,
-    printable,
     protocol_error,
     reading,
     session_lost,
@@ -38,85 +38,6 @@ FINAL_CODES = (4001, 1009)
 """Close codes after which the session is not resumed: another connection has it, or the request is too large."""
 LATER = ("SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED")
 """Errors with which a server says that the session can be resumed later, or elsewhere."""
-LOG_WAIT_S = 60.0
-"""How often a client that waits for a server logs it, seconds."""
-
-
-@dataclass
-class Target:
-    """A server, and what all connections to it share."""
-
-    io: IO
-    url: str
-    headers: Mapping[str, str] = field(repr=False)
-    resume: bool | None
-    """None until a server has shown whether it can resume sessions."""
-    connect_timeout: float
-    digest: bool = False
-    has_batch: bool = True
-    load: int = 0
-    """The number of sessions that this client has there."""
-    connections_recovered: int = 0
-    sessions_recovered: int = 0
-    _logged_at: float = float("-inf")
-
-    def socket_url(self, query: Mapping[str, str]) -> str:
-        parts = urlsplit(self.url)
-        scheme = "wss" if parts.scheme in ("https", "wss") else "ws"
-        path = parts.path.rstrip("/") + "/ws"
-        return urlunsplit((scheme, parts.netloc, path, urlencode(query, safe=","), ""))
-
-    async def fetch(self, path: str, body: object, deadline: float, headers: Mapping[str, str] | None = None) -> Any:
-        """The JSON at a path; without a body of a GET request."""
-        sent = None if body is None else encode(body).encode()
-        with reading:
-            try:
-                status, answer = await self.io.post(
-                    self.url + path, {**self.headers, **(headers or {})}, sent, deadline
-                )
-            except TimeoutError as error:
-                raise ConnectionLostError("CLIENT_TIMEOUT", f"{self.url}{path} did not answer in time.") from error
-            except OSError as error:
-                raise ConnectionLostError("CONNECTION_FAILED", f"No answer from {self.url}{path}: {error}") from error
-            if status == 200:
-                return json.loads(answer)
-        raise read_refusal(status, answer)
-
-    def log_wait(self, reason: object) -> None:
-        """Logs that a client waits for the server, once a minute for all its connections."""
-        if time.monotonic() - self._logged_at >= LOG_WAIT_S:
-            self._logged_at = time.monotonic()
-            log.warning("waiting for %s: %s", self.url, printable(str(reason)))
-
-
-@reading
-def read_refusal(status: int, body: bytes) -> RemoteError:
-    """The error of an HTTP answer."""
-    try:
-        detail = json.loads(body)
-    except (ValueError, RecursionError):
-        detail = {"detail": body[:300].decode(errors="replace")}
-    detail = detail if isinstance(detail, dict) else {}
-    code = detail.get("code", "REQUEST_FAILED")
-    message = detail.get("message") or detail.get("detail") or f"status {status}"
-    return RemoteError(str(code), str(message), {**detail, "status": status})
-
-
-def plain(value: Any) -> Any:
-    """A scalar or array of numpy, or of a library like it, as plain Python."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
-
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=plain)
-
-
-def encode(message: object) -> str:
-    try:
-        return _ENCODER.encode(message)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
 
 
 @dataclass(eq=False)

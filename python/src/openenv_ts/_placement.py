@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ._connection import Target
 from ._group import MAX_BATCH, Group, Slot, by_group
+from ._server import Target
 from ._sockets import IO
 from .errors import OpenEnvError, client_closed, no_episode
 

@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-import os
-import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._asyncio import AsyncIO
-from ._connection import Connection, JsonObject, Target
+from ._connection import Connection, JsonObject
 from ._process import Turn
+from ._server import Target
 from ._sockets import IO
 from .errors import (
     ConnectionLostError,
     OpenEnvError,
     RemoteError,
-    Secret,
     client_closed,
     no_episode,
     protocol_error,
     reading,
     to_error,
 )
+from .options import TIMEOUT_S, ServerOptions, make_targets
 from .results import StepResult, Tool, ToolResult, call_action, read_result, read_tool_result, read_tools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TIMEOUT_S = 60.0
 T = TypeVar("T")
 E = TypeVar("E", bound="AsyncEnv")
-
-
-class ServerOptions(TypedDict, total=False):
-    """How a client connects."""
-
-    token: str | None
-    """The client token of the server, by default from ``OPENENV_TOKEN``, which is sent only to the hosts in
-    ``OPENENV_TOKEN_HOST`` (separated by commas) if that is set."""
-    headers: Mapping[str, str] | None
-    connect_timeout: float
-    """The time limit of one attempt to connect, seconds: 10."""
-    resume: bool | None
-    """Whether a lost connection is replaced and the session continues; by default if the server can do it."""
-    digest: bool
-    """Whether results have the digest of the state."""
-    ssl_context: ssl.SSLContext | None
-
-
-class ConnectOptions(ServerOptions, total=False):
-    timeout: float
-    """The time limit of each call, with all attempts to connect again, seconds: 60."""
 
 
 class AsyncEnv:
@@ -212,51 +188,6 @@ class AsyncEnv:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def make_targets(
-    io: IO,
-    urls: str | Sequence[str],
-    *,
-    token: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    connect_timeout: float = 10.0,
-    resume: bool | None = None,
-    digest: bool = False,
-    ssl_context: ssl.SSLContext | None = None,
-) -> list[Target]:
-    io.ssl_context = ssl_context
-    targets = []
-    for url in urls if isinstance(urls, (list, tuple)) else [urls]:
-        base, host = read_url(url)
-        used = token if token is not None else _token_for(host)
-        sent = {name: Secret(value) for name, value in (headers or {}).items()}
-        if used:
-            sent["authorization"] = Secret(f"Bearer {used.strip()}")
-        if any(not (name + value).isprintable() for name, value in sent.items()):
-            raise OpenEnvError("INVALID_CONFIG", "A header or the token has a line break or another control character.")
-        targets.append(Target(io, base, sent, resume, connect_timeout, digest))
-    return targets
-
-
-def read_url(url: object) -> tuple[str, str]:
-    """The base URL of a server, and its host."""
-    try:
-        parts = urlsplit(url if isinstance(url, str) else "")
-        host, has_port = parts.hostname, parts.port != 0
-    except ValueError:
-        host, has_port = None, False
-    if not isinstance(url, str) or parts.scheme not in ("http", "https", "ws", "wss") or not host or not has_port:
-        raise OpenEnvError("INVALID_CONFIG", f"{url!r} is not the URL of a server: write http://localhost:8000.")
-    if parts.username is not None:
-        raise OpenEnvError("INVALID_CONFIG", "A URL must not contain a user name or password: pass headers or token.")
-    return url.rstrip("/"), host
-
-
-def _token_for(host: str) -> str | None:
-    hosts = os.environ.get("OPENENV_TOKEN_HOST", "")
-    is_meant = hosts == "" or host in [one.strip().lower() for one in hosts.split(",")]
-    return os.environ.get("OPENENV_TOKEN") if is_meant else None
 
 
 connect_async = AsyncEnv.connect

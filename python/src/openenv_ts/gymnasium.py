@@ -14,11 +14,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
-from .env import ConnectOptions
 from .errors import reading
+from .options import ConnectOptions, PoolOptions
 from .results import VectorResult
 from .sync import VectorEnv, connect
-from .vector import PoolOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ._blocking import BlockingIO
 from ._sockets import run
-from .env import AsyncEnv, ConnectOptions
+from .env import AsyncEnv
+from .options import ConnectOptions, VectorOptions
 from .results import VectorResult
-from .vector import AsyncVectorEnv, VectorOptions
+from .vector import AsyncVectorEnv
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

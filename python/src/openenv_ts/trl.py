@@ -13,10 +13,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 from ._agents import Episode, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, start, to_text
-from ._connection import encode
+from ._server import encode
 from ._sockets import run
-from .env import ConnectOptions
 from .errors import ConnectionLostError, RemoteError
+from .options import ConnectOptions
 from .results import Tool
 from .sync import Env, connect
 

@@ -15,39 +15,19 @@ from ._group import MAX_BATCH, Slot, by_group, can_retry, families, obstacle_of,
 from ._placement import Placement
 from ._process import Turn
 from ._sockets import IO
-from .env import TIMEOUT_S, ConnectOptions, ServerOptions, make_targets
 from .errors import OpenEnvError, RemoteError, no_episode
+from .options import TIMEOUT_S, Autoreset, ResetOptions, ServerOptions, SomeValues, Values, make_targets
 from .results import VectorResult, call_action, in_group, read_tool_result, to_failed_result
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-Autoreset = Literal["disabled", "next-step", "same-step"]
-ResetOptions = Mapping[str, Any]
-
-
-class PoolOptions(ConnectOptions, total=False):
-    """See AsyncVectorEnv."""
-
-    reset_with: Callable[[int], ResetOptions] | None
-    own_sockets: bool
-    concurrency: int
-
-
-class VectorOptions(PoolOptions, total=False):
-    autoreset: Autoreset
 
 
 class AsyncVectorEnv:
     """Many sessions that are called together, for asyncio. Results are in the order of the sessions, None for a session
     that was skipped. A failed session does not raise: its result has ``outcome`` ``env_error`` (the server answered
     with an error) or ``lost`` (the episode is lost); mask both. The next reset of a lost session opens another one, on
-    any server that has room.
-
-    ``autoreset``: what happens when an episode has ended or was lost: nothing (``disabled``), the next step starts
-    an episode and its action is not used (``next-step``), or the step that ended it does (``same-step``), with the
-    options that ``reset_with(index)`` returns. ``own_sockets``: a socket for each session. ``concurrency``: how many
-    sessions are called or opened at the same time. The other options are those of ``connect``.
+    any server that has room. The options are those of ``VectorOptions``.
     """
 
     def __init__(
@@ -111,14 +91,12 @@ class AsyncVectorEnv:
 
     @overload
     async def reset(
-        self, options: ResetOptions | Sequence[ResetOptions] | None = None, *, timeout: float | None = None
+        self, options: ResetOptions | Values | None = None, *, timeout: float | None = None
     ) -> list[VectorResult]: ...
     @overload
+    async def reset(self, options: SomeValues, *, timeout: float | None = None) -> list[VectorResult | None]: ...
     async def reset(
-        self, options: Sequence[ResetOptions | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]: ...
-    async def reset(
-        self, options: ResetOptions | Sequence[ResetOptions | None] | None = None, *, timeout: float | None = None
+        self, options: ResetOptions | SomeValues | None = None, *, timeout: float | None = None
     ) -> Sequence[VectorResult | None]:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
         single = options is None or isinstance(options, Mapping)
@@ -159,32 +137,20 @@ class AsyncVectorEnv:
         return results
 
     @overload
-    async def step(
-        self, actions: Sequence[Mapping[str, Any]], *, timeout: float | None = None
-    ) -> list[VectorResult]: ...
+    async def step(self, actions: Values, *, timeout: float | None = None) -> list[VectorResult]: ...
     @overload
-    async def step(
-        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]: ...
-    async def step(
-        self, actions: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> Sequence[VectorResult | None]:
+    async def step(self, actions: SomeValues, *, timeout: float | None = None) -> list[VectorResult | None]: ...
+    async def step(self, actions: SomeValues, *, timeout: float | None = None) -> Sequence[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
         async with self._lock:
             stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
         return [stepped.get(index) for index in range(self.size)]
 
     @overload
-    async def call_tools(
-        self, calls: Sequence[Mapping[str, Any]], *, timeout: float | None = None
-    ) -> list[VectorResult]: ...
+    async def call_tools(self, calls: Values, *, timeout: float | None = None) -> list[VectorResult]: ...
     @overload
-    async def call_tools(
-        self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> list[VectorResult | None]: ...
-    async def call_tools(
-        self, calls: Sequence[Mapping[str, Any] | None], *, timeout: float | None = None
-    ) -> Sequence[VectorResult | None]:
+    async def call_tools(self, calls: SomeValues, *, timeout: float | None = None) -> list[VectorResult | None]: ...
+    async def call_tools(self, calls: SomeValues, *, timeout: float | None = None) -> Sequence[VectorResult | None]:
         """Calls a tool in each session, given by its ``name`` and ``arguments``, which is a step; None skips a session.
         ``tool`` of a result is what the tool returned; None where autoreset began an episode instead."""
         actions = [call and call_action(call["name"], dict(call.get("arguments") or {})) for call in calls]
@@ -202,7 +168,7 @@ class AsyncVectorEnv:
         return [to_failed_result(i, one) if isinstance(one, OpenEnvError) else one["data"] for i, one in replies]
 
     async def as_completed(
-        self, actions: Sequence[Mapping[str, Any] | None], *, count: int | None = None, timeout: float | None = None
+        self, actions: SomeValues, *, count: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[VectorResult]:
         """Steps, and yields ``count`` results as they arrive, by default all that are pending. The next call yields the
         others; until then their sessions accept no other action. Requires ``own_sockets``."""
