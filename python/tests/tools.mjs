@@ -15,7 +15,11 @@ const tools = defineTools({
     output: z.string(),
   },
   fail: { description: "Fails.", input: z.object({ how: z.enum(kinds) }), output: z.string() },
-  give_back: { description: "Registers a return.", input: z.object({ "the-items": z.array(item).min(1) }), output: z.int() },
+  give_back: {
+    description: "Registers a return.",
+    input: z.object({ "the-items": z.array(item).min(1) }),
+    output: z.int(),
+  },
   "my-tool": nothing,
   class: nothing,
   done: nothing,
