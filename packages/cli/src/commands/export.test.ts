@@ -134,6 +134,7 @@ describe("openenv export", () => {
         { role: "tool", content: "said", tool_call_id: "call_0", name: "say" },
       ],
       tools: JSON.stringify(COUNTED[0]?.tools),
+      tools_list: COUNTED[0]?.tools,
       environment: "talk_env",
       group_id: 'talk_env {"level":"easy","seed":1}',
       total_reward: 1,

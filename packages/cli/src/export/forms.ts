@@ -48,12 +48,15 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
   },
   "trl-sft": {
     file: "sft.parquet",
-    writer: () => parquetWriter({ messages: "json-list", tools: "string", ...TEXT_COLUMNS, total_reward: "number" }),
+    writer: () => {
+      const chat = { messages: "json-list", tools: "string", tools_list: "json-list" } as const;
+      return parquetWriter({ ...chat, ...TEXT_COLUMNS, total_reward: "number" });
+    },
     rows: () => (record) => {
       if (record.steps.length === 0) return { dropped: NO_STEPS };
-      const { environment, total_reward } = record;
-      const row = { messages: chatOf(record), tools: toolsOf(record), environment, group_id: groupOf(record) };
-      return { row: { ...row, total_reward } };
+      const { environment, total_reward, tools = [] } = record;
+      const chat = { messages: chatOf(record), tools: toolsOf(record), tools_list: tools };
+      return { row: { ...chat, environment, group_id: groupOf(record), total_reward } };
     },
   },
   "trl-grpo": {
