@@ -5,6 +5,7 @@ import type { StepResult } from "./client/result.js";
 import { connectSync } from "./client/sync/connect-sync.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./contract/contract.js";
+import { defineTools } from "./contract/tools/tools.js";
 import { defineEnvironment } from "./environment/environment.js";
 
 const counter = defineContract({
@@ -61,6 +62,16 @@ export async function generic(): Promise<void> {
   await env.reset({ seed: 1, anything: true });
   // @ts-expect-error: a seed is a number
   await env.reset({ seed: "1" });
+}
+
+export async function resetWithToolsOnly(): Promise<void> {
+  const tools = defineTools({ go: { description: "Goes." } });
+  const library = defineContract({ name: "library_env", observation: z.object({ wanted: z.string() }), tools });
+  const env = await connect("http://localhost:8000", library);
+  const { observation } = await env.reset();
+  same<typeof observation, { wanted: string }>(true);
+  const { observation: left } = await env.step({ tool_name: "go", arguments: {} });
+  same<typeof left.wanted, string | undefined>(true);
 }
 
 export function blocking(): void {

@@ -2,7 +2,7 @@ import type { ResetOptions } from "../protocol/codec/codec.js";
 // By the entry, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody, SchemaBody } from "../protocol/index.js";
 import type { AgentAccess } from "./agent-access.js";
-import type { ClientContract, GenericContract, Received, Sent } from "./contract/contract.js";
+import type { ClientContract, GenericContract, Received, ReceivedByReset, Sent } from "./contract/contract.js";
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
 import type { CallOptions, ForkOptions, StepOptions } from "./options.js";
@@ -25,12 +25,12 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
   /** The tools of the environment as methods; a call is a step. Empty if the server does not publish its tools. */
   readonly tools: ToolMethods<C>;
   /** Starts an episode; after a loss, on a new session. */
-  reset(options?: ResetOptions & Sent<C["reset"]>, call?: CallOptions): Promise<StepResult<Received<C["observation"]>>>;
+  reset(options?: ResetOptions & Sent<C["reset"]>, call?: CallOptions): Promise<StepResult<ReceivedByReset<C>>>;
   /** Like `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryReset(
     options?: ResetOptions & Sent<C["reset"]>,
     call?: CallOptions,
-  ): Promise<StepResult<Received<C["observation"]>> | FailedResult>;
+  ): Promise<StepResult<ReceivedByReset<C>> | FailedResult>;
   step(action: Sent<C["action"]>, call?: StepOptions): Promise<StepResult<Received<C["observation"]>>>;
   /** Like `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryStep(
@@ -114,7 +114,8 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     },
     reset: async (options, callOptions = {}) => {
       const given = options ?? ({} as ResetOptions & Sent<C["reset"]>);
-      return call(operations.reset, operations.reset.encode(given), callOptions);
+      const result: unknown = await call(operations.reset, operations.reset.encode(given), callOptions);
+      return result as StepResult<ReceivedByReset<C>>;
     },
     step: async (action, { metadata, ...callOptions } = {}) => {
       const fields = operations.step.encode(action);

@@ -39,7 +39,7 @@ export function createOperations<C extends ClientContract>(shape: Shape): Operat
       },
       decode: (data, extensions) => {
         const result = parseResult(data, extensions);
-        return { ...result, observation: shape.read("observation", result.observation) as Observation<C> };
+        return { ...result, observation: shape.read("resetObservation", result.observation) as Observation<C> };
       },
     },
     step: {

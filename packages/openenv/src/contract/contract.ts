@@ -75,6 +75,7 @@ export interface Contract<
   S extends ObjectSchema = ObjectSchema,
   R extends ObjectSchema = ObjectSchema,
   T extends Tools = Tools,
+  F extends ObjectSchema = O,
 > {
   readonly name: string;
   readonly version: string;
@@ -86,7 +87,7 @@ export interface Contract<
   readonly tools: T;
   readonly toolReward: 0 | null;
   /** The observation of reset; with `toolsOnly` it differs from the observation of steps. */
-  readonly resetObservation: ObjectSchema;
+  readonly resetObservation: F;
   /** True when the only action is to call a tool. */
   readonly toolsOnly: boolean;
   /** The four JSON Schemas of `GET /schema`, built on first use. */
@@ -130,7 +131,14 @@ export function defineContract<
   R extends PartSchema = NoFields,
 >(
   options: ToolContractOptions<T, O, S, R> & Partial<AcceptedParts<{ observation: O; state: S; reset: R }>>,
-): Contract<CallToolAction, ToolObservation<AsZodObject<O>>, AsZodObject<S>, AsZodObject<R>, AsZodTools<T>>;
+): Contract<
+  CallToolAction,
+  ToolObservation<AsZodObject<O>>,
+  AsZodObject<S>,
+  AsZodObject<R>,
+  AsZodTools<T>,
+  AsZodObject<O>
+>;
 export function defineContract<
   A extends PartSchema,
   O extends PartSchema,

@@ -27,6 +27,8 @@ export interface ClientContract {
   readonly name: string;
   readonly action: ClientSchema;
   readonly observation: ClientSchema;
+  /** The observation of reset, if it differs from that of steps. */
+  readonly resetObservation?: ClientSchema;
   readonly state: ClientSchema;
   readonly reset: ClientSchema;
   readonly tools?: Readonly<Record<string, ClientTool>>;
@@ -48,3 +50,7 @@ export interface GenericContract extends ClientContract {
 export type Sent<S extends ClientSchema> = Members<NonNullable<S["~standard"]["types"]>["input"]>;
 /** The type that a client receives: all declared fields. */
 export type Received<S extends ClientSchema> = Members<NonNullable<S["~standard"]["types"]>["output"]>;
+/** The type of the observation that reset returns. */
+export type ReceivedByReset<C extends ClientContract> = C extends { resetObservation: infer S extends ClientSchema }
+  ? Received<S>
+  : Received<C["observation"]>;

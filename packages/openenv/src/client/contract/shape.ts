@@ -11,7 +11,7 @@ export interface Shape {
    */
   write(part: "action" | "reset", value: unknown): JsonObject;
   /** @throws ConnectionError PROTOCOL_ERROR that names the invalid fields. */
-  read(part: "observation" | "state", fields: JsonObject): JsonObject;
+  read(part: "observation" | "resetObservation" | "state", fields: JsonObject): JsonObject;
   /** Reads the observation of a step; a tool call does not return the contract's. `action` is the result of `write`. */
   readStep(action: JsonObject, fields: JsonObject): JsonObject;
   /** The names of the tools. */
@@ -32,10 +32,10 @@ export function contractShape(contract: ClientContract, { raw = false } = {}): S
     const message = `The server's answer does not match the contract "${contract.name}": ${what.join("; ")}.`;
     return new ConnectionError("PROTOCOL_ERROR", message);
   };
-  const read = (part: "observation" | "state", fields: JsonObject): JsonObject => {
-    const parsed = contract[part].safeParse(fields);
+  const read: Shape["read"] = (part, fields) => {
+    const parsed = (contract[part] ?? contract.observation).safeParse(fields);
     if (parsed.success) return parsed.data as JsonObject;
-    throw misfit(part, parsed.error.issues);
+    throw misfit(part === "state" ? part : "observation", parsed.error.issues);
   };
   return {
     write: (part, value) => {

@@ -1,6 +1,6 @@
 import type { ResetOptions } from "../../protocol/codec/codec.js";
 import type { MetadataBody } from "../../protocol/index.js";
-import type { Received, Sent } from "../contract/contract.js";
+import type { Received, ReceivedByReset, Sent } from "../contract/contract.js";
 // By the entry, so that the declarations of a program can name these types.
 import type {
   CallOptions,
@@ -39,12 +39,12 @@ export interface SyncEnvClient<C extends ClientContract = GenericContract> exten
   /** The tools of the environment as methods; a call is a step. Empty if the server does not publish its tools. */
   readonly tools: SyncToolMethods<C>;
   /** Starts an episode; after a loss, on a new session. */
-  reset(options?: ResetOptions & Sent<C["reset"]>, call?: SyncCallOptions): StepResult<Received<C["observation"]>>;
+  reset(options?: ResetOptions & Sent<C["reset"]>, call?: SyncCallOptions): StepResult<ReceivedByReset<C>>;
   /** Like `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryReset(
     options?: ResetOptions & Sent<C["reset"]>,
     call?: SyncCallOptions,
-  ): StepResult<Received<C["observation"]>> | FailedResult;
+  ): StepResult<ReceivedByReset<C>> | FailedResult;
   step(action: Sent<C["action"]>, call?: SyncStepOptions): StepResult<Received<C["observation"]>>;
   /** Like `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryStep(action: Sent<C["action"]>, call?: SyncStepOptions): StepResult<Received<C["observation"]>> | FailedResult;

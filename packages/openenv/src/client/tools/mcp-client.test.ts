@@ -74,7 +74,7 @@ test("in simulation a call is a step, with a reward and done", async () => {
   const { server } = await start();
   await using client = await connectTools(server.url, contract);
   const { observation } = await client.reset();
-  expectTypeOf(observation.ready).toEqualTypeOf<boolean | undefined>();
+  expectTypeOf(observation.ready).toEqualTypeOf<boolean>();
   expect(await client.callTool("tally")).toMatchObject({ data: 1, reward: 0.5, done: false });
   expect(await client.callTool("tally")).toMatchObject({ data: 2, reward: 0.5, done: true });
   expect(await client.state()).toMatchObject({ step_count: 2 });
