@@ -3,13 +3,13 @@ import type { Cluster } from "../session/registry/cluster.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import type { Addresses } from "../session/resume/addresses.js";
 import type { Runtime } from "../session/runtime.js";
+import type { RunQueue } from "../util/async/run-queue.js";
 import type { ByteBudget } from "../util/byte-budget.js";
 import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
 import type { AddressedRequest } from "./http/address.js";
 import type { Backlog } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
-import type { RunQueue } from "./limits/run-queue.js";
 import type { Gauge } from "./metrics/gauge.js";
 import type { HttpRequest, HttpResponse } from "./runtimes/runtime.js";
 

@@ -23,7 +23,6 @@ import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
 import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
 import { Descriptors } from "./limits/descriptors.js";
-import { RunQueue } from "./limits/run-queue.js";
 import { createLogger } from "./logging/logger.js";
 import { noteAccess, noteSharedState } from "./logging/start-notes.js";
 import { Gauge } from "./metrics/gauge.js";
@@ -73,7 +72,7 @@ export async function serveHere(
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
     backlog: new Backlog(Math.max(BACKLOG_BYTES, config.maxMessageBytes)),
-    runQueue: new RunQueue(),
+    runQueue: runtime.runQueue,
     descriptors: new Descriptors(runtime),
     deployment: config.deployment,
     web: config.webInterface ? config : undefined,

@@ -1,6 +1,7 @@
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { createToolSet, type ToolSet } from "../environment/tools/tool-set.js";
 import { MAX_MESSAGE_ITEMS } from "../protocol/codec/json.js";
+import { RunQueue } from "../util/async/run-queue.js";
 import { type Log, silentLog } from "../util/log.js";
 import { createValidator, type Validator } from "../validation/validate.js";
 import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore/limits.js";
@@ -26,6 +27,8 @@ export interface Runtime {
   /** Maximum size of an answer in bytes. */
   readonly maxAnswerBytes: number;
   readonly restore: RestoreLimits;
+  /** Shares the event loop between connections and restores. */
+  readonly runQueue: RunQueue;
   /** Only the orchestrator may call reset, step and state. */
   readonly guarded: boolean;
 }
@@ -47,6 +50,7 @@ export function createRuntime(definition: EnvironmentDefinition, options: Partia
     maxMessageItems: options.maxMessageItems ?? MAX_MESSAGE_ITEMS,
     maxAnswerBytes: options.maxAnswerBytes ?? MAX_ANSWER_BYTES,
     restore: options.restore ?? RESTORE_DEFAULTS,
+    runQueue: new RunQueue(),
     guarded: options.guarded ?? false,
   };
 }

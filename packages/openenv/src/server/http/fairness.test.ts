@@ -5,7 +5,7 @@ import * as z from "zod";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { defineContract, defineEnvironment, defineTools } from "../../index.js";
-import { LARGE_MESSAGE } from "../limits/run-queue.js";
+import { LARGE_MESSAGE } from "../../util/async/run-queue.js";
 
 const { start, open } = useServers();
 

@@ -84,7 +84,7 @@ test("what is echoed of a request is short, and so is the list of what is wrong"
   const listed = await post("/echo_env/tasks", JSON.stringify(keys(5_000)));
   expect(listed.status).toBe(422);
   expect(listed.body["detail"]).toHaveLength(MAX_ISSUES);
-  const many = keys(50_000);
+  const many = keys(15_000);
   // Of a body with so many values only the first error is looked for.
   const first = await post("/echo_env/tasks", JSON.stringify(many));
   expect(first).toMatchObject({ status: 422, body: { detail: [{ type: "missing", loc: ["body", "split"] }] } });

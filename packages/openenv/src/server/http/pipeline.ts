@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { LARGE_MESSAGE, type RunQueue } from "../../util/async/run-queue.js";
 import type { Backlog, Holder } from "../limits/backlog.js";
-import { LARGE_MESSAGE, type Runnable, type RunQueue } from "../limits/run-queue.js";
 
 /** Requests of one connection that may wait for earlier answers. With more, the connection is paused. */
 const MAX_WAITING = 16;
@@ -171,24 +171,6 @@ export function inTurn(ctx: Waiting & { bodyBytes: number; isPipelined: boolean 
 /** Begins at once if this turn of the event loop has time left, else when the run queue reaches it. */
 export function takeTurn({ response, context: { runQueue } }: Waiting, work: Work): Promise<void> {
   if (!runQueue.isSpent()) return work();
-  return new Promise((resolve) => {
-    // An answer to a closed connection is not needed.
-    runQueue.add(new RequestTurn(() => resolve(response.closed ? undefined : work())));
-  });
-}
-
-/** A connection has at most one: later requests wait for its answer. */
-class RequestTurn implements Runnable {
-  scheduled = false;
-  readonly endsTurn = true;
-  readonly #begin: () => void;
-
-  constructor(begin: () => void) {
-    this.#begin = begin;
-  }
-
-  runSlice(): boolean {
-    this.#begin();
-    return false;
-  }
+  // An answer to a closed connection is not needed.
+  return runQueue.turn().then(() => (response.closed ? undefined : work()));
 }

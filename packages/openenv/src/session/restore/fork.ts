@@ -1,11 +1,15 @@
 import type { ForkRequest } from "../../protocol/http.js";
 import { allOrNone } from "../../util/async/all-or-none.js";
+import { Turns } from "../../util/async/turns.js";
 import { rejection, totalCapacity } from "../registry/capacity.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
 import { refuse } from "./image.js";
 import { capture, openFrom } from "./open-from.js";
 import type { SessionImage } from "./session-event.js";
+
+/** A replay that takes longer, such as one that waits, does not delay the next one of its fork any more. */
+const REPLAY_LEAD_MS = 1_000;
 
 /**
  * Opens copies of a session, in the state after its last event or after the one that is named: all of them, or none.
@@ -23,7 +27,8 @@ export async function forkSession(
   }
   const image = await imageAt(session, event);
   const opener = { client: session.client, orchestrator: session.ownedByOrchestrator };
-  const opening = Array.from({ length: count }, () => openFrom(sessions, image, opener));
+  const replays = new Turns(REPLAY_LEAD_MS);
+  const opening = Array.from({ length: count }, () => openFrom(sessions, image, opener, replays));
   const undo = (fork: Session): void => sessions.end(fork, "another copy of its session could not be made");
   const forks = await allOrNone(opening, undo);
   if (rng === "split") for (const fork of forks) fork.events.split();

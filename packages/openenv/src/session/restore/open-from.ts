@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../protocol/messages.js";
-import { nextTurn } from "../../util/async/next-turn.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { Turns } from "../../util/async/turns.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
@@ -18,13 +18,19 @@ const TURN_MS = 10;
 
 /**
  * Opens a session that continues from an image: with the same episode, numbers of steps and events, and random numbers.
- * An image may be used several times.
+ * An image may be used several times. `replays`: those of one fork, which begin one after the other.
  * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR, SNAPSHOT_MISMATCH, NOT_RESTORABLE, RESTORE_FAILED).
  */
-export async function openFrom(sessions: Sessions, image: SessionImage, opener?: SessionOpener): Promise<Session> {
+export async function openFrom(
+  sessions: Sessions,
+  image: SessionImage,
+  opener?: SessionOpener,
+  replays?: Turns,
+): Promise<Session> {
   const session = await sessions.open(undefined, opener);
   try {
-    await restoreSession(session, image);
+    const restore = (): Promise<void> => restoreSession(session, image);
+    await ("events" in image.restore && replays !== undefined ? replays.take(restore) : restore());
     return session;
   } catch (error) {
     sessions.end(session, "it could not be restored");
@@ -54,6 +60,7 @@ export async function restoreSession(session: Session, image: SessionImage): Pro
   // An image of an earlier release has no result of the episode.
   const { reward = 0, failedSteps = 0, callsAreSteps = false } = image as Partial<typeof image>;
   await checkImage(image, runtime);
+  await runtime.runQueue.turn();
   // A replay begins with the seed.
   events.rngState = "events" in restore ? { seed: rng.seed, state: null } : rng;
   if ("events" in restore) await replay(session, restore.events);
@@ -84,25 +91,62 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
   if (session.runtime.definition.seeded !== true) {
     throw refuse("NOT_RESTORABLE", "only an environment that declares seeded: true can be replayed");
   }
-  const { replayMs } = session.runtime.restore;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const tooLong = refuse("RESTORE_FAILED", `the replay took more than ${replayMs / 1000} s: raise REPLAY_TIMEOUT`);
-    timer = setTimeout(() => reject(tooLong), replayMs);
-  });
+  const { runQueue, restore } = session.runtime;
+  const tooLong = refuse(
+    "RESTORE_FAILED",
+    `the replay took more than ${restore.replayMs / 1000} s: raise REPLAY_TIMEOUT`,
+  );
+  const limit = new ReplayLimit(restore.replayMs, tooLong);
   session.events.keep();
   try {
-    let turn = performance.now();
+    let since = performance.now();
     for (const event of all) {
-      await Promise.race([replayEvent(session, event), late]);
-      if (performance.now() - turn < TURN_MS) continue;
-      // Sync events let nothing else run, not even the timer.
-      await new Promise<void>(nextTurn);
-      turn = performance.now();
+      await Promise.race([replayEvent(session, event), limit.passed]);
+      if (performance.now() - since < TURN_MS) continue;
+      // The time in which others have their turn does not count.
+      limit.stop();
+      await runQueue.turn();
+      limit.start();
+      since = performance.now();
     }
-    await Promise.race([late, undefined]);
+    limit.stop();
   } finally {
-    clearTimeout(timer);
+    limit.clear();
+  }
+}
+
+/** A time limit that counts only while the replay has its turn. */
+class ReplayLimit {
+  /** Rejects with the error when the time is up. */
+  readonly passed: Promise<never>;
+  readonly #error: Error;
+  #fail!: (error: Error) => void;
+  #left: number;
+  #since = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(limitMs: number, error: Error) {
+    this.#left = limitMs;
+    this.#error = error;
+    this.passed = new Promise((_, reject) => (this.#fail = reject));
+    this.passed.catch(() => {});
+    this.start();
+  }
+
+  start(): void {
+    this.#since = performance.now();
+    this.#timer = setTimeout(this.#fail, this.#left, this.#error);
+  }
+
+  /** @throws the error when the time is up: sync events let no timer run. */
+  stop(): void {
+    this.clear();
+    this.#left -= performance.now() - this.#since;
+    if (this.#left <= 0) throw this.#error;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
   }
 }
 

@@ -12,6 +12,8 @@ export async function forkResumable(sessions: Sessions, session: Session, wanted
   }
   const { event, forks } = await forkSession(sessions, session, wanted);
   const keep = async (copy: Session): Promise<ForkBody["sessions"][number]> => {
+    // A journal takes a snapshot of each.
+    await session.runtime.runQueue.turn();
     const token = randomBytes(24).toString("base64url");
     const hash = createHash("sha256").update(token).digest("hex");
     const resumption = sessions.resumptions.add(copy, hash, undefined);

@@ -1,7 +1,7 @@
 import { CLOSE_CODES } from "../../../protocol/messages.js";
+import { LARGE_MESSAGE, type Runnable } from "../../../util/async/run-queue.js";
 import type { Holder } from "../../limits/backlog.js";
 import { readArrival } from "../../limits/loop-clock.js";
-import { LARGE_MESSAGE, type Runnable } from "../../limits/run-queue.js";
 import type { PeerSocket, SocketPeer } from "../../runtimes/runtime.js";
 import { InboundQueue } from "./inbound-queue.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";

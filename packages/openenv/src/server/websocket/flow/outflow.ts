@@ -1,6 +1,6 @@
 import { afterReading } from "../../../util/async/after-reading.js";
+import type { RunQueue } from "../../../util/async/run-queue.js";
 import type { Backlog } from "../../limits/backlog.js";
-import type { RunQueue } from "../../limits/run-queue.js";
 import type { PeerSocket } from "../../runtimes/runtime.js";
 import type { SentReply } from "../encode-reply.js";
 import { MessageParts } from "../message-parts.js";

@@ -1,5 +1,5 @@
-import { Fifo } from "../../util/async/fifo.js";
-import { nextTurn } from "../../util/async/next-turn.js";
+import { Fifo } from "./fifo.js";
+import { nextTurn } from "./next-turn.js";
 
 /** Milliseconds of queued work after which the event loop handles its other events. */
 const TURN_MS = 5;
@@ -41,6 +41,11 @@ export class RunQueue {
     return false;
   }
 
+  /** Resolves in a turn of the event loop for work that continues in promises: the work is the last in the turn. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.add(new Turn(resolve)));
+  }
+
   add(runnable: Runnable): void {
     if (runnable.scheduled) return;
     runnable.scheduled = true;
@@ -70,5 +75,20 @@ export class RunQueue {
     this.#until = now;
     this.#isArmed = false;
     if (this.#waiting.size > 0) this.#arm();
+  }
+}
+
+class Turn implements Runnable {
+  scheduled = false;
+  readonly endsTurn = true;
+  readonly #begin: () => void;
+
+  constructor(begin: () => void) {
+    this.#begin = begin;
+  }
+
+  runSlice(): boolean {
+    this.#begin();
+    return false;
   }
 }
