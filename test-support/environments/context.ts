@@ -4,11 +4,11 @@ import { readTokens } from "../../packages/openenv/src/server/access/tokens.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
-import { RunQueue } from "../../packages/openenv/src/util/async/run-queue.js";
 import { Gauge } from "../../packages/openenv/src/server/metrics/gauge.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
 import { Addresses } from "../../packages/openenv/src/session/resume/addresses.js";
 import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
+import { RunQueue } from "../../packages/openenv/src/util/async/run-queue.js";
 import { ByteBudget } from "../../packages/openenv/src/util/byte-budget.js";
 
 const MB = 1024 * 1024;
