@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import * as z from "zod";
 import { useServers } from "../../../../../test-support/servers/servers.js";
+import { defineContract, defineEnvironment } from "../../index.js";
 import type { RunningServer } from "../types.js";
 
 const { start } = useServers();
@@ -50,6 +52,30 @@ test("pipelined requests that offer h2c are answered in order, also behind a slo
   );
   expect(text.match(/"count":\d+/g)).toEqual([...amounts, 15, 16].map((amount) => `"count":${amount}`));
   expect(text).toContain("healthy");
+});
+
+test("the event loop handles its other events after each of many pipelined requests that offer h2c", async () => {
+  let turn = 0;
+  const seen: number[] = [];
+  const contract = defineContract({ name: "turns_env", action: z.object({}), observation: z.object({}) });
+  const environment = defineEnvironment(contract, () => ({
+    reset: () => ({ observation: {} }),
+    step() {
+      seen.push(turn);
+      return { observation: {} };
+    },
+  }));
+  const server = await start({}, { environment });
+  const body = '{"action":{}}';
+  const step = head("POST /step", ...OFFER, "Content-Type: application/json", `Content-Length: ${body.length}`) + body;
+  let ticking = setImmediate(function tick() {
+    turn++;
+    ticking = setImmediate(tick);
+  });
+  onTestFinished(() => clearImmediate(ticking));
+  const text = await send(server, step.repeat(100) + head("GET /health", "Connection: close"));
+  expect(statuses(text)).toHaveLength(101);
+  expect(new Set(seen).size).toBe(100);
 });
 
 test("a connection that is cut while requests that offer h2c wait takes nothing along", async () => {

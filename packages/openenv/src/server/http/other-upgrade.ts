@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
+import type { RunQueue } from "../../util/async/run-queue.js";
 import { findPipeline } from "./pipeline.js";
 
 /** Whether the client asks for a WebSocket. Others offer another protocol (`h2c`) and accept an answer in HTTP/1.1. */
@@ -9,9 +10,10 @@ export function wantsWebSocket({ headers }: IncomingMessage): boolean {
 
 /**
  * Answers a request as if it offered no other protocol. Node has detached its connection from HTTP. The only way back is
- * to put the request, without the offer, in front of the unread data, after the requests before it were answered.
+ * to put the request, without the offer, in front of the unread data, after the requests before it were answered. That
+ * copies the data and makes another parser, so it waits for its turn: each of many pipelined requests may make an offer.
  */
-export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket, head }: Taken): void {
+export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket, head, runQueue }: Taken): void {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -22,15 +24,24 @@ export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
     server.emit("connection", socket);
   };
-  const pipeline = findPipeline(socket);
-  if (pipeline === undefined) giveBack();
-  else pipeline.takeBack(giveBack);
+  // Without a listener an error would end the process.
+  socket.on("error", ignore);
+  void runQueue.turn().then(() => {
+    socket.off("error", ignore);
+    if (socket.destroyed) return;
+    const pipeline = findPipeline(socket);
+    if (pipeline === undefined) giveBack();
+    else pipeline.takeBack(giveBack);
+  });
 }
+
+function ignore(): void {}
 
 export interface Taken {
   socket: Duplex;
   /** The bytes after the head of the request. */
   head: Buffer;
+  runQueue: RunQueue;
 }
 
 function withoutOffer(name: string, value: string): string | undefined {

@@ -14,6 +14,8 @@ import {
 } from "./fetch.js";
 import type { AcceptOptions, Listener, ServerParts, ServerRuntime, Upgrade } from "./runtime.js";
 
+/** Requests that are handled in one turn of the event loop, about 20 ms. */
+const MAX_IN_TURN = 256;
 /** Seconds without a byte after which a connection that sends a request is closed. */
 const REQUEST_IDLE_S = 10;
 /** The bounds that Bun has for the idle time of a WebSocket, seconds. */
@@ -43,6 +45,7 @@ export const BUN: ServerRuntime = {
   },
   async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
     const { host: hostname, port, maxMessageBytes } = config;
+    const isCrowded = countTurns();
     const server = listen({
       hostname,
       port,
@@ -58,7 +61,8 @@ export const BUN: ServerRuntime = {
         request.signal.addEventListener("abort", () => response.destroy(), { once: true });
         // The limit ends when the request has been read: a step may take long, and a stream can be silent.
         const address = (): string | undefined => self.requestIP(request)?.address;
-        void handle(new FetchRequest(request, address, () => self.timeout(request, 0)), response, {});
+        const read = new FetchRequest(request, address, () => self.timeout(request, 0));
+        void handle(read, response, { isPipelined: isCrowded() });
         return response.answer;
       },
       websocket: {
@@ -94,6 +98,19 @@ export const BUN: ServerRuntime = {
     };
   },
 };
+
+/**
+ * Whether so many requests came in this turn of the event loop that they take turns. Bun does not say whether a client
+ * has waited for its previous answer, and begins all requests of a read.
+ */
+function countTurns(): () => boolean {
+  let count = 0;
+  const endTurn = (): void => void (count = 0);
+  return () => {
+    if (count === 0) setImmediate(endTurn);
+    return ++count > MAX_IN_TURN;
+  };
+}
 
 /** The time without a byte that shows that two pings were missed, seconds. */
 function idleTimeOf({ pingIntervalMs }: Pick<Config, "pingIntervalMs">): number {

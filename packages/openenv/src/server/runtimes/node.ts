@@ -69,7 +69,7 @@ export const NODE: ServerRuntime = {
 
 /** A server that does not listen yet. */
 export function createNodeServer({ context, handle, upgrade }: Omit<ServerParts, "config" | "cluster">): Server {
-  const { descriptors, backlog } = context;
+  const { descriptors, backlog, runQueue } = context;
   const openings = new Openings();
   const server = createServer({ noDelay: true, ServerResponse: NodeResponse }, (request, response) => {
     const pipeline = Pipeline.of(request.socket, backlog);
@@ -81,7 +81,7 @@ export function createNodeServer({ context, handle, upgrade }: Omit<ServerParts,
     if (descriptors.areAlmostUsedUp(descriptorOf(socket))) socket.destroy();
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (!wantsWebSocket(request)) return ignoreUpgrade(server, request, { socket, head });
+    if (!wantsWebSocket(request)) return ignoreUpgrade(server, request, { socket, head, runQueue });
     // Not the message, which has four times the size and would be kept while the socket waits.
     const { method, url, headers } = request;
     const wanted = new NodeUpgrade({ method, url, headers }, socket, head);

@@ -2,6 +2,7 @@ import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
+import type { RunQueue } from "../../util/async/run-queue.js";
 import type { Config } from "../config/config.js";
 import type { Backlog } from "../limits/backlog.js";
 import type { Descriptors } from "../limits/descriptors.js";
@@ -21,7 +22,7 @@ export interface ServerRuntime {
 
 export interface ServerParts {
   config: Config;
-  context: { readonly descriptors: Descriptors; readonly backlog: Backlog };
+  context: { readonly descriptors: Descriptors; readonly backlog: Backlog; readonly runQueue: RunQueue };
   /** Only on Node: the other processes behind the address. */
   cluster: Cluster | undefined;
   /** Handles a request. Never rejects. */
