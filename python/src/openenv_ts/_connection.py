@@ -61,12 +61,14 @@ class Connection:
     def __init__(self, target: Target, *, batch: bool = False, key: Key | None = None) -> None:
         self.target = target
         self.extensions: list[str] = []
+        self.server: str | None = None
+        """The process that answers: an address can lead to several."""
         self.on_recovered: Callable[[], None] | None = None
         self.recovered = False
         """Whether the connection was lost during the last request, and the session continued."""
         self._key = key or Key(batch=batch)
         batched = ["batch"] if self._key.batch else []
-        self._wanted = ["warnings", *batched, *(["digest"] if target.digest else [])]
+        self._wanted = ["warnings", "move", *batched, *(["digest"] if target.digest else [])]
         self.socket: Socket | None = None
         self._route: Mapping[str, str] = {}
         self._window = float("inf")
@@ -84,8 +86,10 @@ class Connection:
             return False
         return self._numbered or self.socket.closed is None
 
-    async def open(self, deadline: float) -> None:
-        """Raises RemoteError when the server refuses, ConnectionLostError when it does not answer."""
+    async def open(self, deadline: float, *, moving: bool = False) -> None:
+        """With ``moving`` a server that is paused or stops refuses the connection.
+
+        Raises RemoteError when the server refuses, ConnectionLostError when it does not answer."""
         existing = self._key.session_id
         try:
             if existing is not None:
@@ -94,7 +98,8 @@ class Connection:
                 self._note()
                 return
             wanted = [*self._wanted, *([] if self.target.resume is False else ["resume"])]
-            self.socket = await self._connect({"openenv": ",".join(wanted)}, deadline)
+            query = {"openenv": ",".join(wanted), **({"moving": "1"} if moving else {})}
+            self.socket = await self._connect(query, deadline)
             if self.target.resume is not False:
                 await self._begin(deadline)
         except (SocketClosedError, HandshakeRefusedError, TimeoutError) as error:
@@ -147,6 +152,8 @@ class Connection:
         confirmed = answer.get("openenv")
         if isinstance(confirmed, dict) and isinstance(confirmed.get("extensions"), list):
             self.extensions = confirmed["extensions"]
+        if isinstance(confirmed, dict) and isinstance(confirmed.get("server"), str):
+            self.server = confirmed["server"]
 
     async def submit(self, message: JsonObject, deadline: float) -> None:
         """Writes a request. A lost connection is noticed by ``collect``, and so is the deadline."""
@@ -390,3 +397,18 @@ def parse(frame: bytes) -> JsonObject:
     if not isinstance(answer, dict) or not isinstance(answer.get("data"), dict):
         raise protocol_error("an answer is not a frame")
     return answer
+
+
+def must_move(answer: JsonObject) -> bool:
+    """Whether the server asks for the reset to be made on another one."""
+    return error_code(answer) == "RESET_ELSEWHERE"
+
+
+def is_refusal(answer: JsonObject) -> bool:
+    """Whether the server has opened no session."""
+    return error_code(answer) in ("CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR")
+
+
+def error_code(answer: JsonObject) -> object:
+    data = answer.get("data")
+    return data.get("code") if answer.get("type") == "error" and isinstance(data, dict) else None

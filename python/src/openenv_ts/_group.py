@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._connection import Connection, JsonObject
+from ._connection import Connection, JsonObject, is_refusal
 from ._server import Target
 from .errors import OpenEnvError, RemoteError, log, no_episode, protocol_error, reading, session_lost, to_error
 from .results import VectorResult, in_group, read_result, to_failed_result
@@ -26,6 +26,9 @@ class Group:
         self.limit = limit
         self.size = 0
         self.is_batch = False
+        self.avoided_until = 0.0
+        """Until then, by ``time.monotonic()``, no session moves here: the server is full or asks clients to leave."""
+        self._is_plain = False
         self.connection = Connection(target, batch=target.has_batch)
         self.connection.on_recovered = self._count_recovery
 
@@ -33,8 +36,30 @@ class Group:
         self.target.connections_recovered += 1
         self.target.sessions_recovered += self.size
 
+    @property
+    def server(self) -> str | int:
+        """The process that has the sessions; of a socket whose server is not known, the socket."""
+        return self.connection.server or id(self)
+
+    def has_room_for(self, count: int) -> bool:
+        is_usable = self.is_batch or (self._is_plain and self.size == 0)
+        return is_usable and self.connection.up and self.size + count <= self.limit
+
+    async def look(self, deadline: float, moving: bool) -> bool:
+        """Opens the socket without a session of a batch, to learn which server it reaches."""
+        try:
+            await self.connection.open(deadline, moving=moving)
+            answer = await self.connection.request({"type": "state_many", "data": {"items": []}}, deadline)
+        except OpenEnvError:
+            return False
+        self.is_batch = "batch" in self.connection.extensions
+        self._is_plain = not self.is_batch
+        return self.connection.up and not is_refusal(answer)
+
     async def open(self, count: int, deadline: float) -> list[int | OpenEnvError]:
         """Opens sessions. The list is shorter than ``count`` for a socket with one session."""
+        if self._is_plain:
+            return [0]
         try:
             if self.connection.socket is None:
                 await self.connection.open(deadline)
@@ -105,6 +130,8 @@ class Slot:
     error: OpenEnvError | None = None
     has_played: bool = False
     group_id: int | None = None
+    moved: bool = False
+    """The session replaces one that was not lost."""
 
     @property
     def open(self) -> bool:
@@ -115,7 +142,7 @@ class Slot:
         return self.state in ("over", "closed", "unopened") or not self.open
 
     def place(self, group: Group, session: int, state: Literal["opened", "playing"] = "opened") -> None:
-        self.group, self.session, self.state, self.error = group, session, state, None
+        self.group, self.session, self.state, self.error, self.moved = group, session, state, None, False
         group.size += 1
         group.target.load += 1
 
@@ -214,7 +241,7 @@ def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject
     if method == "reset":
         slot.group_id = None
     result.began = method == "reset"
-    result.reopened = method == "reset" and slot.state == "opened" and slot.has_played
+    result.reopened = method == "reset" and slot.state == "opened" and slot.has_played and not slot.moved
     slot.has_played = True
     slot.state = "playing" if result.outcome == "ok" else "over"
     return in_group(result, slot.group_id)

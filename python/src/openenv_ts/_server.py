@@ -30,6 +30,8 @@ class Target:
     has_batch: bool = True
     load: int = 0
     """The number of sessions that this client has there."""
+    looked_at: float = float("-inf")
+    """When this client last looked for the servers behind the address, by ``time.monotonic()``."""
     connections_recovered: int = 0
     sessions_recovered: int = 0
     _logged_at: float = float("-inf")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._asyncio import AsyncIO
-from ._connection import Connection, JsonObject
+from ._connection import Connection, JsonObject, is_refusal, must_move
 from ._process import Turn
 from ._server import Target
 from ._sockets import IO
@@ -161,6 +161,8 @@ class AsyncEnv:
                     # The session was lost before this call.
                     connection = await self._open(deadline, is_reset)
                     answer = await connection.request(message, deadline)
+                if is_reset and must_move(answer):
+                    connection, answer = await self._move(connection, message, deadline)
                 with reading:
                     if answer["type"] == "error":
                         raise to_error(answer["data"])
@@ -174,6 +176,23 @@ class AsyncEnv:
             if is_reset:
                 self._lost = None
             return result
+
+    async def _move(
+        self, connection: Connection, message: JsonObject, deadline: float
+    ) -> tuple[Connection, JsonObject]:
+        """Makes a reset on another server; on that of the session where no other takes it."""
+        other = Connection(self._target)
+        try:
+            await other.open(deadline, moving=True)
+            answer = await other.request(message, deadline)
+            if not is_refusal(answer):
+                self._connection = other
+                await connection.close()
+                return other, answer
+        except OpenEnvError:
+            pass
+        await other.close()
+        return connection, await connection.request(message, deadline)
 
     async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult[JsonObject]:
         return await self._ask(

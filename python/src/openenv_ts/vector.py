@@ -337,8 +337,13 @@ class AsyncVectorEnv:
         left = list(options)
         while left:
             await self._placement.open([slot for slot in left if not slot.open], tried, deadline)
+            await self._placement.even([slot for slot in left if slot.open], deadline)
             opened = {slot: dict(options[slot]) for slot in left if slot.open}
             answers = await self._ask("reset", opened, deadline)
+            asked = {slot: data for slot, data in opened.items() if is_asked_to_move(answers[slot.index])}
+            if asked:
+                await self._placement.leave(list(asked), deadline)
+                answers.update(await self._ask("reset", asked, deadline))
             again = []
             for slot in left:
                 answer = answers.get(slot.index, slot.error or no_episode())
@@ -391,3 +396,7 @@ class AsyncVectorEnv:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def is_asked_to_move(answer: JsonObject | OpenEnvError) -> bool:
+    return isinstance(answer, RemoteError) and answer.wire_code == "RESET_ELSEWHERE"

@@ -191,6 +191,10 @@ export abstract class FetchSocket implements PeerSocket {
 
   uncork(): void {}
 
+  together(send: () => void): void {
+    send();
+  }
+
   pong(): void {}
 
   pause(): boolean {

@@ -330,6 +330,12 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     this.#stream.uncork();
   }
 
+  together(send: () => void): void {
+    this.#stream.cork();
+    send();
+    this.#stream.uncork();
+  }
+
   override ping(): boolean {
     super.ping();
     return true;

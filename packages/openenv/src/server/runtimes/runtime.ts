@@ -103,6 +103,8 @@ export interface PeerSocket {
   /** Collects what is sent until `uncork`, where the runtime can. Calls `end(peer)` when this turn of the loop ends. */
   cork<P>(end: (peer: P) => void, peer: P): void;
   uncork(): void;
+  /** What `send` sends is one write, where the runtime can. */
+  together(send: () => void): void;
   /** False when the runtime cannot ping, or does not report pongs. */
   ping(): boolean;
   /** Does nothing where the runtime answers pings itself. */

@@ -71,10 +71,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.#address = parts.address;
   }
 
-  /**
-   * Opens the session or attaches to the named one, then handles the frames that arrived in the meantime. The
-   * handshake has named a new resumable session `newId`.
-   */
+  /** Opens the session, with `newId` if it has one, or attaches to the named one; then handles the frames that wait. */
   start(sessionId: string | null, newId?: string): void {
     const { ws } = this;
     const sessions = this.#sessions;
@@ -249,16 +246,21 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   /**
-   * Closes the socket of a client that cannot make its next reset on another server by itself, once its episode has ended
-   * on a server that is paused or stops: such a client connects again with its next reset.
+   * On a server that is paused or stops, closes the socket of a client without `move` once its episode has ended: it
+   * connects again with its next reset, if it has the close frame by then. Returns false when nothing was sent.
    */
-  leaveIfOver(): void {
+  leaveIfOver(last?: SentReply): boolean {
     const { extensions, resumption, session } = this;
-    if (!this.#sessions.departure.hasBegun || this.ended || session?.progress.done !== true || session.busy) return;
-    if (extensions.includes("move") || extensions.includes("view") || resumption !== undefined) return;
-    if (!this.#owns || this.#address !== undefined) return;
-    this.#leave(CLOSE_CODES.restart, "the server is paused or stops: reset on another server");
-    this.#sessions.end(this.session, "left at the end of its episode");
+    if (!this.#sessions.departure.hasBegun || this.ended || session?.progress.done !== true || session.busy)
+      return false;
+    const isReached = extensions.includes("move") || extensions.includes("view") || resumption !== undefined;
+    if (isReached || !this.#owns || this.#address !== undefined) return false;
+    this.ws.together(() => {
+      if (last !== undefined) this.sendLast(last);
+      this.#leave(CLOSE_CODES.restart, "the server is paused or stops: reset on another server");
+    });
+    this.#sessions.end(session, "left at the end of its episode");
+    return true;
   }
 
   /** A socket that resumes has no session until it has shown the token of one. */
@@ -353,8 +355,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     else if (answer === null) this.#endByPeer();
     else {
       this.answered = true;
+      if (this.leaveIfOver(answer)) return;
       this.send(answer);
-      this.leaveIfOver();
       this.waitForDrain();
     }
   }
@@ -364,9 +366,9 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     void answer.then((late) => {
       this.answered = true;
       if (late === null) this.#endByPeer();
+      else if (this.leaveIfOver(late)) return;
       else if (this.waits) this.send(late);
       else this.sendLast(late);
-      this.leaveIfOver();
       if (!this.waitForDrain()) this.unblock();
     });
   }
