@@ -1,3 +1,4 @@
+import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
 import { loadBinary } from "../protocol/codec/binary.js";
 import type { Journal } from "../session/journals/journal.js";
@@ -14,11 +15,19 @@ type JournalSettings = Pick<Config, "journal" | "journalDurability" | "journalRe
 const TIDY_MS = 5_000;
 
 /** The journal that the settings name. @throws ConfigError when it cannot be used, or its package is not installed. */
-async function openJournal({ journal, journalDurability }: JournalSettings, owner: string): Promise<Journal> {
+async function openJournal(
+  { journal, journalDurability }: JournalSettings,
+  owner: string,
+  version?: string,
+): Promise<Journal> {
   const place = journal ?? "memory";
   if (place === "memory") return (await import("../session/journals/memory.js")).openMemoryJournal(owner);
   if (/^rediss?:/.test(place)) {
-    return (await import("../session/journals/redis.js")).openRedisJournal({ url: place, owner });
+    return (await import("../session/journals/redis.js")).openRedisJournal({
+      url: place,
+      owner,
+      ...(version !== undefined && { version }),
+    });
   }
   if (/^\w+:\/\//.test(place)) throw new ConfigError(`JOURNAL must be a file, redis:// or memory, not "${place}".`);
   const { openLmdbJournal } = await import("../session/journals/lmdb.js");
@@ -40,14 +49,24 @@ export async function checkJournal(settings: JournalSettings): Promise<void> {
 export async function startJournal(
   config: Config,
   sessions: Sessions,
-  { cluster, log }: { cluster: Cluster | undefined; log: Logger },
+  { cluster, log, definition }: { cluster: Cluster | undefined; log: Logger; definition: EnvironmentDefinition },
 ): Promise<AsyncDisposable | undefined> {
   if (config.journal === undefined) return undefined;
   const owner = ownerName(cluster?.idPrefix ?? "");
-  const journal = await openJournal(config, owner);
+  const { hash } = await definition.contract.fingerprint();
+  const version = `${hash}/${definition.snapshotVersion}`;
+  const journal = await openJournal(config, owner, version);
   const retentionMs = config.journalRetention * 1000;
   const codec = await loadBinary();
-  const own = new JournalledSessions(sessions, { journal, codec, owner, workers: config.workers, retentionMs, log });
+  const own = new JournalledSessions(sessions, {
+    journal,
+    codec,
+    owner,
+    version,
+    workers: config.workers,
+    retentionMs,
+    log,
+  });
   const tidy = (): Promise<void> =>
     own.tidy(config.sessionTimeoutMs ?? Number.POSITIVE_INFINITY).catch((error: unknown) => {
       log.warn({ err: error as Error }, "the journal could not be read");

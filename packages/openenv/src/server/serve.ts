@@ -85,10 +85,12 @@ export async function serveHere(
     draining: false,
     closing: false,
   };
-  const journal = await startJournal(config, context.sessions, { cluster, log }).catch(async (error: unknown) => {
-    await isolated?.close();
-    return giveUp(error);
-  });
+  const journal = await startJournal(config, context.sessions, { cluster, log, definition: runtime.definition }).catch(
+    async (error: unknown) => {
+      await isolated?.close();
+      return giveUp(error);
+    },
+  );
   const stopWatching = watchLoop({
     number: runtime.number,
     environment: environment.contract.name,
@@ -118,6 +120,7 @@ export async function serveHere(
   const retire = async (limitMs: number): Promise<void> => {
     const deadline = performance.now() + limitMs;
     context.sessions.departure.stop();
+    if (!context.draining) await context.sessions.journal?.findTakers(false);
     const sessionsEnd = async (): Promise<void> => {
       while (context.sessions.inUse > 0 && !context.closing && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     };

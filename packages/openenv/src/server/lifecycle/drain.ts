@@ -4,6 +4,8 @@ import type { ServerContext } from "../context.js";
 /** The time for a balancer to notice that the server drains: until then new connections are still accepted. */
 const NOTICE_MS = 5_000;
 export const DRAIN_POLL_MS = 10;
+/** How often to look for servers that take sessions over. */
+const LOOK_MS = 1_000;
 /** A client that closes a session may open the next one at once, while the balancer still sends it here. */
 const QUIET_MS = 1_000;
 
@@ -33,10 +35,14 @@ export async function drainSessions(
   sessions.departure.stop();
   runtime.log.info({ sessions: sessions.inUse, seconds: limitMs / 1000 }, "draining");
   const isQuiet = quietFor(limitMs);
+  // Servers of another version may start meanwhile, or end.
+  void sessions.journal?.findTakers(true);
+  const looking = setInterval(() => void sessions.journal?.findTakers(true), LOOK_MS);
   while (!isQuiet(!isDone()) && !context.closing && left() > 0) {
     if (left() < limitMs - notice) sessions.rejectNew();
     await sleep(DRAIN_POLL_MS);
   }
+  clearInterval(looking);
   if (left() === 0 && sessions.inUse > 0) {
     runtime.log.warn({ sessions: sessions.inUse }, "sessions did not finish within SHUTDOWN_DRAIN; closing them");
   }

@@ -72,8 +72,20 @@ export interface Journal extends JournalReader {
    * such message.
    */
   onWanted?: ((id: string) => void) | undefined;
+  /**
+   * Stops to offer this process to others, and returns those that take sessions over. Missing where only the next process
+   * of the same server does.
+   */
+  takers?(): Promise<readonly JournalTaker[]>;
   /** Forgets those of the listed sessions that ended before this time, in milliseconds since 1970. */
   removeEnded(listed: readonly JournalEntry[], before: number): MaybePromise<void>;
+}
+
+/** A process that takes sessions over. */
+export interface JournalTaker {
+  readonly owner: string;
+  /** What it can restore: equal for the same contract and the same `snapshotVersion`. */
+  readonly version: string;
 }
 
 export type JournalErrorCode = "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE" | "EPOCH_LOST";

@@ -8,6 +8,7 @@ import {
   JournalError,
   type JournalReader,
   type JournalRecord,
+  type JournalTaker,
   unavailable,
 } from "./journal.js";
 import { hasEnded } from "./owner.js";
@@ -19,6 +20,8 @@ type Argument = string | Buffer;
 /** Before the names of all keys. */
 const PREFIX = "openenv:journal:";
 const IDS = `${PREFIX}ids`;
+/** The processes that take sessions over. The lease of each has its version. */
+const TAKERS = `${PREFIX}takers`;
 /** How long the sessions of a server that does not answer any more belong to it. */
 const LEASE_MS = 10_000;
 const RENEW_MS = LEASE_MS / 4;
@@ -74,15 +77,22 @@ return redis.call('SREM', KEYS[2], ARGV[2])`,
  * Cluster. What Redis loses in a failover is lost.
  * @throws ConfigError when the server cannot be reached or deletes sessions when it is full, or the package `redis` is not installed.
  */
-export async function openRedisJournal({ url, owner }: { url: string; owner: string }): Promise<Journal> {
+export async function openRedisJournal({ url, owner, version = "" }: RedisOptions): Promise<Journal> {
   const journal = await openAs(url, owner, "JOURNAL");
   try {
     await journal.checkPolicy();
-    return await journal.start();
+    return await journal.start(version);
   } catch (error) {
     await journal.close();
     throw error;
   }
+}
+
+interface RedisOptions {
+  url: string;
+  owner: string;
+  /** See {@link JournalTaker}. */
+  version?: string;
 }
 
 /** Reads a journal in Redis without a lease. @throws ConfigError as above. */
@@ -128,10 +138,11 @@ class RedisJournal implements Journal {
     throw new ConfigError(message);
   }
 
-  async start(): Promise<this> {
+  async start(version: string): Promise<this> {
     const renew = (): Promise<unknown> =>
-      this.#ask(() => this.#client.set(leaseKey(this.#owner), "1", { PX: LEASE_MS }));
+      this.#ask(() => this.#client.set(leaseKey(this.#owner), version, { PX: LEASE_MS }));
     await renew();
+    await this.#ask(() => this.#client.sAdd(TAKERS, this.#owner));
     // Its lease ends soon when Redis was away for long.
     this.#client.on("ready", () => void renew().catch(() => {}));
     const subscriber = this.#client.duplicate();
@@ -185,6 +196,18 @@ class RedisJournal implements Journal {
     if (done === 0) throw epochLost(id, epoch);
   }
 
+  async takers(): Promise<readonly JournalTaker[]> {
+    await this.#ask(() => this.#client.sRem(TAKERS, this.#owner));
+    const owners = (await this.#ask(() => this.#client.sMembers(TAKERS))).map(String);
+    const running: JournalTaker[] = [];
+    for (const owner of owners) {
+      const version = hasEnded(owner) ? null : await this.#ask(() => this.#client.get(leaseKey(owner)));
+      if (version !== null) running.push({ owner, version: String(version) });
+      else await this.#ask(() => this.#client.sRem(TAKERS, owner));
+    }
+    return running;
+  }
+
   async release(id: string, epoch: number): Promise<void> {
     await this.#run("release", [keyOf(id)], [String(epoch)]);
   }
@@ -219,7 +242,10 @@ class RedisJournal implements Journal {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    if (this.#subscriber !== undefined) await this.#client.del(leaseKey(this.#owner)).catch(() => {});
+    if (this.#subscriber !== undefined) {
+      await this.#client.sRem(TAKERS, this.#owner).catch(() => {});
+      await this.#client.del(leaseKey(this.#owner)).catch(() => {});
+    }
     this.#subscriber?.destroy();
     this.#client.destroy();
   }

@@ -45,6 +45,8 @@ export interface SessionsJournal {
    * @throws SessionRejectedError as {@link takeOver}.
    */
   restore(address: string, opener: SessionOpener): Promise<void>;
+  /** Finds out whether other servers can take sessions over in the middle of an episode. Never rejects. */
+  findTakers(isDraining: boolean): Promise<void>;
   /** Leaves all sessions that can be restored to the next process. */
   releaseAll(): void;
 }

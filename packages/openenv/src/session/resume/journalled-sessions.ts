@@ -51,6 +51,8 @@ interface JournalledOptions {
   owner: string;
   /** How many workers share the sessions that have no process. */
   workers: number;
+  /** What this process can restore. */
+  version: string;
   /** How long the end of a session is remembered, milliseconds. */
   retentionMs: number;
   log: Log;
@@ -149,6 +151,22 @@ export class JournalledSessions implements SessionsJournal {
     const running = this.#restoring.get(key) ?? this.#restore(key, opener).finally(() => this.#restoring.delete(key));
     this.#restoring.set(key, running);
     return running;
+  }
+
+  async findTakers(isDraining: boolean): Promise<void> {
+    const { journal, owner, version, log } = this.#options;
+    if (journal.takers === undefined) return;
+    const { resumptions } = this.#sessions;
+    try {
+      const takers = await journal.takers();
+      // The workers of one server drain together.
+      const others = takers.filter((taker) => !isDraining || !areSiblings(taker.owner, owner));
+      // A client reaches any of them.
+      resumptions.areTaken = others.length > 0 && others.every((taker) => taker.version === version);
+    } catch (error) {
+      log.warn({ err: toError(error) }, "the journal could not be read");
+      resumptions.areTaken = false;
+    }
   }
 
   releaseAll(): void {

@@ -90,6 +90,8 @@ export class Resumptions {
   readonly #ofHttp = new Map<string, StoredAnswers>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
   readonly #ended = new Map<string, { reason: string; tokenHash: string }>();
+  /** Other processes can restore a session in the middle of its episode; between two there is nothing to restore. */
+  areTaken = true;
   /** How many connections have resumed something. */
   resumed = 0;
 
@@ -152,7 +154,9 @@ export class Resumptions {
   get movable(): number {
     let count = 0;
     for (const { journal, target } of this.#byId.values()) {
-      if (journal?.isRestorable === true) count += sessionsOf(target).length;
+      if (journal?.isRestorable !== true) continue;
+      const sessions = sessionsOf(target);
+      count += this.areTaken ? sessions.length : sessions.filter(isBetweenEpisodes).length;
     }
     return count;
   }
@@ -273,6 +277,10 @@ export class Resumptions {
       );
     });
   }
+}
+
+function isBetweenEpisodes({ busy, progress: { done, episodeId } }: Session): boolean {
+  return !busy && (done || episodeId === null);
 }
 
 export function sessionsOf(target: Session | SessionGroup): Session[] {
