@@ -362,13 +362,17 @@ def test_sessions_of_one_url_spread_over_all_servers_behind_it() -> None:
             envs.reset()
             assert opened(servers[0].url) == 10
             balancer.add(servers[1].url)
-            envs._targets[0].looked_at = float("-inf")
-            assert [result.reopened for result in envs.reset() if result] == [False] * 10
-            wait_for(lambda: [opened(server.url) for server in servers] == [5, 5])
+
+            def are_even() -> bool:
+                assert [result.reopened for result in envs.reset() if result] == [False] * 10
+                return [opened(server.url) for server in servers] == [5, 5]
+
+            # It looks every ten seconds.
+            wait_for(are_even)
             assert counts(envs.step([{"amount": 1}] * 10)) == [1] * 10
         with VectorEnv(balancer.url, 10) as envs:
             envs.reset()
-            assert [opened(server.url) for server in servers] == [5, 5]
+            wait_for(lambda: [opened(server.url) for server in servers] == [5, 5])
     finally:
         balancer.close()
         for server in servers:
