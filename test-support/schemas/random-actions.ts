@@ -17,7 +17,8 @@ interface RandomField extends Kind {
 
 export interface RandomVariant {
   className: string;
-  tag: { name: string; value: string } | undefined;
+  /** The field that tells the variants apart, and its value. */
+  tag: Record<string, string>;
   /** As JSON: with all fields, and with those that are required. */
   values: Record<string, unknown>[];
 }
@@ -184,7 +185,7 @@ export const randomAction: fc.Arbitrary<RandomAction> = fc
       ].join("\n\n"),
       variants: made.map(({ className, value, members }) => ({
         className,
-        tag: tag === undefined ? undefined : { name: tag, value },
+        tag: (tag === undefined ? {} : { [tag]: value }) as Record<string, string>,
         values: [instanceOf(members, true), instanceOf(members, false)],
       })),
     };
