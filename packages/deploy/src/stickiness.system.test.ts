@@ -140,6 +140,25 @@ for (const [kind, { require }] of Object.entries(BALANCERS)) {
       expect(cluster.one.active() + cluster.two.active()).toBe(sessions.length);
     });
 
+    test.skipIf(kind !== "haproxy")("sessions that a header names reach their owner", async () => {
+      await using cluster = await startPair();
+      let names = 0;
+      const sessions = await openOnBoth(cluster, async () => {
+        const headers = { "x-openenv-session-id": `name-of-session-${names++}` };
+        await fetch(`${cluster.url}/reset`, { method: "POST", headers, body: "{}" });
+        return headers;
+      });
+      for (const headers of sessions) {
+        for (const result of [1, 2, 3]) {
+          expect(await stepHttp(cluster.url, headers)).toMatchObject({
+            status: 200,
+            body: { observation: tallied(result) },
+          });
+        }
+      }
+      expect(cluster.one.active() + cluster.two.active()).toBe(sessions.length);
+    });
+
     test("no name of a session is in its log, also when a request fails", async () => {
       const { server } = await start();
       await using balancer = await balance(addressOf(server));
