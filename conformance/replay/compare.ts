@@ -5,6 +5,8 @@ const WILDCARDS = { string: "<string>", any: "<any>" } as const;
 
 /** Fields with free wording, which must be strings. `url` may be missing. */
 const WORDING = new Set(["message", "msg", "detail", "title", "description", "error"]);
+/** Every error of ours has one; those of the Python package have none. */
+const FAULTS = new Set(["infrastructure", "environment", "client"]);
 /** Longer inputs may be shortened. */
 const BRIEF = 200;
 
@@ -39,8 +41,9 @@ export const MEMBERS = [
 const OPEN = new Set(["response_headers", "content_type", "response", "response_text"]);
 
 /** One sentence for each normative difference between an answer and the expected one. */
-export function findDifferences(expected: RecordedAnswer, actual: RecordedAnswer): string[] {
+export function findDifferences(expected: RecordedAnswer, given: RecordedAnswer): string[] {
   const found: string[] = [];
+  const actual = withoutFaults(given) as RecordedAnswer;
   for (const member of MEMBERS) {
     if (!(member in expected)) {
       if (member in actual && !OPEN.has(member)) found.push(`${member}: not expected, got ${show(actual[member])}`);
@@ -55,6 +58,35 @@ export function findDifferences(expected: RecordedAnswer, actual: RecordedAnswer
     }
   }
   return found;
+}
+
+/** Our answer as it would be without the divergence `errors-have-fault`. */
+function withoutFaults(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutFaults);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).filter(([key, member]) => key !== "fault" || !isFault(member));
+  // JSON-RPC has null where nothing else is known of an error.
+  if ("fault" in value && entries.length === 0) return null;
+  return Object.fromEntries(entries.map(([key, member]) => [key, withoutFaults(member)]));
+}
+
+/** The errors of an answer that do not have a valid `fault`: frames, JSON-RPC errors and HTTP bodies. */
+export function findErrorsWithoutFault(answer: RecordedAnswer): unknown[] {
+  const { status = 0, response } = answer;
+  const body = status >= 400 && isObject(response) && !("jsonrpc" in response) ? [response] : [];
+  return [...body, ...errorsIn(answer)].filter((error) => !isObject(error) || !isFault(error["fault"]));
+}
+
+/** The data of all errors within a value. */
+function errorsIn(value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { type, data, jsonrpc, error } = value as Record<string, unknown>;
+  const own = type === "error" ? [data] : jsonrpc === "2.0" && isObject(error) ? [error["data"]] : [];
+  return [...own, ...Object.values(value).flatMap(errorsIn)];
+}
+
+function isFault(value: unknown): boolean {
+  return typeof value === "string" && FAULTS.has(value);
 }
 
 /** Like {@link findDifferences}, for documents whose keys have an order, such as JSON Schemas. */

@@ -14,8 +14,12 @@ export function renderErrors(errors) {
   if (unknown) throw new Error(`scripts/docs/errors.mjs has no title for the boundary ${unknown.boundary}`);
   return `# Errors
 
-Every error of this package is an \`OpenEnvError\` with one of these codes. Generated from \`packages/openenv/src/errors.ts\` by
-\`npm run docs\`.
+Every error of this package is an \`OpenEnvError\` with one of these codes. Generated from
+\`packages/openenv/src/error-table.ts\` by \`npm run docs\`.
+
+\`fault\` says who caused an error: mask \`infrastructure\` and \`environment\`; \`client\` is the request itself. It is the usual
+cause of the code. A single error may have another one, so read the \`fault\` of the error
+([where it is](../guide/lost-sessions.md#whose-fault-was-it)).
 ${used.map((boundary) => renderBoundary(BOUNDARIES[boundary], rowsOf(errors, boundary))).join("")}`;
 }
 
@@ -24,6 +28,8 @@ function rowsOf(errors, wanted) {
 }
 
 function renderBoundary(title, rows) {
-  const lines = rows.map(([code, { meaning, remedy }]) => `| \`${code}\` | ${meaning} | ${remedy} |\n`);
-  return `\n## ${title}\n\n| code | meaning | what to do |\n|---|---|---|\n${lines.join("")}`;
+  const lines = rows.map(
+    ([code, { fault, meaning, remedy }]) => `| \`${code}\` | ${fault} | ${meaning} | ${remedy} |\n`,
+  );
+  return `\n## ${title}\n\n| code | fault | meaning | what to do |\n|---|---|---|---|\n${lines.join("")}`;
 }

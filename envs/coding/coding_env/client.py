@@ -14,12 +14,14 @@ class RemoteError(RuntimeError):
 
     `wire_code` is the code that the server sent, and `code` the same code, except for
     a step before the first reset: openenv-ts sends EXECUTION_ERROR for it, as for an
-    exception of the environment, and `code` is NO_EPISODE.
+    exception of the environment, and `code` is NO_EPISODE. `fault` says who caused
+    it: mask "infrastructure" and "environment"; "client" is the request itself.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.wire_code = str(data.get("code", "UNKNOWN"))
         self.code = str(data.get("openenv_code", self.wire_code))
+        self.fault = str(data.get("fault", "infrastructure"))
         self.data = data
         message = data.get("message", "Unknown error")
         super().__init__(f"Server error: {message} (code: {self.wire_code})")

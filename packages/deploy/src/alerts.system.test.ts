@@ -132,12 +132,20 @@ test.skipIf(!promtool.available)(
     const steps = { [of("openenv_steps_total")]: "0+15x40", [of("openenv_reset_duration_seconds_count")]: "0x40" };
     const errors = (code: string, fault: string) => of("openenv_errors_total", { code, fault });
     await judge({
-      series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0+30x40", [errors("TIMEOUT", "server")]: "0x40" },
+      series: {
+        ...steps,
+        [errors("VALIDATION_ERROR", "client")]: "0+30x40",
+        [errors("TIMEOUT", "environment")]: "0x40",
+      },
       expressions: [{ expr: RECORDED.clientErrors, at: "8m", value: 2 }],
       alerts: [{ name: "OpenEnvErrors", at: "8m", fires: false }],
     });
     await judge({
-      series: { ...steps, [errors("VALIDATION_ERROR", "client")]: "0x40", [errors("TIMEOUT", "server")]: "0+15x40" },
+      series: {
+        ...steps,
+        [errors("VALIDATION_ERROR", "client")]: "0x40",
+        [errors("TIMEOUT", "environment")]: "0+15x40",
+      },
       alerts: [{ name: "OpenEnvErrors", at: "8m", fires: true }],
     });
   },

@@ -3,14 +3,17 @@ import { expect, test } from "vitest";
 import { ERRORS, RemoteError } from "./errors.js";
 
 const page = readFileSync(new URL("../../../docs/reference/errors.md", import.meta.url), "utf8");
-const rows = [...page.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \|$/gm)].map(([, code, meaning, remedy]) => ({
-  code,
-  meaning,
-  remedy,
-}));
+const rows = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm)].map(
+  ([, code, fault, meaning, remedy]) => ({
+    code,
+    fault,
+    meaning,
+    remedy,
+  }),
+);
 
-test("the reference page lists every error code with the meaning and remedy of the table", () => {
-  const table = Object.entries(ERRORS).map(([code, { meaning, remedy }]) => ({ code, meaning, remedy }));
+test("the reference page lists every error code with the fault, meaning and remedy of the table", () => {
+  const table = Object.entries(ERRORS).map(([code, { fault, meaning, remedy }]) => ({ code, fault, meaning, remedy }));
   expect(byCode(rows)).toEqual(byCode(table));
 });
 

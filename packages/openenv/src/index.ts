@@ -54,6 +54,7 @@ export {
   EnvironmentError,
   ERRORS,
   type ErrorCode,
+  type Fault,
   OpenEnvError,
   ProviderError,
   RemoteError,

@@ -16,6 +16,7 @@ export {
   ConnectionError,
   EnvironmentError,
   type ErrorCode,
+  type Fault,
   OpenEnvError,
   ProviderError,
   RemoteError,

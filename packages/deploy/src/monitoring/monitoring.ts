@@ -79,11 +79,11 @@ function alerts(topology: Topology): object {
   const here = `{job="${name}"}`;
   const sum = (expression: string): string => `sum(${expression})`;
   const rate = (what: string): string => sum(`rate(${what}[5m])`);
-  const errors = (fault: string): string => rate(`${metric("openenv_errors_total")}{job="${name}",fault="${fault}"}`);
+  const errors = (labels: string): string => rate(`${metric("openenv_errors_total")}{job="${name}",${labels}}`);
   const rules = [
     recorded(topology, RECORDED.load, loadRatio(`job="${name}"`)),
-    recorded(topology, RECORDED.serverErrors, errors("server")),
-    recorded(topology, RECORDED.clientErrors, errors("client")),
+    recorded(topology, RECORDED.serverErrors, errors('fault!="client",code!="CAPACITY_REACHED"')),
+    recorded(topology, RECORDED.clientErrors, errors('fault="client"')),
     rule("OpenEnvServerDown", "2m", "critical", {
       expr: `up${here} == 0`,
       summary: "{{ $labels.instance }} does not answer; its sessions are lost.",

@@ -101,7 +101,9 @@ describe("a call", () => {
     }
     expect((await desk.ors.call(id, "fail", { why: "two\n  lines" })).error).toContain("two lines");
     const counter = await start();
-    expect((await counter.ors.call(await counter.ors.open(), "step", { amount: 13 })).error).toBe("unlucky amount");
+    expect((await counter.ors.call(await counter.ors.open(), "step", { amount: 13 })).error).toBe(
+      "unlucky amount (fault: environment)",
+    );
   });
 
   test("with other fields or without a name is 422", async () => {

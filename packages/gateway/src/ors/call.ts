@@ -67,12 +67,12 @@ function isNext(task_id: string, session: Session): boolean {
 function render({ context, parts }: Host, session: Session, result: Result): TaskOutcome {
   const { runtime } = context;
   if (!result.ok) {
-    const { reason, message, error } = result;
+    const { reason, message, fault, error } = result;
     if (reason !== "infrastructure") {
-      return { json: JSON.stringify({ ok: false, error: message, reason: REASONS[reason] }) };
+      return { json: JSON.stringify({ ok: false, error: message, reason: REASONS[reason], fault }) };
     }
-    runtime.statistics.countError(error ?? { code: "EXECUTION_ERROR", message }, session);
-    return { error: message };
+    runtime.statistics.countError(error ?? { code: "EXECUTION_ERROR", message, fault }, session);
+    return { error: message, fault };
   }
   const { content: blocks, metadata, reward, done: finished } = result;
   try {
@@ -80,7 +80,7 @@ function render({ context, parts }: Host, session: Session, result: Result): Tas
     return { json: parts.serializeReply(answer, runtime.maxAnswerBytes) };
   } catch (error) {
     const message = `the result cannot be sent: ${(error as Error).message}`;
-    runtime.statistics.countError({ code: "EXECUTION_ERROR", message }, session);
-    return { error: message };
+    runtime.statistics.countError({ code: "EXECUTION_ERROR", message, fault: "environment" }, session);
+    return { error: message, fault: "environment" };
   }
 }

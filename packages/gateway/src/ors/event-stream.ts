@@ -1,4 +1,4 @@
-import type { RequestContext } from "openenv-ts/internal";
+import type { Fault, RequestContext } from "openenv-ts/internal";
 
 type Answer = RequestContext["response"];
 
@@ -13,7 +13,7 @@ const PING_MS = 10_000;
 const MAX_CHUNK = 4_096;
 
 /** The outcome of a task: JSON for the client, or the reason why there is none. */
-export type TaskOutcome = { json: string } | { error: string };
+export type TaskOutcome = { json: string } | { error: string; fault?: Fault };
 
 /** Answers with the id alone. */
 export function sendId(response: Answer, id: string): void {
@@ -42,7 +42,7 @@ export async function sendTask(response: Answer, id: string, task: Promise<TaskO
   return true;
 }
 
-/** An outcome without a task, such as for an unknown id. */
+/** An outcome without a task: an error of the standard, whose text a client may compare. */
 export function sendError(response: Answer, error: string): void {
   sendAll(response, renderOutcome({ error }));
 }
@@ -52,7 +52,11 @@ function sendAll(response: Answer, text: string): void {
 }
 
 function renderOutcome(outcome: TaskOutcome): string {
-  if ("error" in outcome) return renderEvent("error", outcome.error.replace(/\s*[\r\n]+\s*/g, " "));
+  if ("error" in outcome) {
+    // The event is one line of text, which a client raises as it is.
+    const line = outcome.error.replace(/\s*[\r\n]+\s*/g, " ");
+    return renderEvent("error", outcome.fault === undefined ? line : `${line} (fault: ${outcome.fault})`);
+  }
   const chunks = chunk(outcome.json);
   return chunks.map((data, at) => renderEvent(at < chunks.length - 1 ? "chunk" : "end", data)).join("");
 }

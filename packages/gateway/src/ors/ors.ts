@@ -47,7 +47,7 @@ export function createOrs(host: Host): Handler {
       if (!(error instanceof Refusal)) throw error;
       for (const [header, value] of Object.entries(error.headers)) response.setHeader(header, value);
       // It may repeat half a character of the request, which cannot be sent.
-      parts.sendJson(response, error.status, { detail: parts.clip(error.message, MAX_DETAIL) });
+      parts.sendDetail(response, error.status, parts.clip(error.message, MAX_DETAIL));
     }
   };
 }

@@ -1,4 +1,4 @@
-import { ConnectionError, RemoteError } from "../errors.js";
+import { ConnectionError, faultOfStatus, RemoteError } from "../errors.js";
 import type { JsonObject } from "../protocol/messages.js";
 
 /** Why a call has no result. */
@@ -71,15 +71,12 @@ export function protocolError(what: string): ConnectionError {
   return new ConnectionError("PROTOCOL_ERROR", `The server violated the OpenEnv protocol: ${what}.`);
 }
 
-/** Request Timeout and Too Many Requests. */
-const BUSY = [408, 429];
-
 /** Whether a later attempt to connect can succeed: the address, the token and the contract are not the cause. */
 export function mayRecover(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.code === "CONNECTION_FAILED" || error.code === "CLIENT_TIMEOUT";
   if (!(error instanceof RemoteError)) return false;
   const { status } = error.details;
-  return typeof status === "number" && (status >= 500 || BUSY.includes(status));
+  return typeof status === "number" && (status >= 500 || faultOfStatus(status) === "infrastructure");
 }
 
 /** Whether another server may be able to open the session. */

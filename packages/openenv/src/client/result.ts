@@ -29,8 +29,8 @@ export interface StepResult<O = JsonObject> {
 
 /**
  * Takes the place of a result when a call fails: mask it, it is not a reward of 0.
- * `env_error`: the server answered with an error. `lost`: there was no answer; the episode is lost. `metadata` has the
- * code of the error as `error_code`, and `lost: true` for a lost episode, for programs that keep only metadata.
+ * `env_error`: the server answered with an error. `lost`: there was no answer; the episode is lost. For programs that keep
+ * only metadata, `metadata` has the code of the error as `error_code`, its `fault`, and `lost: true` for a lost episode.
  */
 export type FailedResult = Failure<RemoteError> | Failure<ConnectionError>;
 
@@ -120,7 +120,7 @@ const ENDED: readonly string[] = ["TIMEOUT", "ISOLATE_LOST", "SESSION_ERROR", "C
 /** Converts a failure to a result; throws any other error. */
 export function toFailedResult(error: unknown): FailedResult {
   if (!(error instanceof RemoteError) && !(error instanceof ConnectionError)) throw error;
-  const metadata = { error_code: error.code, ...(error.outcome === "lost" && { lost: true }) };
+  const metadata = { error_code: error.code, fault: error.fault, ...(error.outcome === "lost" && { lost: true }) };
   const rest = { observation: null, reward: null, metadata, warnings: [] } as const;
   if (error instanceof RemoteError) {
     return { outcome: error.outcome, error, done: ENDED.includes(error.wireCode) ? true : null, ...rest };

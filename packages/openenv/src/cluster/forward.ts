@@ -31,13 +31,13 @@ export function forwardRequest(path: string, { request, response, body, named }:
 function sendGone(response: ServerResponse): void {
   const detail = "the worker of this session has ended; POST /reset without the session opens a new one";
   response.writeHead(404, { "content-type": "application/json" });
-  response.end(JSON.stringify({ detail, code: "SESSION_ERROR" }));
+  response.end(JSON.stringify({ detail, code: "SESSION_ERROR", fault: "infrastructure" }));
 }
 
 function sendBusy(response: ServerResponse): void {
   const detail = "the worker of this session could not be reached; try again";
   response.writeHead(503, { "content-type": "application/json", "retry-after": "1" });
-  response.end(JSON.stringify({ detail, code: "CAPACITY_REACHED" }));
+  response.end(JSON.stringify({ detail, code: "CAPACITY_REACHED", fault: "infrastructure" }));
 }
 
 function onwardHeaders(headers: IncomingMessage["headers"], body: string): IncomingMessage["headers"] {

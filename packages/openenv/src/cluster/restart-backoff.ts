@@ -32,6 +32,7 @@ export class RestartBackoff {
     this.#recent.push({
       at: Date.now() / 1000,
       code: "WORKER_LOST",
+      fault: "infrastructure",
       message: `Worker ${worker.number} exited (${reason}) and is being replaced; it had ${worker.load.active} sessions.`,
       worker: worker.number,
       session_id: null,

@@ -122,11 +122,12 @@ async function readBody({ body }: Response): Promise<string> {
 }
 
 /** The response goes only into the cause, not to the client: it may contain the prompt or parts of the key. */
-function failureOf({ reason, detail }: Failure, retried: number, apiKey: string | undefined): EnvironmentError {
+function failureOf({ reason, detail, again }: Failure, retried: number, apiKey: string | undefined): EnvironmentError {
   const tries = retried > 0 ? ` (${retried + 1} attempts)` : "";
-  if (detail === undefined) return new EnvironmentError(`the model ${reason}${tries}`);
+  const fault = again ? "infrastructure" : "environment";
+  if (detail === undefined) return new EnvironmentError(`the model ${reason}${tries}`, { fault });
   const said = (apiKey ? detail.replaceAll(apiKey, "***") : detail).slice(0, 500);
-  return new EnvironmentError(`the model ${reason}${tries}`, { cause: new Error(said) });
+  return new EnvironmentError(`the model ${reason}${tries}`, { fault, cause: new Error(said) });
 }
 
 /** Milliseconds from the header, which has seconds or a date. */

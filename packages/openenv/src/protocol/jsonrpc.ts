@@ -1,7 +1,8 @@
+import type { Fault } from "../errors.js";
 import { clip } from "../util/text/clip.js";
 import type { JsonObject } from "./messages.js";
 
-/** JSON-RPC 2.0 as in the Python package: `data` is always present, null when unused. */
+/** JSON-RPC 2.0 as in the Python package. Only `data` of an error is always an object here, with the `fault`. */
 export const RPC_ERRORS = {
   parse: -32700,
   invalidRequest: -32600,
@@ -10,6 +11,13 @@ export const RPC_ERRORS = {
   internal: -32603,
   server: -32000,
 } as const;
+
+const OF_CLIENT: readonly number[] = [
+  RPC_ERRORS.parse,
+  RPC_ERRORS.invalidRequest,
+  RPC_ERRORS.methodNotFound,
+  RPC_ERRORS.invalidParams,
+];
 
 /** Maximum length of an id in characters. */
 const MAX_ID = 1000;
@@ -27,17 +35,20 @@ export interface RpcRequest {
 
 export type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; result: unknown }
-  | { jsonrpc: "2.0"; id: RpcId; error: { code: number; message: string; data: JsonObject | null } };
+  | { jsonrpc: "2.0"; id: RpcId; error: { code: number; message: string; data: RpcErrorData } };
+
+export type RpcErrorData = JsonObject & { fault: Fault };
 
 /** Thrown by a method handler; becomes the error of the response. */
 export class RpcError extends Error {
   readonly code: number;
-  readonly data: JsonObject | null;
+  readonly data: RpcErrorData;
 
-  constructor(code: number, message: string, data: JsonObject | null = null) {
+  /** `data` has a `fault` unless the code says who caused the error. */
+  constructor(code: number, message: string, data: JsonObject & { fault?: Fault } = {}) {
     super(message);
     this.code = code;
-    this.data = data;
+    this.data = { ...data, fault: data.fault ?? (OF_CLIENT.includes(code) ? "client" : "infrastructure") };
   }
 }
 

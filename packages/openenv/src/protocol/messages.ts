@@ -1,4 +1,4 @@
-import type { ValidationIssue } from "../errors.js";
+import { ERRORS, type Fault, type ValidationIssue } from "../errors.js";
 
 /** The codes of `error` frames; all are in the table of `errors.ts`. */
 export type WireCode =
@@ -50,12 +50,19 @@ export interface ObservationData {
 export interface ErrorData {
   message: string;
   code: WireCode;
+  /** Who caused it; Python clients ignore it. */
+  fault: Fault;
   /** More precise than `code`, which the Python package defines; Python clients ignore it. */
   openenv_code?: "NO_EPISODE" | "EPISODE_DONE";
   errors?: ValidationIssue[];
   active_sessions?: number;
   max_sessions?: number;
   factory_name?: string;
+}
+
+/** The data of an error. `fault` is that of the code, unless `more` has another one. */
+export function errorData(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorData {
+  return { message, code, fault: ERRORS[more.openenv_code ?? code].fault, ...more };
 }
 
 /**

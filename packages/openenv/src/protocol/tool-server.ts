@@ -1,7 +1,7 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server";
 import type { JsonObject } from "./messages.js";
 import { reportProgress } from "./progress.js";
-import { type AgentOutcome, ERROR_TYPE_META, type ToolEntry } from "./tools.js";
+import { type AgentOutcome, ERROR_TYPE_META, FAULT_META, type ToolEntry, toolFault } from "./tools.js";
 
 export interface ToolServerOptions {
   name: string;
@@ -59,14 +59,17 @@ export function toMcpTool({ name, title, description, inputSchema, outputSchema 
  * @throws ProtocolError (−32602) for an unknown tool, (−32603) when a step failed through no fault of the agent.
  */
 export function toCallToolResult({ result, error }: AgentOutcome): CallToolResult {
-  if (error?.error_type === "infrastructure" || error?.code !== undefined)
-    throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
-  if (error?.error_type === "tool_not_found") throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
   if (error !== null) {
+    const fault = toolFault(error);
+    const { error_type, message } = error;
+    if (error_type === "infrastructure" || error.code !== undefined) {
+      throw new ProtocolError(ProtocolErrorCode.InternalError, message, { fault });
+    }
+    if (error_type === "tool_not_found") throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, { fault });
     return {
-      content: [{ type: "text", text: error.message }],
+      content: [{ type: "text", text: message }],
       isError: true,
-      _meta: { [ERROR_TYPE_META]: error.error_type },
+      _meta: { [ERROR_TYPE_META]: error_type, [FAULT_META]: fault },
     };
   }
   const { content, structured_content, meta } = result;

@@ -1,4 +1,4 @@
-import type { ToolErrorType } from "../errors.js";
+import { type Fault, TOOL_FAULTS, type ToolErrorType } from "../errors.js";
 import { isObject } from "../util/is-object.js";
 import type { JsonObject } from "./messages.js";
 
@@ -10,6 +10,8 @@ export const ACTION_TOOL = "step";
 
 /** The key of `_meta` with the kind of failure in the result of a failed MCP call. */
 export const ERROR_TYPE_META = "openenv/error_type";
+/** The key of `_meta` with who caused the failure of a call. */
+export const FAULT_META = "openenv/fault";
 
 /** The error of a failed call: `error` of an observation, `data` of a JSON-RPC error. */
 export interface ToolErrorBody {
@@ -47,14 +49,18 @@ export interface AgentResult extends Omit<ToolResult, "content"> {
   content: (ContentBlock & { annotations: null; meta: null })[];
 }
 
-/** The outcome of an agent's call. `infrastructure` is no answer of the environment. */
+/** The outcome of an agent's call. `infrastructure` is a step that failed through no fault of the agent. */
 export type AgentOutcome =
   | { result: AgentResult; error: null }
   | { result: null; error: ToolErrorBody }
-  | {
-      result: null;
-      error: { error_type: "episode_finished" | "infrastructure"; message: string; code?: "SESSION_LOST" };
-    };
+  | { result: null; error: { error_type: "episode_finished"; message: string; code?: undefined } }
+  | { result: null; error: { error_type: "infrastructure"; message: string; fault: Fault; code?: "SESSION_LOST" } };
+
+/** Who caused the failure of a call. */
+export function toolFault(error: NonNullable<AgentOutcome["error"]>): Fault {
+  if (error.error_type === "infrastructure") return error.fault;
+  return error.error_type === "episode_finished" ? "client" : TOOL_FAULTS[error.error_type];
+}
 
 /** A tool in the answer to a `list_tools` step. */
 export interface ToolSummary {

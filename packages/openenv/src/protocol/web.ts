@@ -1,3 +1,4 @@
+import type { Fault } from "../errors.js";
 import type { ServerCapacityStatus, SessionInfo } from "./http.js";
 import type { JsonObject, WireCode } from "./messages.js";
 
@@ -130,6 +131,7 @@ export interface ServerViewError {
   /** Unix seconds. */
   at: number;
   code: WireCode | "WORKER_LOST";
+  fault: Fault;
   message: string;
   worker: number;
   session_id: string | null;

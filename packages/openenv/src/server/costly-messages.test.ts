@@ -125,7 +125,7 @@ test("over HTTP and in JSON-RPC the answer names the limit", async () => {
   };
   expect(await post("/step", `{"action":{"any":${value}}}`)).toEqual({
     status: 422,
-    body: { detail: [{ ...refused, loc: ["body"] }] },
+    body: { detail: [{ ...refused, loc: ["body"] }], fault: "client" },
   });
   const rpc = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"any":${value}}}`;
   const parseError = { id: null, error: { code: -32700, message: expect.stringMatching(MESSAGE) } };

@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolErrorType } from "../errors.js";
-import type { ErrorData, ServerMessage, WireCode } from "../protocol/messages.js";
+import { type ErrorData, errorData, type ServerMessage, type WireCode } from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
 import type { CallKind } from "./calls/call-marks.js";
@@ -16,13 +16,32 @@ export function rejectRequest(kind: CallKind, code: WireCode, message: string): 
 /** The error for a request that is reserved for the orchestrator. */
 export function forbidden(kind: CallKind | "close" | "fork"): ErrorData {
   const message = `${kind} is reserved for the orchestrator: connect with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
-  return { code: "FORBIDDEN", message };
+  return errorData("FORBIDDEN", message);
 }
 
 /** The error for everything but a reset after the session of an address was lost, whatever a step before a reset does. */
 export function lostEpisode(reason: string): ErrorData {
   const message = `the episode is lost (NO_EPISODE), because its session has ended (${reason}): mask it and call reset`;
-  return { code: "EXECUTION_ERROR", message, openenv_code: "NO_EPISODE" };
+  return errorData("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE", fault: "infrastructure" });
+}
+
+/** The error for a bug in this package. */
+export function internalError(): ErrorData {
+  return errorData("EXECUTION_ERROR", "Internal Server Error", { fault: "infrastructure" });
+}
+
+/**
+ * Who caused an exception in author code. An error that the author's code got as a client of another server is not the
+ * fault of the client here. Never throws.
+ */
+export function faultOf(error: unknown): "environment" | "infrastructure" {
+  try {
+    const { code, fault, cause } = error as { code?: unknown; fault?: unknown; cause?: unknown };
+    if (code === "RUBRIC_FAILED") return faultOf(cause);
+    return fault === "infrastructure" ? fault : "environment";
+  } catch {
+    return "environment";
+  }
 }
 
 /** The answer to such a request. */
@@ -59,7 +78,7 @@ export function answerFailure(
   error: unknown,
 ): ServerMessage | ToolOutcome {
   if (kind !== "tool" && aborted === undefined) {
-    log.warn({ err: toError(error), session: id }, `the environment failed in ${kind}`);
+    log.warn({ err: toError(error), session: id, fault: faultOf(error) }, `the environment failed in ${kind}`);
   } else if (kind !== "tool") {
     log.debug({ session: id, reason: aborted?.message }, `${kind} was cancelled`);
   }
@@ -74,7 +93,7 @@ export function answerFailure(
   if (reason !== undefined) return errorMessage("SESSION_LOST", reason);
   if (cause instanceof SessionRejectedError) return { type: "error", data: cause.data };
   const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
-  return errorMessage("EXECUTION_ERROR", text);
+  return errorMessage("EXECUTION_ERROR", text, { fault: faultOf(error) });
 }
 
 export function failedCall(error_type: ToolErrorType, message: string): ToolOutcome {

@@ -1,6 +1,7 @@
 import type { Environment, EnvironmentDefinition } from "../environment/environment.js";
+import { errorData } from "../protocol/messages.js";
 import { isThenable } from "../util/async/thenable.js";
-import { describeError, toError } from "./failure.js";
+import { describeError, faultOf, toError } from "./failure.js";
 import type { Runtime } from "./runtime.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
 
@@ -11,9 +12,12 @@ const LIMIT_MS = 120_000;
 export function makeEnvironment(runtime: Runtime): Environment | Promise<Environment> {
   const refuse = (error: unknown): never => {
     const { name } = runtime.definition.contract;
-    runtime.log.error({ err: toError(error) }, `the factory of ${name} failed`);
+    const fault = faultOf(error);
+    runtime.log.error({ err: toError(error), fault }, `the factory of ${name} failed`);
     const message = `The factory of "${name}" failed: ${describeError(error, runtime.mode)}`;
-    throw new SessionRejectedError({ message, code: "FACTORY_ERROR", factory_name: name }, { cause: error });
+    throw new SessionRejectedError(errorData("FACTORY_ERROR", message, { factory_name: name, fault }), {
+      cause: error,
+    });
   };
   try {
     const made = createChecked(runtime.definition);

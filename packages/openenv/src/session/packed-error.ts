@@ -12,6 +12,7 @@ interface ErrorMembers {
   code?: string;
   errorType?: string;
   reason?: string;
+  fault?: string;
 }
 
 /** Maximum number of nested causes that are sent. */
@@ -22,12 +23,13 @@ export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
   const readable = toError(error);
   if (readable !== error) return { thrown: readable.message };
   try {
-    const { code, errorType, reason } = error as { code?: unknown; errorType?: unknown; reason?: unknown };
+    const { code, errorType, reason, fault } = error as Record<keyof ErrorMembers, unknown>;
     const { name, message, stack = "", cause } = readable;
     const more: ErrorMembers = {};
     if (typeof code === "string") more.code = code;
     if (typeof errorType === "string") more.errorType = errorType;
     if (typeof reason === "string") more.reason = reason;
+    if (typeof fault === "string") more.fault = fault;
     const inner = cause instanceof Error && causes > 0 ? packError(cause, causes - 1) : undefined;
     return { name: typeof name === "string" ? name : "Error", message, stack, more, cause: inner };
   } catch {

@@ -3,7 +3,7 @@ import { TONES, type View, type ViewAction, type ViewPart } from "../protocol/we
 import { toJsonSafe } from "../validation/json-safe.js";
 import { CALL, markCall } from "./calls/call-marks.js";
 import type { CallPlace } from "./calls/observation.js";
-import { describeError, toError } from "./failure.js";
+import { describeError, faultOf, toError } from "./failure.js";
 
 /** Time limit for each of `render` and `actions`; the step waits for them. */
 const LIMIT_MS = 5_000;
@@ -49,7 +49,7 @@ export async function makeView(
       );
       return checkView(method, made, schema);
     } catch (error) {
-      log.warn({ err: toError(error) }, `the environment failed in ${method}`);
+      log.warn({ err: toError(error), fault: faultOf(error) }, `the environment failed in ${method}`);
       problems.push(`${method}: ${describeError(error, mode)}`);
       return [];
     }

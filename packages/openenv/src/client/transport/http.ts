@@ -1,4 +1,4 @@
-import { ConnectionError, RemoteError } from "../../errors.js";
+import { ConnectionError, faultOfStatus, RemoteError } from "../../errors.js";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { isObject } from "../../util/is-object.js";
@@ -74,7 +74,9 @@ function refusal(url: string, status: number, body: unknown): RemoteError {
   const words = typeof detail === "string" ? detail.slice(0, 200) : JSON.stringify(detail);
   const errors = Array.isArray(detail) ? { errors: detail } : {};
   const named = isObject(body) && typeof body["code"] === "string" ? { code: body["code"] } : {};
-  return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, { status, ...errors, ...named });
+  const fault = isObject(body) && "fault" in body ? body["fault"] : faultOfStatus(status);
+  const details = { status, fault, ...errors, ...named };
+  return new RemoteError(code, `${url} answered ${status}${words && `: ${words}`}`, details);
 }
 
 /** Only this many characters of an error page are read. */

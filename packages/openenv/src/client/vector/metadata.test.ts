@@ -31,7 +31,7 @@ test("the metadata of each result have its group and the marks of what is trunca
   expect(metadata(await envs.step(ops.map((op) => ({ op }))))).toEqual([
     { group_id: 0, note: "go" },
     { group_id: 0, note: "cut", truncated: true },
-    { group_id: 1, error_code: "EXECUTION_ERROR" },
+    { group_id: 1, error_code: "EXECUTION_ERROR", fault: "environment" },
     // The data of an environment are not replaced.
     { group_id: "mine" },
   ]);
@@ -39,7 +39,9 @@ test("the metadata of each result have its group and the marks of what is trunca
   const lost = await envs.step([{ op: "go" }, null, { op: "go" }, { op: "go" }]);
   expect(metadata(lost)).toEqual(
     [0, undefined, 1, 1].map((group_id) =>
-      group_id === undefined ? undefined : { group_id, error_code: "SESSION_LOST", lost: true },
+      group_id === undefined
+        ? undefined
+        : { group_id, error_code: "SESSION_LOST", fault: "infrastructure", lost: true },
     ),
   );
   expect(lost.map((result) => result?.reward)).toEqual([null, undefined, null, null]);
@@ -49,7 +51,7 @@ test("the metadata of a single session's failed results have the marks, too", as
   const server = await servers.start({}, { environment });
   await using env = await connect(server.url, contract);
   await env.reset();
-  expect((await env.tryStep({ op: "fail" })).metadata).toEqual({ error_code: "EXECUTION_ERROR" });
+  expect((await env.tryStep({ op: "fail" })).metadata).toEqual({ error_code: "EXECUTION_ERROR", fault: "environment" });
   await server.close();
   expect(await env.tryStep({ op: "go" })).toMatchObject({ metadata: { lost: true }, reward: null });
 });

@@ -17,7 +17,7 @@ export { SessionRejectedError } from "../../session/session-rejected-error.js";
 export { canonicalJson } from "../../util/canonical-json.js";
 export { packageVersion } from "../../util/package-version.js";
 export { clip } from "../../util/text/clip.js";
-export { sendFailure, sendJson } from "../http/respond.js";
+export { sendDetail, sendFailure, sendJson } from "../http/respond.js";
 export { withBody, withCheckedBody } from "../http/router.js";
 export { callOnce, forwardToRoom } from "../routes/control.js";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { NAME_HEADER } from "../../protocol/http.js";
-import type { ErrorData } from "../../protocol/messages.js";
+import { type ErrorData, errorData } from "../../protocol/messages.js";
 import type { Session } from "../../session/session.js";
 import { clip } from "../../util/text/clip.js";
 
@@ -80,5 +80,5 @@ function hashName(name: string): string {
 }
 
 function problem(status: 400 | 404, message: string): AddressProblem {
-  return { status, data: { code: "SESSION_ERROR", message } };
+  return { status, data: errorData("SESSION_ERROR", message, { fault: "client" }) };
 }

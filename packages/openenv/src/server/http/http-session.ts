@@ -1,4 +1,5 @@
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
+import { errorData } from "../../protocol/messages.js";
 import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -56,7 +57,7 @@ export function findSession({ context }: RequestContext, { id }: NamedSession): 
   const session = context.sessions.named.find(id);
   if (session !== undefined) return session;
   const message = `${context.sessions.named.describeMissing(id)} POST /reset without it opens one.`;
-  throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
+  throw new SessionRejectedError(errorData("SESSION_ERROR", message));
 }
 
 /** Names the session in the headers of the answer. */

@@ -94,6 +94,7 @@ test("an answer over the limit is an error, not an answer", async () => {
   expect(await large.json()).toEqual({
     detail: "the answer cannot be sent: the answer is larger than 200 bytes",
     code: "EXECUTION_ERROR",
+    fault: "environment",
   });
   const rpc = await fetch(`http://127.0.0.1:${port}/mcp`, {
     method: "POST",

@@ -1,4 +1,5 @@
-import { sendFailure, sendJson } from "./respond.js";
+import { errorData } from "../../protocol/messages.js";
+import { sendDetail, sendFailure } from "./respond.js";
 import type { Handler, RequestContext } from "./router.js";
 
 /** Requires the operator's token and a host name of the server. Others get 401, which names the setting of the token. */
@@ -6,10 +7,10 @@ export function forOperators(handler: Handler): Handler {
   return (ctx) => {
     const { request, response, context } = ctx;
     const objection = context.origins.hostRejectionReason(request.headers, true);
-    if (objection !== undefined) return sendJson(response, 403, { detail: objection });
+    if (objection !== undefined) return sendDetail(response, 403, objection);
     if (context.authorization.isOperator(request.headers)) return handler(ctx);
     response.setHeader("www-authenticate", "Bearer");
-    sendFailure(ctx, { code: "UNAUTHORIZED", message: describeRejection(ctx) });
+    sendFailure(ctx, errorData("UNAUTHORIZED", describeRejection(ctx)));
   };
 }
 

@@ -1,4 +1,4 @@
-import type { ValidationIssue } from "../../errors.js";
+import { faultOfStatus, type ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { invalidMessage, serializeReply } from "../../session/messages/message-codec.js";
 import type { Session } from "../../session/session.js";
@@ -40,7 +40,12 @@ export function sendText(
 /** The Python package's body of 404 and 405. */
 export function sendStatus(response: HttpResponse, status: 404 | 405, allow?: string): void {
   if (allow !== undefined) response.setHeader("allow", allow);
-  sendJson(response, status, { detail: status === 404 ? "Not Found" : "Method Not Allowed" });
+  sendDetail(response, status, status === 404 ? "Not Found" : "Method Not Allowed");
+}
+
+/** Answers an error without a code. */
+export function sendDetail(response: HttpResponse, status: number, detail: string): void {
+  sendJson(response, status, { detail, fault: faultOfStatus(status) });
 }
 
 /** The response, and the statistics that count it. */
@@ -52,7 +57,7 @@ export interface Answering {
 export function sendInvalid({ response, context }: Answering, detail: ValidationIssue[], session?: Session): void {
   const { data } = invalidMessage(detail);
   context.runtime.statistics.countError(data, session);
-  sendJson(response, 422, { detail });
+  sendJson(response, 422, { detail, fault: data.fault });
 }
 
 /** HTTP status of each error code of the wire. */

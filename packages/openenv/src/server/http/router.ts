@@ -1,6 +1,8 @@
 import { IncomingMessage } from "node:http";
 import type * as z from "zod";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
+import { errorData } from "../../protocol/messages.js";
+import { internalError } from "../../session/failure.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
@@ -11,7 +13,7 @@ import type { HttpRequest, HttpResponse, RequestOrigin } from "../runtimes/runti
 import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isAddressed } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { inTurn, takeTurn } from "./pipeline.js";
-import { sendFailure, sendInvalid, sendJson, sendStatus } from "./respond.js";
+import { sendDetail, sendFailure, sendInvalid, sendStatus } from "./respond.js";
 
 /** How long the rest of a rejected body is read. */
 const DROP_REST_MS = 2_000;
@@ -113,7 +115,7 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
     method === "GET" && path !== "/mcp"
       ? origins.hostRejectionReason(request.headers)
       : origins.rejectionReason(request.headers);
-  if (objection !== undefined) return sendJson(response, 403, { detail: objection });
+  if (objection !== undefined) return sendDetail(response, 403, objection);
   const route = lookup(path);
   if (route === undefined) {
     const location = withoutSlash(ctx, lookup);
@@ -130,7 +132,7 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
   // A balancer must not keep a connection to a server that is about to exit.
   if (context.draining) response.setHeader("connection", "close");
   if (context.closing && !PROBES.test(path)) {
-    return sendJson(response, 503, { detail: "the server is shutting down" });
+    return sendDetail(response, 503, "the server is shutting down");
   }
   return handler(ctx);
 }
@@ -142,7 +144,7 @@ function methodsOf(route: Route): string {
 function rejectUnauthorized(ctx: RequestContext): void {
   ctx.response.setHeader("www-authenticate", "Bearer");
   if (sendTokenPage(ctx)) return;
-  sendFailure(ctx, { code: "UNAUTHORIZED", message: CLIENTS_ONLY });
+  sendFailure(ctx, errorData("UNAUTHORIZED", CLIENTS_ONLY));
 }
 
 /** Sets the headers for a page of an allowed origin; true if the request was a preflight, which is answered here. */
@@ -196,15 +198,15 @@ function fail(ctx: RequestContext, error: unknown): void {
     return sendFailure(ctx, error.data);
   }
   if (error instanceof SerializationError) {
-    return sendFailure(ctx, { code: "EXECUTION_ERROR", message: serializationFailure(error) });
+    return sendFailure(ctx, errorData("EXECUTION_ERROR", serializationFailure(error)));
   }
   if (error instanceof BodyTooLargeError || error instanceof BodiesTooLargeError) {
     dropRest(request);
-    if (error instanceof BodyTooLargeError) return sendJson(response, 413, { detail: error.message });
-    return sendFailure(ctx, { code: "CAPACITY_REACHED", message: error.message });
+    if (error instanceof BodyTooLargeError) return sendDetail(response, 413, error.message);
+    return sendFailure(ctx, errorData("CAPACITY_REACHED", error.message));
   }
-  context.runtime.log.error({ err: error }, "internal error while handling a request");
-  sendFailure(ctx, { code: "EXECUTION_ERROR", message: "Internal Server Error" });
+  context.runtime.log.error({ err: error, fault: "infrastructure" }, "internal error while handling a request");
+  sendFailure(ctx, internalError());
 }
 
 /**

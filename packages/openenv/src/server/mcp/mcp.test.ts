@@ -52,7 +52,7 @@ describe("both kinds of client at one address", () => {
     const plain = { method: "POST", body: JSON.stringify({ ...INITIALIZE, params: {} }) };
     expect(await (await fetch(`${server.url}/mcp`, plain)).json()).toEqual({
       ...rpc,
-      error: { code: -32601, message: "Method not found: initialize", data: null },
+      error: { code: -32601, message: "Method not found: initialize", data: { fault: "client" } },
     });
     for (const method of ["GET", "DELETE"]) {
       const response = await fetch(`${server.url}/mcp`, { method });

@@ -70,7 +70,9 @@ export class StreamableHttpHandler implements McpEndpoint {
       const id = ctx.request.headers["mcp-session-id"];
       if (!isNew && typeof id === "string") await claimAddress(ctx, "find", id);
       if (isNew && value !== undefined && !(await this.#hasTools(ctx))) {
-        throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools");
+        throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools", {
+          fault: "client",
+        });
       }
       const kind = isNew ? kindOf(ctx.request, value) : "legacy";
       const isFirst = isNew && kind === "legacy" && isInitializeRequest(value);
@@ -197,8 +199,9 @@ const MAX_LISTENING = 256;
 class HttpError extends RpcError {
   readonly status: number;
 
+  /** A 404 is for a session that has ended, the others are for requests that are not valid. */
   constructor(status: number, code: number, message: string) {
-    super(code, message);
+    super(code, message, { fault: status === 404 ? "infrastructure" : "client" });
     this.status = status;
   }
 }

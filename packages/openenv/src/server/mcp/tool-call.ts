@@ -77,7 +77,11 @@ export function renderCall(id: string | number, outcome: AgentOutcome, maxBytes:
     }
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    return JSON.stringify({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } });
+    return JSON.stringify({
+      jsonrpc: "2.0",
+      id,
+      error: { code: error.code, message: error.message, data: error.data },
+    });
   }
 }
 

@@ -1,9 +1,11 @@
+import { ERRORS, FAULTS } from "../../errors.js";
 import type { WireCode } from "../../protocol/messages.js";
 import { boundary } from "../../session/statistics/histogram.js";
 import { REJECTION_REASONS } from "../../session/statistics/statistics.js";
 import type { ClusterReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
 import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
+import { STATUS } from "../http/respond.js";
 
 type Labels = Record<string, string>;
 
@@ -18,35 +20,16 @@ interface Metric {
   histogram?: (report: WorkerReport) => HistogramReport;
 }
 
-/** Who caused an error: `client` for an invalid message, `server` for a failure here, `capacity` for a full server. */
-const FAULTS: Readonly<Record<WireCode, "client" | "server" | "capacity">> = {
-  INVALID_JSON: "client",
-  UNKNOWN_TYPE: "client",
-  VALIDATION_ERROR: "client",
-  SESSION_ERROR: "client",
-  UNAUTHORIZED: "client",
-  FORBIDDEN: "client",
-  SEQUENCE_CONFLICT: "client",
-  SEQUENCE_GAP: "client",
-  SESSION_IN_USE: "client",
-  SEQUENCE_OVERFLOW: "client",
-  ANSWER_EXPIRED: "client",
-  STEP_CRASHED: "server",
-  SESSION_ELSEWHERE: "server",
-  JOURNAL_UNAVAILABLE: "server",
-  NOT_RESTORABLE: "client",
-  EVENT_NOT_KEPT: "client",
-  SNAPSHOT_MISMATCH: "client",
-  SNAPSHOT_FAILED: "server",
-  RESTORE_FAILED: "server",
-  EXECUTION_ERROR: "server",
-  TIMEOUT: "server",
-  ISOLATE_LOST: "server",
-  SESSION_LOST: "server",
-  FACTORY_ERROR: "server",
-  CAPACITY_REACHED: "capacity",
-  RESET_ELSEWHERE: "capacity",
-};
+/** The codes of wire errors that have several causes; the others have that of the table. */
+const SEVERAL_CAUSES: readonly WireCode[] = ["EXECUTION_ERROR", "FACTORY_ERROR", "SESSION_ERROR"];
+
+/** Every series exists from the start, so that the first increase counts. */
+const ERROR_SERIES = (Object.keys(STATUS) as WireCode[]).flatMap((code) =>
+  FAULTS.filter((fault) => ERRORS[code].fault === fault || SEVERAL_CAUSES.includes(code)).map((fault) => ({
+    code,
+    fault,
+  })),
+);
 
 /** The metrics of `GET /metrics`; all but the first three have the label `worker`. */
 export const METRICS = {
@@ -120,7 +103,7 @@ export const METRICS = {
   openenv_errors_total: {
     type: "counter",
     help: "Errors sent to clients, by code and by who caused them.",
-    series: ({ errors }) => WIRE_CODES.map((code) => [{ code, fault: FAULTS[code] }, errors[code] ?? 0]),
+    series: ({ errors }) => ERROR_SERIES.map((labels) => [labels, errors[labels.code]?.[labels.fault] ?? 0]),
   },
   openenv_values_not_finite_total: {
     type: "counter",
@@ -147,8 +130,6 @@ export const METRICS = {
     value: ({ worker }) => Math.round(Date.now() / 1000 - worker.uptime_s),
   },
 } as const satisfies Record<string, Metric>;
-
-const WIRE_CODES = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 
 /** A scrape gets one bucket for each octave of the internal buckets, from 16 µs to 524 s. */
 const FIRST_LE_MS = 2 ** -6;

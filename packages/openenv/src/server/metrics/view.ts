@@ -58,8 +58,8 @@ export function renderView(
 function sumErrors(reports: readonly WorkerReport[]): ServerView["errors"] {
   const sums: Partial<Record<ErrorData["code"], number>> = {};
   for (const { errors } of reports) {
-    for (const [code, count] of Object.entries(errors) as [ErrorData["code"], number][]) {
-      sums[code] = (sums[code] ?? 0) + count;
+    for (const [code, counts] of Object.entries(errors) as [ErrorData["code"], Record<string, number>][]) {
+      for (const count of Object.values(counts)) sums[code] = (sums[code] ?? 0) + count;
     }
   }
   return sums;

@@ -1,5 +1,6 @@
 import { forkRequest } from "../../protocol/bodies.js";
 import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
+import { errorData } from "../../protocol/messages.js";
 import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -57,5 +58,5 @@ export function allowedSession(
 }
 
 function refuse(code: "UNAUTHORIZED" | "FORBIDDEN" | "SESSION_ERROR", message: string) {
-  return new SessionRejectedError({ message, code });
+  return new SessionRejectedError(errorData(code, message));
 }

@@ -1,5 +1,5 @@
 import { findGateway, NOT_INSTALLED } from "../gateway/gateway.js";
-import { sendJson } from "../http/respond.js";
+import { sendDetail } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
 
 /**
@@ -42,7 +42,7 @@ export function sharedWithOrs(routes: Record<string, Route>): Record<string, Rou
 
 async function ors(ctx: RequestContext): Promise<void> {
   const gateway = await findGateway(ctx.context);
-  if (gateway === undefined) return sendJson(ctx.response, 501, { detail: NOT_INSTALLED });
+  if (gateway === undefined) return sendDetail(ctx.response, 501, NOT_INSTALLED);
   await gateway.ors(ctx);
 }
 

@@ -1,4 +1,5 @@
 import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/http.js";
+import { errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
 import { forOperators } from "../http/operator.js";
 import { sendFailure, sendJson } from "../http/respond.js";
@@ -30,7 +31,7 @@ async function end(ctx: RequestContext): Promise<void> {
   if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
   const session = context.sessions.byId(id);
   if (session === undefined) {
-    return sendFailure(ctx, { code: "SESSION_ERROR", message: `No session "${clip(id, 100)}" is open here.` });
+    return sendFailure(ctx, errorData("SESSION_ERROR", `No session "${clip(id, 100)}" is open here.`));
   }
   context.sessions.end(session, "ended by an operator");
   sendJson(response, 200, { session_id: id, closed: true } satisfies SessionEndedBody);

@@ -1,8 +1,9 @@
 import type { TaskMethod, TaskProvider } from "../../environment/tasks/tasks.js";
 import { listTasksRequest, numTasksRequest, taskRangeRequest, taskRequest } from "../../protocol/bodies.js";
+import { errorData } from "../../protocol/messages.js";
 import { askTasks } from "../../session/calls/ask-tasks.js";
 import { clip } from "../../util/text/clip.js";
-import { sendFailure, sendJson } from "../http/respond.js";
+import { sendDetail, sendFailure, sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
 
 /** `GET /list_environments`. */
@@ -60,10 +61,10 @@ async function answer<K extends TaskMethod>(
   const { name } = context.runtime.definition.contract;
   const asked = path.split("/")[1] ?? "";
   if (asked.toLowerCase() !== name.toLowerCase()) {
-    return sendJson(response, 404, { detail: `unknown environment '${clip(asked, 100)}'; this is '${name}'` });
+    return sendDetail(response, 404, `unknown environment '${clip(asked, 100)}'; this is '${name}'`);
   }
   const found = await askTasks(context.runtime, method, args);
   if ("value" in found) return sendJson(response, 200, render(found.value), context.runtime.maxAnswerBytes);
-  if (found.status === 500) return sendFailure(ctx, { code: "EXECUTION_ERROR", message: found.message });
-  sendJson(response, found.status, { detail: found.message });
+  if (found.status === 500) return sendFailure(ctx, errorData("EXECUTION_ERROR", found.message));
+  sendDetail(response, found.status, found.message);
 }

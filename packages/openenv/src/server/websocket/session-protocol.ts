@@ -5,7 +5,7 @@ import { parseJson } from "../../protocol/codec/json.js";
 import type { ForkRequest } from "../../protocol/http.js";
 import type { Extension, ForkedMessage, JsonObject, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
-import { forbidden, stepCrashed } from "../../session/failure.js";
+import { forbidden, internalError, stepCrashed } from "../../session/failure.js";
 import {
   checkMessage,
   type ErrorMessage,
@@ -101,7 +101,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       return { type: "forked", data: await forkResumable(sessions, session, checked.value as unknown as ForkRequest) };
     } catch (error) {
       if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
-      runtime.log.error({ err: error }, "a session could not be copied");
+      runtime.log.error({ err: error, fault: "infrastructure" }, "a session could not be copied");
       return errorMessage("JOURNAL_UNAVAILABLE", "The copies could not be stored.");
     }
   };
@@ -165,8 +165,8 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
 
   /** Answers after a bug in this package, which must not end the other sessions. */
   const failed = (conversation: ConnectionContext, error: unknown): string => {
-    runtime.log.error({ err: error }, "a frame could not be answered");
-    return render(conversation, errorMessage("EXECUTION_ERROR", "Internal Server Error"), writeText);
+    runtime.log.error({ err: error, fault: "infrastructure" }, "a frame could not be answered");
+    return render(conversation, { type: "error", data: internalError() }, writeText);
   };
 
   const decode = (data: Uint8Array, loaded: BinaryCodec): unknown => {
@@ -265,5 +265,6 @@ function noSession(): Reply {
   return errorMessage(
     "SESSION_ERROR",
     "This socket has no single session: open sessions with open_many and use the _many frames.",
+    { fault: "client" },
   );
 }

@@ -49,10 +49,10 @@ const ERROR_TYPES = {
   unknown_tool: "tool_not_found",
   invalid_input: "invalid_args",
   episode_finished: "episode_finished",
-  infrastructure: "infrastructure",
 } as const;
 
-function toError({ reason, message, error }: StepToolFailure): NonNullable<AgentOutcome["error"]> {
+function toError({ reason, message, fault, error }: StepToolFailure): NonNullable<AgentOutcome["error"]> {
+  if (reason !== "infrastructure") return { error_type: ERROR_TYPES[reason], message };
   const { code } = error ?? {};
-  return { error_type: ERROR_TYPES[reason], message, ...(code === "SESSION_LOST" && { code }) };
+  return { error_type: reason, message, fault, ...(code === "SESSION_LOST" && { code }) };
 }

@@ -6,7 +6,7 @@ import {
   type TaskSplit,
 } from "../../environment/tasks/tasks.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
-import { describeError, toError } from "../failure.js";
+import { describeError, faultOf, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { CALL, markCall, NO_SESSION } from "./call-marks.js";
 
@@ -30,7 +30,7 @@ export async function askTasks<K extends TaskMethod>(
   }
   const fail = (error: unknown): TaskAnswer => {
     if (error instanceof NoSuchTaskError) return { status: 400, message: error.message };
-    log.warn({ err: toError(error) }, `the task provider failed in ${method}`);
+    log.warn({ err: toError(error), fault: faultOf(error) }, `the task provider failed in ${method}`);
     return { status: 500, message: describeError(error, mode) };
   };
   let found: unknown;

@@ -1,4 +1,5 @@
 import type { ToolSet } from "../../environment/tools/tool-set.js";
+import { type Fault, TOOL_FAULTS } from "../../errors.js";
 import { type ActionTool, toActionTools } from "../../protocol/action-tools.js";
 import type { ErrorData, JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import {
@@ -36,6 +37,7 @@ export interface StepToolFailure {
   ok: false;
   reason: "unknown_tool" | "invalid_input" | "episode_finished" | "infrastructure";
   message: string;
+  fault: Fault;
   /** The error of the session, if it is where the call failed. */
   error?: ErrorData;
 }
@@ -79,9 +81,10 @@ export async function callStepTool(
 export function readStepReply(reply: ServerMessage, { isTool }: StepAction): StepToolResult | StepToolFailure {
   if (reply.type === "observation") return read(reply.data, isTool);
   const error = reply.data as ErrorData;
-  const { message } = error;
-  if (error.openenv_code === "EPISODE_DONE") return { ok: false, reason: "episode_finished", message };
-  return { ok: false, reason: error.code === "VALIDATION_ERROR" ? "invalid_input" : "infrastructure", message, error };
+  const { message, fault } = error;
+  if (error.openenv_code === "EPISODE_DONE") return { ok: false, reason: "episode_finished", message, fault };
+  const reason = error.code === "VALIDATION_ERROR" ? "invalid_input" : "infrastructure";
+  return { ok: false, reason, message, fault, error };
 }
 
 /** What an agent reads of an observation: its only field if that is a string, else JSON, and its images. */
@@ -120,15 +123,13 @@ export function toStepAction(runtime: Runtime, request: ToolRequest): StepAction
       return { data: { type: "call_tool", tool_name: name, arguments: given }, isTool: true };
     }
     const { error_type, message } = prepared.error as ToolErrorBody;
-    return { ok: false, reason: error_type === "tool_not_found" ? "unknown_tool" : "invalid_input", message };
+    return refuse(error_type === "tool_not_found" ? "unknown_tool" : "invalid_input", message);
   }
   const tool = actionTools(runtime).find(({ summary }) => summary.name === name);
-  if (tool === undefined) {
-    return { ok: false, reason: "unknown_tool", message: `There is no tool "${clip(name, 100)}".` };
-  }
+  if (tool === undefined) return refuse("unknown_tool", `There is no tool "${clip(name, 100)}".`);
   const wrong = findMisplaced(given, tool, tools !== undefined);
   if (wrong !== undefined) {
-    return { ok: false, reason: "invalid_input", message: `"${wrong}" is not an argument of the tool "${name}".` };
+    return refuse("invalid_input", `"${wrong}" is not an argument of the tool "${name}".`);
   }
   return { data: { ...tool.fixed, ...given }, isTool: false };
 }
@@ -143,6 +144,11 @@ function findMisplaced(given: JsonObject, { fixed }: ActionTool, hasTools: boole
   return Object.keys(fixed).find((key) => key in given);
 }
 
+/** The failure of a call that the agent has to change. */
+function refuse(reason: "unknown_tool" | "invalid_input", message: string): StepToolFailure {
+  return { ok: false, reason, message, fault: "client" };
+}
+
 function read({ observation, reward, done, metadata = {} }: ObservationData, isTool: boolean) {
   const { metadata: _repeated, ...fields } = observation;
   const outcome = { ok: true, isError: false, done, metadata, observation: fields } as const;
@@ -150,7 +156,10 @@ function read({ observation, reward, done, metadata = {} }: ObservationData, isT
   if (!isTool) return { ...outcome, reward: value, content: renderContent(fields) };
   const error = fields["error"] as ToolErrorBody | null;
   if (error === null) return { ...outcome, reward: value, content: contentOf(fields["result"] as ToolResult) };
-  if (!isAgentsDoing({ error })) return { ok: false, reason: "infrastructure", message: error.message } as const;
+  if (!isAgentsDoing({ error })) {
+    const fault = TOOL_FAULTS[error.error_type];
+    return { ok: false, reason: "infrastructure", message: error.message, fault } as const;
+  }
   const content: ContentBlock[] = [{ type: "text", text: error.message }];
   return { ...outcome, isError: true, reward: value, content };
 }

@@ -3,7 +3,7 @@ import type { Contract } from "../../contract/contract.js";
 import type { ToolCall } from "../../contract/tools/tools.js";
 import type { Transition } from "../../environment/environment.js";
 import type { Tool, ToolSet } from "../../environment/tools/tool-set.js";
-import { TOOL_ERROR_TYPES, type ToolErrorType, type ValidationIssue } from "../../errors.js";
+import { TOOL_ERROR_TYPES, TOOL_FAULTS, type ToolErrorType, type ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isAgentsDoing, lacksToolType, MISSING_TOOL_TYPE, type ToolOutcome } from "../../protocol/tools.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -11,7 +11,7 @@ import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { clip } from "../../util/text/clip.js";
 import { missingField } from "../../validation/errors/issues.js";
 import { InvalidOutputError } from "../../validation/json-safe.js";
-import { describeError, failedCall, lostReason, toError } from "../failure.js";
+import { describeError, failedCall, faultOf, lostReason, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { ABANDONED_GRACE_MS, type Call } from "./call.js";
@@ -156,15 +156,18 @@ function explain(error: unknown, { tool, session }: Running): ToolOutcome {
   if (error instanceof SessionKilledError || lostReason(error) !== undefined) throw error;
   const { log, mode } = session.runtime;
   const cause = toError(error);
-  log.warn({ err: cause, session: session.id, tool: tool.name }, "a tool failed");
+  const type = typeOf(cause);
+  log.warn({ err: cause, session: session.id, tool: tool.name, fault: TOOL_FAULTS[type] }, "a tool failed");
   const text = cause instanceof InvalidOutputError ? cause.message : describeError(error, mode);
-  return failedCall(typeOf(cause), `The tool "${tool.name}" failed: ${text}`);
+  return failedCall(type, `The tool "${tool.name}" failed: ${text}`);
 }
 
 /** The type of a ToolError, also from another copy of this package or another thread. */
-function typeOf({ code, errorType }: Error & { code?: unknown; errorType?: unknown }): ToolErrorType {
+function typeOf(error: Error & { code?: unknown; errorType?: unknown }): ToolErrorType {
+  const { code, errorType } = error;
   const known = TOOL_ERROR_TYPES.find((type) => type === errorType);
-  return code === "TOOL_FAILED" && known !== undefined ? known : "execution_error";
+  if (code === "TOOL_FAILED" && known !== undefined) return known;
+  return faultOf(error) === "infrastructure" ? "transport_error" : "execution_error";
 }
 
 function describeArguments(name: string, issues: readonly ValidationIssue[]): string {

@@ -1,6 +1,12 @@
 import type { ValidationIssue } from "../../errors.js";
 import { parseJson, stringifyJson, TooDeepError, TooManyItemsError } from "../../protocol/codec/json.js";
-import type { ClientMessage, ErrorData, ServerMessage, WireCode } from "../../protocol/messages.js";
+import {
+  type ClientMessage,
+  type ErrorData,
+  errorData,
+  type ServerMessage,
+  type WireCode,
+} from "../../protocol/messages.js";
 import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { extraField, MAX_ISSUES, missingField, notAnObject } from "../../validation/errors/issues.js";
@@ -32,7 +38,7 @@ export function explainUnreadable(error: unknown, format: "JSON" | "MessagePack"
 }
 
 export function errorMessage(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorMessage {
-  return { type: "error", data: { message, code, ...more } };
+  return { type: "error", data: errorData(code, message, more) };
 }
 
 export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {

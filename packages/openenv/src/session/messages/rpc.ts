@@ -8,7 +8,7 @@ import {
 } from "../../protocol/jsonrpc.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { EpisodeBody } from "../../protocol/published.js";
-import type { AgentOutcome, AgentResult, ToolEntry } from "../../protocol/tools.js";
+import { type AgentOutcome, type AgentResult, type ToolEntry, toolFault } from "../../protocol/tools.js";
 import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
@@ -17,7 +17,7 @@ import type { MaybePromise } from "../../util/types.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
-import { stepCrashed } from "../failure.js";
+import { internalError, stepCrashed } from "../failure.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Claim } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
@@ -89,15 +89,19 @@ export function renderRpc(response: RpcResponse, maxBytes: number): string {
   try {
     return serializeReply(response, maxBytes);
   } catch (error) {
-    return JSON.stringify(rpcFailure(response.id, new RpcError(RPC_ERRORS.internal, serializationFailure(error))));
+    return JSON.stringify(rpcFailure(response.id, notSendable(error)));
   }
+}
+
+function notSendable(error: unknown): RpcError {
+  return new RpcError(RPC_ERRORS.internal, serializationFailure(error), { fault: "environment" });
 }
 
 /** The JSON-RPC error for a rejected session. */
 export function rejectionToRpc(rejection: SessionRejectedError): RpcError {
-  const { active_sessions, max_sessions, factory_name, code } = rejection.data;
-  if (code === "FACTORY_ERROR") return new RpcError(RPC_ERRORS.server, rejection.message, { factory_name });
-  const data = code === "CAPACITY_REACHED" ? { active_sessions, max_sessions } : { code };
+  const { active_sessions, max_sessions, factory_name, code, fault } = rejection.data;
+  if (code === "FACTORY_ERROR") return new RpcError(RPC_ERRORS.server, rejection.message, { factory_name, fault });
+  const data = code === "CAPACITY_REACHED" ? { active_sessions, max_sessions, fault } : { code, fault };
   return new RpcError(RPC_ERRORS.server, rejection.message, data);
 }
 
@@ -121,7 +125,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
 /** @throws RpcError for an environment without tools. */
 function requireTools({ runtime }: RpcContext, session: Session | undefined): readonly ToolEntry[] {
   const tools = listAgentTools(runtime, session);
-  if (tools === undefined) throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP");
+  if (tools === undefined)
+    throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP", { fault: "client" });
   return tools;
 }
 
@@ -140,8 +145,8 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   const options = { onDisconnect, numbered };
   return after(named?.events.recorder?.enterTool?.(request) ?? false, (isCrashed) => {
     if (isCrashed) {
-      const { message, code } = stepCrashed().data;
-      throw new RpcError(RPC_ERRORS.server, message, { code });
+      const { message, code, fault } = stepCrashed().data;
+      throw new RpcError(RPC_ERRORS.server, message, { code, fault });
     }
     const outcome =
       named === undefined
@@ -155,8 +160,9 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
 }
 
 /** The Python package has one code for all failures of tools; `data` has the type. */
-function toolFailure({ message, ...data }: NonNullable<AgentOutcome["error"]>): RpcError {
-  return new RpcError(RPC_ERRORS.internal, message, data);
+function toolFailure(error: NonNullable<AgentOutcome["error"]>): RpcError {
+  const { message, ...data } = error;
+  return new RpcError(RPC_ERRORS.internal, message, { ...data, fault: toolFault(error) });
 }
 
 /** The session of the socket, or the session that the request names. */
@@ -199,7 +205,7 @@ function readEpisode(params: JsonObject, context: RpcContext): EpisodeBody {
 
 function forbiddenTo(what: string): RpcError {
   const message = `The episode can only ${what} with OPENENV_ORCHESTRATOR_TOKEN as bearer token`;
-  return new RpcError(RPC_ERRORS.server, message, { code: "FORBIDDEN" });
+  return new RpcError(RPC_ERRORS.server, message, { code: "FORBIDDEN", fault: "client" });
 }
 
 function closeSession(id: unknown, context: RpcContext): object {
@@ -214,7 +220,7 @@ function closeSession(id: unknown, context: RpcContext): object {
   const { orchestrator = false, sessions, claim, runtime } = context;
   const isReserved = session.ownedByOrchestrator && !orchestrator;
   if (isReserved || (claim !== undefined && runtime.mode === "production" && !orchestrator)) {
-    throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN" });
+    throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN", fault: "client" });
   }
   const closed = sessions?.release(session, "closed by its client");
   return closed ? { session_id: id, closed } : { session_id: id, closed: false, closing: true };
@@ -222,8 +228,13 @@ function closeSession(id: unknown, context: RpcContext): object {
 
 function findSession(id: unknown, { sessions }: RpcContext): Session {
   const session = typeof id === "string" ? sessions?.named.find(id) : undefined;
-  if (session === undefined) throw new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${show(id)}`);
+  if (session === undefined) throw unknownSession(id);
   return session;
+}
+
+/** It has ended, such as with its process, or never existed: the server does not know which. */
+function unknownSession(id: unknown): RpcError {
+  return new RpcError(RPC_ERRORS.invalidParams, `Unknown session_id: ${show(id)}`, { fault: "infrastructure" });
 }
 
 /** Does not use String(), because an object can have its own toString. */
@@ -237,8 +248,7 @@ function asRpcError(error: unknown, runtime: Runtime): RpcError {
     runtime.statistics.countError(error.data);
     return rejectionToRpc(error);
   }
-  const message = "Internal error";
-  runtime.log.error({ err: error }, "a JSON-RPC method failed");
-  runtime.statistics.countError({ code: "EXECUTION_ERROR", message });
-  return new RpcError(RPC_ERRORS.internal, message);
+  runtime.log.error({ err: error, fault: "infrastructure" }, "a JSON-RPC method failed");
+  runtime.statistics.countError(internalError());
+  return new RpcError(RPC_ERRORS.internal, "Internal error");
 }

@@ -1,4 +1,5 @@
 import type { ServerCapacityStatus } from "../../protocol/http.js";
+import { errorData } from "../../protocol/messages.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import type { WorkerLoad } from "./cluster.js";
 
@@ -24,5 +25,5 @@ export function rejection(
     draining: "The server is shutting down and opens no new sessions. Try another server, or try again later.",
     paused: "An operator has paused the server, which opens no new sessions. Try another server, or try again later.",
   }[why];
-  return new SessionRejectedError({ message, code: "CAPACITY_REACHED", active_sessions, max_sessions });
+  return new SessionRejectedError(errorData("CAPACITY_REACHED", message, { active_sessions, max_sessions }));
 }

@@ -1,3 +1,5 @@
+import type { Fault } from "../../errors.js";
+import { errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -56,9 +58,9 @@ export class NamedSessions {
    */
   findUnattached(id: string): Session {
     const session = this.find(id);
-    if (session === undefined) throw reject(this.describeMissing(id));
-    if (session.attached) throw reject(`Session "${id}" is attached to another socket.`);
-    if (session.state !== "ready") throw reject(`Session "${id}" is not ready.`);
+    if (session === undefined) throw reject(this.describeMissing(id), "infrastructure");
+    if (session.attached) throw reject(`Session "${id}" is attached to another socket.`, "client");
+    if (session.state !== "ready") throw reject(`Session "${id}" is not ready.`, "client");
     return session;
   }
 
@@ -73,6 +75,6 @@ export class NamedSessions {
   }
 }
 
-function reject(message: string): SessionRejectedError {
-  return new SessionRejectedError({ message, code: "SESSION_ERROR" });
+function reject(message: string, fault: Fault): SessionRejectedError {
+  return new SessionRejectedError(errorData("SESSION_ERROR", message, { fault }));
 }

@@ -1,4 +1,5 @@
 import type { ServerCapacityStatus, SessionInfo } from "../../protocol/http.js";
+import { errorData } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
@@ -271,7 +272,7 @@ export class Sessions {
   findUnattached(id: string): Session {
     if (!this.resumptions.has(id)) return this.named.findUnattached(id);
     const message = `Session "${id}" is resumed with its token or by its address, not by its id alone.`;
-    throw new SessionRejectedError({ message, code: "SESSION_ERROR" });
+    throw new SessionRejectedError(errorData("SESSION_ERROR", message, { fault: "client" }));
   }
 
   /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */

@@ -2,7 +2,7 @@ import type { Contract } from "../../contract/contract.js";
 import type { Environment } from "../../environment/environment.js";
 import { type SavedEnvironment, type Saver, saver } from "../../environment/managed-environment.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
-import type { WireCode } from "../../protocol/messages.js";
+import { errorData, type WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { snapshot as snapshotOf } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
@@ -128,5 +128,8 @@ function contractHash(contract: Contract): MaybePromise<string> {
 }
 
 export function refuse(code: WireCode, message: string, cause?: unknown): SessionRejectedError {
-  return new SessionRejectedError({ message, code }, cause === undefined ? undefined : { cause: toError(cause) });
+  return new SessionRejectedError(
+    errorData(code, message),
+    cause === undefined ? undefined : { cause: toError(cause) },
+  );
 }

@@ -1,4 +1,4 @@
-import type { ErrorData } from "../../protocol/messages.js";
+import { type ErrorData, errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
 import { forbidden, lostEpisode } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
@@ -207,14 +207,14 @@ function rejected(data: ErrorData): SessionRejectedError {
   return new SessionRejectedError(data);
 }
 
-const IN_USE: ErrorData = {
-  code: "SESSION_IN_USE",
-  message: "Another client is connected to this session. Give each client its own name: /session/<name>.",
-};
-const FULL: ErrorData = { code: "CAPACITY_REACHED", message: "The memory for stored answers is used up." };
-const GONE: ErrorData = { code: "SESSION_ERROR", message: "The session ended while it was being opened." };
+const IN_USE = errorData(
+  "SESSION_IN_USE",
+  "Another client is connected to this session. Give each client its own name: /session/<name>.",
+);
+const FULL = errorData("CAPACITY_REACHED", "The memory for stored answers is used up.");
+const GONE = errorData("SESSION_ERROR", "The session ended while it was being opened.");
 
 function foreignId(id: string): ErrorData {
   const message = `Session "${clip(id, 100)}" is not the session of this address; openenv/session/create returns its id.`;
-  return { code: "SESSION_ERROR", message };
+  return errorData("SESSION_ERROR", message, { fault: "client" });
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
-import type { ErrorData } from "../../protocol/messages.js";
+import { errorData } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Turns } from "../../util/async/turns.js";
 import type { Log } from "../../util/log.js";
@@ -246,7 +246,8 @@ export class JournalledSessions implements SessionsJournal {
     const isFatal = begun >= MAX_RESTORES;
     const lost = readLost(record) ?? (isFatal ? `${begun} processes have ended while they restored it` : undefined);
     if (lost !== undefined) {
-      if (record.isDamaged || isFatal) this.#options.log.warn({ session: id }, `the session is lost: ${lost}`);
+      if (record.isDamaged || isFatal)
+        this.#options.log.warn({ session: id, fault: "infrastructure" }, `the session is lost: ${lost}`);
       return this.#lose(record, lost);
     }
     const restore = (): Promise<string | undefined> => this.#restoreTaken(record, opener, begun + 1);
@@ -361,21 +362,17 @@ export class JournalledSessions implements SessionsJournal {
       if (error instanceof SessionRejectedError) throw error;
       const code = error instanceof JournalError ? error.code : "JOURNAL_UNAVAILABLE";
       const isElsewhere = code !== "JOURNAL_UNAVAILABLE";
-      if (!isElsewhere) this.#options.log.warn({ err: toError(error) }, "the journal could not be used");
+      if (!isElsewhere)
+        this.#options.log.warn({ err: toError(error), fault: "infrastructure" }, "the journal could not be used");
       // Clients do not get the name of its file or host.
-      const data: ErrorData = isElsewhere
-        ? { message: toError(error).message, code: "SESSION_ELSEWHERE" }
-        : UNAVAILABLE;
+      const data = isElsewhere ? errorData("SESSION_ELSEWHERE", toError(error).message) : UNAVAILABLE;
       throw new SessionRejectedError(data, { cause: error });
     }
   }
 }
 
 const TAKEN_OVER = "another process has taken over the session";
-const UNAVAILABLE: ErrorData = {
-  code: "JOURNAL_UNAVAILABLE",
-  message: "The server cannot use its journal now: try again later.",
-};
+const UNAVAILABLE = errorData("JOURNAL_UNAVAILABLE", "The server cannot use its journal now: try again later.");
 
 function putRestores(count: number): JournalChanges {
   return { put: [[RESTORING, Buffer.from(String(count))]], remove: [] };

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { ErrorData } from "../../protocol/messages.js";
+import { type ErrorData, errorData } from "../../protocol/messages.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 import type { Session } from "../session.js";
 import type { SessionJournal } from "./session-journal.js";
@@ -20,10 +20,10 @@ export interface ResumeLimits {
 export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
 /** What a group holds while it stores no answers: unlike a session, it takes no slot. */
 const GROUP_BYTES = 1024;
-const TAKEN: ErrorData = {
-  code: "SESSION_ELSEWHERE",
-  message: "Another connection with this number has resumed the session: connect again with a higher number.",
-};
+const TAKEN = errorData(
+  "SESSION_ELSEWHERE",
+  "Another connection with this number has resumed the session: connect again with a higher number.",
+);
 /** Ids of ended sessions for which the reason is kept. */
 const MAX_REASONS = 10_000;
 

@@ -1,3 +1,4 @@
+import type { Fault } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { MAX_REPORTED_ERRORS, type ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/text/clip.js";
@@ -34,8 +35,8 @@ export class Statistics {
   readonly stepWait = new Histogram();
   /** For each queued peer that got a session, the time in the queue. */
   readonly sessionWait = new Histogram();
-  /** Errors sent to clients, by code. */
-  readonly errors: Partial<Record<WireCode, number>> = {};
+  /** Errors sent to clients, by code and by who caused them. */
+  readonly errors: Partial<Record<WireCode, Partial<Record<Fault, number>>>> = {};
   readonly rejections: Partial<Record<RejectionReason, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
 
@@ -51,11 +52,13 @@ export class Statistics {
   }
 
   /** Counts an error sent to a client. */
-  countError({ code, message }: ErrorData, session?: Faulty): void {
-    this.errors[code] = (this.errors[code] ?? 0) + 1;
+  countError({ code, message, fault }: ErrorData, session?: Faulty): void {
+    const counts = (this.errors[code] ??= {});
+    counts[fault] = (counts[fault] ?? 0) + 1;
     this.#recent.push({
       at: Date.now() / 1000,
       code,
+      fault,
       message: clip(message, MAX_MESSAGE),
       session_id: session?.id ?? null,
       step: session?.stepCount ?? null,

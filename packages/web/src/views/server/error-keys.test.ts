@@ -5,6 +5,7 @@ import { errorKeys } from "./error-keys.js";
 const error = (message: string): ServerViewError => ({
   at: 1000,
   code: "EXECUTION_ERROR",
+  fault: "environment",
   message,
   worker: 0,
   session_id: null,
