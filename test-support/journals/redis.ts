@@ -22,7 +22,7 @@ export interface TestRedis extends AsyncDisposable {
 }
 
 /** A Redis server that writes each command to a file before it answers. */
-export async function startRedis(command: string): Promise<TestRedis> {
+export async function startRedis(command: string, more: readonly string[] = []): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-redis-"));
   const port = await findFreePort();
   let child: ReturnType<typeof spawn> | undefined;
@@ -38,6 +38,7 @@ export async function startRedis(command: string): Promise<TestRedis> {
       "yes",
       "--appendfsync",
       "always",
+      ...more,
     ];
     child = spawn(command, args, { stdio: "ignore" });
     while (!(await accepts(port))) await sleep(20);

@@ -104,7 +104,7 @@ export const livenessBody = z.object({ status: z.literal("alive") });
 export type LivenessBody = z.infer<typeof livenessBody>;
 
 /** Why a server opens no sessions: it drains, an operator has paused it, or all its sessions are in use. */
-export const notReadyReasons = z.array(z.enum(["draining", "paused", "full"]));
+export const notReadyReasons = z.array(z.enum(["draining", "paused", "full", "journal"]));
 export type NotReadyReason = z.infer<typeof notReadyReasons>[number];
 
 /** `GET /readyz`: 200 without a reason, else 503. */

@@ -1,11 +1,12 @@
-import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
 import { loadBinary } from "../protocol/codec/binary.js";
 import type { Journal } from "../session/journals/journal.js";
+import { measureJournal } from "../session/journals/measured.js";
 import { ownerName } from "../session/journals/owner.js";
 import type { Cluster } from "../session/registry/cluster.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import { JournalledSessions } from "../session/resume/journalled-sessions.js";
+import type { Runtime } from "../session/runtime.js";
 import type { Config } from "./config/config.js";
 import type { Logger } from "./logging/logger.js";
 
@@ -49,24 +50,20 @@ export async function checkJournal(settings: JournalSettings): Promise<void> {
 export async function startJournal(
   config: Config,
   sessions: Sessions,
-  { cluster, log, definition }: { cluster: Cluster | undefined; log: Logger; definition: EnvironmentDefinition },
+  { cluster, log, runtime }: { cluster: Cluster | undefined; log: Logger; runtime: Runtime },
 ): Promise<AsyncDisposable | undefined> {
   if (config.journal === undefined) return undefined;
   const owner = ownerName(cluster?.idPrefix ?? "");
-  const { hash } = await definition.contract.fingerprint();
-  const version = `${hash}/${definition.snapshotVersion}`;
-  const journal = await openJournal(config, owner, version);
+  const statistics = runtime.statistics.journal;
+  const { contract, snapshotVersion } = runtime.definition;
+  const { hash } = await contract.fingerprint();
+  const version = `${hash}/${snapshotVersion}`;
+  const journal = measureJournal(await openJournal(config, owner, version), statistics);
   const retentionMs = config.journalRetention * 1000;
   const codec = await loadBinary();
-  const own = new JournalledSessions(sessions, {
-    journal,
-    codec,
-    owner,
-    version,
-    workers: config.workers,
-    retentionMs,
-    log,
-  });
+  const { workers } = config;
+  const parts = { journal, codec, owner, version, workers, retentionMs, statistics, log };
+  const own = new JournalledSessions(sessions, parts);
   const tidy = (): Promise<void> =>
     own.tidy(config.sessionTimeoutMs ?? Number.POSITIVE_INFINITY).catch((error: unknown) => {
       log.warn({ err: error as Error }, "the journal could not be read");

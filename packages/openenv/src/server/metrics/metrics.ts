@@ -1,6 +1,7 @@
 import { ERRORS, FAULTS } from "../../errors.js";
 import type { WireCode } from "../../protocol/messages.js";
 import { boundary } from "../../session/statistics/histogram.js";
+import { RESTORE_RESULTS } from "../../session/statistics/journal-statistics.js";
 import { REJECTION_REASONS } from "../../session/statistics/statistics.js";
 import type { ClusterReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
 import { packageVersion } from "../../util/package-version.js";
@@ -104,6 +105,26 @@ export const METRICS = {
     type: "counter",
     help: "Errors sent to clients, by code and by who caused them.",
     series: ({ errors }) => ERROR_SERIES.map((labels) => [labels, errors[labels.code]?.[labels.fault] ?? 0]),
+  },
+  openenv_journal_up: {
+    type: "gauge",
+    help: "1 while the journal can be used; absent without one.",
+    value: ({ journal }) => (journal.up === null ? null : Number(journal.up)),
+  },
+  openenv_journal_commit_seconds: {
+    type: "histogram",
+    help: "Durations of the journal's commits.",
+    histogram: ({ journal }) => journal.commits,
+  },
+  openenv_journal_answers_held: {
+    type: "gauge",
+    help: "Sessions whose answer waits for its commit; absent without a journal.",
+    value: ({ journal }) => (journal.up === null ? null : journal.held),
+  },
+  openenv_journal_restores_total: {
+    type: "counter",
+    help: "Sessions that were to be restored from the journal, by result.",
+    series: ({ journal }) => RESTORE_RESULTS.map((result) => [{ result }, journal.restores[result]]),
   },
   openenv_values_not_finite_total: {
     type: "counter",

@@ -43,6 +43,12 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     resets: read(statistics.resets),
     session_wait: read(statistics.sessionWait),
     loop_lag: read(context.gauge.lag),
+    journal: {
+      up: statistics.journal.isUp,
+      held: [...sessions.resumptions.all()].filter(({ journal }) => journal?.isWriting).length,
+      commits: read(statistics.journal.commits),
+      restores: statistics.journal.restores,
+    },
     recent_latency: latency,
     errors: statistics.errors,
     rejections: statistics.rejections,

@@ -13,11 +13,15 @@ function live({ response }: RequestContext): void {
   sendJson(response, 200, { status: "alive" } satisfies LivenessBody);
 }
 
-/** `?exclude=full` ignores that reason: a full server that is taken out of rotation loses its HTTP sessions. */
+/**
+ * `?exclude=full` ignores that reason: a full server that is taken out of rotation loses its HTTP sessions. `journal`: it
+ * cannot be used, so sessions that it would keep are refused.
+ */
 function ready({ request, response, context }: RequestContext): void {
   const excluded = new URL(request.url ?? "/", "http://localhost").searchParams.getAll("exclude");
-  const { draining, sessions } = context;
-  const state: Record<NotReadyReason, boolean> = { draining, paused: sessions.paused, full: sessions.isFull };
+  const { draining, sessions, runtime } = context;
+  const journal = runtime.statistics.journal.isUp === false;
+  const state: Record<NotReadyReason, boolean> = { draining, paused: sessions.paused, full: sessions.isFull, journal };
   const reasons = (Object.keys(state) as NotReadyReason[]).filter((name) => state[name] && !excluded.includes(name));
   const body: ReadinessBody = { status: reasons.length === 0 ? "ready" : "not ready", reasons };
   sendJson(response, reasons.length === 0 ? 200 : 503, body);

@@ -173,3 +173,14 @@ test("an address that accepts and never answers is refused at the start", async 
     silent.close();
   }
 });
+
+test.skipIf(!component.available).each([
+  ["", /needs another user or password \(NOAUTH.*set redis:\/\/<user>:<password>@<host> in JOURNAL/],
+  ["user:wrong@", /needs another user or password \(WRONGPASS/],
+])("a Redis with a password says so to a server without it: %s", async (user, message) => {
+  await using guarded = await startRedis(component.path, ["--requirepass", "right"]);
+  const url = guarded.url.replace("redis://", `redis://${user}`);
+  const refusal = await openRedisJournal({ url, owner: "o" }).then(String, (error: Error) => error);
+  expect(refusal).toMatchObject({ code: "INVALID_CONFIG", message: expect.stringMatching(message) });
+  expect(String(refusal)).not.toContain("wrong");
+});

@@ -28,6 +28,8 @@ const RENEW_MS = LEASE_MS / 4;
 const CONNECT_MS = 5_000;
 /** A connection on which nothing arrives for this long is half-open. */
 const COMMAND_MS = 5_000;
+/** The password is missing or wrong, or the user may not use the keys. */
+const NOT_ALLOWED = /^(?:NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /**
  * A session is a hash: its cells, and `#token`, `#epoch`, `#owner`, `#ended`, and `#commit`, the number of its last commit
@@ -104,10 +106,18 @@ async function openAs(url: string, owner: string, subject: string): Promise<Redi
   const sdk = await loadRedis();
   const shown = withoutPassword(url);
   const client = await connect(sdk, url).catch((error: unknown) => {
-    const message = `${subject} must be the address of a Redis that answers, not ${shown}: ${(error as Error).message}`;
-    throw new ConfigError(message, { cause: error });
+    throw new ConfigError(describeProblem(subject, shown, error as Error), { cause: error });
   });
   return new RedisJournal(client, shown, owner);
+}
+
+function describeProblem(subject: string, shown: string, { message }: Error): string {
+  if (!NOT_ALLOWED.test(message)) {
+    return `${subject} must be the address of a Redis that answers, not ${shown}: ${message}`;
+  }
+  const [scheme] = shown.split("//");
+  const setting = "JOURNAL, or in the file that JOURNAL_FILE names";
+  return `The Redis at ${shown} needs another user or password (${message}): set ${scheme}//<user>:<password>@<host> in ${setting}.`;
 }
 
 class RedisJournal implements Journal {
@@ -281,10 +291,18 @@ async function connect({ createClient, RESP_TYPES }: Sdk, url: string) {
       reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, 2_000),
     },
   });
-  // The commands that fail report it.
-  client.on("error", () => {});
+  let fail = (_error: Error): void => {};
+  const refused = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  refused.catch(() => {});
+  // The commands that fail report any other.
+  client.on("error", (error: Error) => {
+    if (NOT_ALLOWED.test(error.message)) fail(error);
+  });
   try {
-    await withLimit(client.connect(), CONNECT_MS);
+    // The client itself would try again for ever.
+    await withLimit(Promise.race([client.connect(), refused]), CONNECT_MS);
   } catch (error) {
     client.destroy();
     throw error;

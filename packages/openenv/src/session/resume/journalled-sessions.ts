@@ -22,6 +22,7 @@ import { openFrom } from "../restore/open-from.js";
 import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
+import type { JournalStatistics } from "../statistics/journal-statistics.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
 import {
   RESTORING,
@@ -55,6 +56,7 @@ interface JournalledOptions {
   version: string;
   /** How long the end of a session is remembered, milliseconds. */
   retentionMs: number;
+  statistics: JournalStatistics;
   log: Log;
 }
 
@@ -148,7 +150,7 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   #restoreOnce(key: string, opener: SessionOpener): Promise<string | undefined> {
-    const running = this.#restoring.get(key) ?? this.#restore(key, opener).finally(() => this.#restoring.delete(key));
+    const running = this.#restoring.get(key) ?? this.#countRestore(key, opener);
     this.#restoring.set(key, running);
     return running;
   }
@@ -166,6 +168,21 @@ export class JournalledSessions implements SessionsJournal {
     } catch (error) {
       log.warn({ err: toError(error) }, "the journal could not be read");
       resumptions.areTaken = false;
+    }
+  }
+
+  async #countRestore(key: string, opener: SessionOpener): Promise<string | undefined> {
+    const { restores } = this.#options.statistics;
+    try {
+      const lost = await this.#restore(key, opener);
+      restores[lost === undefined ? "restored" : "lost"]++;
+      return lost;
+    } catch (error) {
+      const isElsewhere = error instanceof SessionRejectedError && error.data.code === "SESSION_ELSEWHERE";
+      restores[isElsewhere ? "elsewhere" : "unavailable"]++;
+      throw error;
+    } finally {
+      this.#restoring.delete(key);
     }
   }
 

@@ -98,6 +98,11 @@ export class SessionJournal {
     return !this.#inRequest && !this.#writer.isWriting;
   }
 
+  /** A commit has not succeeded yet, and its answer waits for it. */
+  get isWriting(): boolean {
+    return this.#writer.isWriting;
+  }
+
   /** Stores that the restore has not ended this process; no answer waits for it. */
   survived(): void {
     const stored = this.#writer.commit();

@@ -3,6 +3,7 @@ import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { MAX_REPORTED_ERRORS, type ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/text/clip.js";
 import { Histogram } from "./histogram.js";
+import { JournalStatistics } from "./journal-statistics.js";
 
 const MAX_MESSAGE = 500;
 
@@ -37,6 +38,7 @@ export class Statistics {
   readonly sessionWait = new Histogram();
   /** Errors sent to clients, by code and by who caused them. */
   readonly errors: Partial<Record<WireCode, Partial<Record<Fault, number>>>> = {};
+  readonly journal = new JournalStatistics();
   readonly rejections: Partial<Record<RejectionReason, number>> = {};
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
 

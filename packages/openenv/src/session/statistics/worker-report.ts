@@ -1,4 +1,5 @@
 import type { ServerViewError, ServerViewSilentWorker, ServerViewWorker } from "../../protocol/web.js";
+import type { JournalStatistics } from "./journal-statistics.js";
 import type { PickedSessions } from "./pick-sessions.js";
 import type { Statistics } from "./statistics.js";
 
@@ -29,6 +30,8 @@ export interface WorkerReport extends PickedSessions {
   loop_lag: HistogramReport;
   /** Counts of each bucket in the last ten seconds. */
   recent_latency: number[];
+  /** `up` is null without a journal; `held` are the sessions whose answer waits for its commit. */
+  journal: { up: boolean | null; held: number; commits: HistogramReport; restores: JournalStatistics["restores"] };
   errors: Statistics["errors"];
   rejections: Statistics["rejections"];
   recent_errors: ServerViewError[];
