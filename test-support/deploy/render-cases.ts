@@ -38,14 +38,17 @@ export const CASES: Record<string, Case> = {
   haproxy: { target: "haproxy", topology: IMAGE, backends: BACKENDS },
   envoy: { target: "envoy", topology: IMAGE, backends: BACKENDS },
   compose: { target: "compose", topology: IMAGE },
+  "compose-journal": { target: "compose", topology: { ...IMAGE, journal: "redis" } },
   "compose-envoy": { target: "compose", topology: { ...IMAGE, ...GPU, balancer: { kind: "envoy" } } },
   "compose-build": {
     target: "compose",
     topology: { name: "echo", directory: "./echo", nodes: 2, balancer: { port: 9080 } },
   },
   swarm: { target: "swarm", topology: { ...IMAGE, ...GPU, nodeSelector: { pool: "gpu" }, runtimeClass: undefined } },
+  "swarm-journal": { target: "swarm", topology: { ...IMAGE, journal: "redis" } },
   "swarm-envoy": { target: "swarm", topology: { ...IMAGE, balancer: { kind: "envoy" } } },
   kubernetes: { target: "kubernetes", topology: EVERYTHING },
+  "kubernetes-journal": { target: "kubernetes", topology: { image: "echo:1", journal: "redis" } },
   "kubernetes-small": { target: "kubernetes", topology: { image: "echo:1" } },
   "slurm-one": {
     target: "slurm",

@@ -126,6 +126,18 @@ test.skipIf(!promtool.available)("sessions that no client has used do not count 
   });
 });
 
+test.skipIf(!promtool.available)("a journal that is away for a minute raises an alert", async () => {
+  for (const [up, fires] of [
+    ["1x40", false],
+    ["0x40", true],
+  ] as const) {
+    await judge({
+      series: { [of("openenv_journal_up")]: up },
+      alerts: [{ name: "OpenEnvJournalAway", at: "3m", fires }],
+    });
+  }
+});
+
 test.skipIf(!promtool.available)(
   "errors of clients are recorded, and only failures of the server raise an alert",
   async () => {

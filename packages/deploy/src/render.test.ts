@@ -53,6 +53,37 @@ test.each(["compose", "compose-envoy", "compose-build", "swarm", "swarm-envoy"])
   },
 );
 
+test.each(["compose", "compose-envoy", "compose-build", "compose-journal", "swarm", "swarm-envoy", "swarm-journal"])(
+  "no service of %s has a capability",
+  (name) => {
+    const [text = ""] = Object.values(render(CASES[name] as Case));
+    const services: Record<string, object>[] = Object.values(parseDocument(text).toJS().services);
+    for (const { cap_drop, security_opt } of services) {
+      expect(cap_drop).toEqual(["ALL"]);
+      // A swarm ignores the option.
+      if (name.startsWith("compose")) expect(security_opt).toEqual(["no-new-privileges:true"]);
+    }
+  },
+);
+
+test("each target with a journal brings its Redis, or takes the address from its secrets", () => {
+  for (const [name, host] of [
+    ["compose-journal", "journal"],
+    ["swarm-journal", "journal"],
+    ["kubernetes-journal", "openenv-journal"],
+  ] as const) {
+    const { target, topology } = CASES[name] as Case;
+    const text = Object.values(render({ target, topology })).join("\n");
+    expect(text).toContain(`redis://${host}:6379`);
+    expect(text).toContain("image: redis:");
+    expect(text).toContain("noeviction");
+    const secret = Object.values(render({ target, topology: { ...topology, journal: "secret" } })).join("\n");
+    expect(secret).not.toContain("redis:8");
+    expect(secret).toMatch(target === "kubernetes" ? /secretRef/ : /JOURNAL: \$\{JOURNAL:\?/);
+  }
+  expect(() => render({ target: "slurm", topology: { ...IMAGE, journal: "redis" } })).toThrow(/Slurm starts no Redis/);
+});
+
 test("a balancer that needs more file descriptors than Linux allows names the setting to raise", () => {
   const given = { ...IMAGE, nodes: 1000, workers: 8, capacity: 128 };
   for (const target of ["compose", "slurm", "haproxy", "envoy"] as const) {

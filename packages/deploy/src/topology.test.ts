@@ -32,6 +32,8 @@ test.each([
   [{ nodes: 4, spareNodes: 2, maxNodes: 5 }, /maxNodes: must be at least nodes plus spareNodes, which is 6/],
   [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
   [{ variables: { PRIVATE_KEY: "x" } }, /PRIVATE_KEY looks like a secret/],
+  [{ variables: { SEARCH: "https://u:pw@host" } }, /SEARCH is a URL with a password: use the secrets of the target/],
+  [{ variables: { JOURNAL: "redis://:pw@host" } }, /JOURNAL is a URL with a password: use the key journal: "secret"/],
   [{ variables: { PORT: "9000" } }, /PORT is set by port/],
   [{ variables: { WORKERS: "2" } }, /WORKERS is set by workers/],
   [{ variables: { MAX_CONCURRENT_ENVS: "2" } }, /MAX_CONCURRENT_ENVS is set by capacity/],

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { ConfigError, findNearest, isSecretName } from "openenv-ts/internal";
+import { ConfigError, findNearest, hasPassword, isSecretName } from "openenv-ts/internal";
 import * as z from "zod";
 import { BALANCERS } from "./targets.js";
 
@@ -128,6 +128,11 @@ const topologySchema = group({
   nodeSelector: labels.default({}),
   tolerations: z.array(toleration).max(32, "must be at most 32").default([]),
   runtimeClass: word.optional(),
+  /**
+   * The journal in which sessions survive their server. `redis`: the target brings a Redis; `secret`: the servers get its
+   * address as JOURNAL from the secrets of the target. Default: none.
+   */
+  journal: z.enum(["redis", "secret"], "must be one of redis, secret").optional(),
   /** Environment variables of each server. Not for secrets, because many people can read the files. */
   variables: z
     .record(
@@ -159,9 +164,13 @@ const topologySchema = group({
   if (topology.maxNodes !== undefined && topology.maxNodes < topology.nodes + topology.spareNodes) {
     refuse("maxNodes", `must be at least nodes plus spareNodes, which is ${topology.nodes + topology.spareNodes}`);
   }
-  for (const name of Object.keys(topology.variables)) {
+  for (const [name, value] of Object.entries(topology.variables)) {
+    if (hasPassword(value)) {
+      const instead = name === "JOURNAL" ? 'use the key journal: "secret"' : "use the secrets of the target";
+      refuse("variables", `${name} is a URL with a password: ${instead}`);
+    }
     if (isSecretName(name)) refuse("variables", `${name} looks like a secret: use the secrets of the target`);
-    const key = OWN_VARIABLES[name];
+    const key = name === "JOURNAL" && topology.journal === undefined ? undefined : OWN_VARIABLES[name];
     // The balancer is sized by the key and would not see the variable.
     if (key !== undefined) refuse("variables", `${name} is set by ${key}: use that key`);
   }
@@ -190,4 +199,5 @@ const OWN_VARIABLES: Record<string, string | undefined> = {
   MAX_CONCURRENT_ENVS: "capacity",
   SHUTDOWN_DRAIN: "graceSeconds",
   SHUTDOWN_GRACE: "graceSeconds",
+  JOURNAL: "journal",
 };

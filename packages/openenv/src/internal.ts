@@ -105,7 +105,7 @@ export { httpUrl } from "./util/text/http-url.js";
 export { imageName } from "./util/text/image-name.js";
 export { findNearest } from "./util/text/nearest.js";
 export { renderPython } from "./util/text/python-literal.js";
-export { isSecretName } from "./util/text/secret-name.js";
+export { hasPassword, isSecretName } from "./util/text/secret-name.js";
 
 /** The client of one server. */
 export const loadClient = () => import("./client/connect-to.js");

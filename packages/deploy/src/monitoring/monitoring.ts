@@ -115,6 +115,18 @@ function alerts(topology: Topology): object {
         `rate(${metric("openenv_reset_duration_seconds")}_count${here}[5m]))`,
       summary: "More than 1 % of steps and resets fail: the environment throws errors, or is too slow.",
     }),
+    rule("OpenEnvJournalAway", "1m", "critical", {
+      expr: `${metric("openenv_journal_up")}${here} == 0`,
+      summary:
+        "A worker of {{ $labels.instance }} cannot use its journal: it holds answers and refuses sessions that it would keep. Its log has the cause.",
+    }),
+    rule("OpenEnvJournalSlow", "5m", "warning", {
+      expr:
+        `histogram_quantile(0.9, sum by (instance, le) ` +
+        `(rate(${metric("openenv_journal_commit_seconds")}_bucket${here}[5m]))) > 0.5`,
+      summary:
+        "One commit of ten of {{ $labels.instance }} takes more than half a second, and its answers wait for it.",
+    }),
     rule("OpenEnvEventLoopLag", "5m", "warning", {
       expr:
         `histogram_quantile(0.9, sum by (instance, worker, le) ` +

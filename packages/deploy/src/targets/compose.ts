@@ -10,7 +10,9 @@ import {
   BALANCER_IMAGES,
   fingerprint,
   healthcheck,
+  NO_NEW_RIGHTS,
   proxyNote,
+  redisService,
   rejectHost,
   SERVICE_DEFAULTS,
   serverVariables,
@@ -36,12 +38,14 @@ export function renderCompose(topology: Topology): RenderedFiles {
   const ports = `${balancer.port}:${balancer.port}`;
   const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
   const given = balancerFiles(kind, renderConfig(topology, { discovery: { name: "env" } }));
+  const isBrought = topology.journal === "redis";
   const compose = {
     name,
     services: {
       balancer: {
         image: BALANCER_IMAGES[kind],
         ...SERVICE_DEFAULTS,
+        ...NO_NEW_RIGHTS,
         restart: "unless-stopped",
         [`# Reachable only from this machine; use "${ports}" to allow other machines.`]: null,
         [`# ${proxyNote(connections)}`]: null,
@@ -57,7 +61,9 @@ export function renderCompose(topology: Topology): RenderedFiles {
         depends_on: ["env"],
       },
       env: { ...server(topology), scale: nodes },
+      ...(isBrought && { journal: { ...redisService(), ...NO_NEW_RIGHTS, restart: "unless-stopped" } }),
     },
+    ...(isBrought && { volumes: { journal: {} } }),
   };
   return { "compose.yaml": renderYaml(compose), ...textsOf(given) };
 }
@@ -68,8 +74,10 @@ function server(topology: Topology): object {
   return {
     ...(image === undefined ? { build: { context: directory, dockerfile } } : { image }),
     ...SERVICE_DEFAULTS,
+    ...NO_NEW_RIGHTS,
     restart: "unless-stopped",
-    environment: { ...serverVariables(topology), ...tokenVariables() },
+    environment: { ...serverVariables(topology), ...tokenVariables(topology) },
+    ...(topology.journal === "redis" && { depends_on: ["journal"] }),
     "# Sessions get time to finish before a server is killed.": null,
     stop_grace_period: `${stopSeconds(topology)}s`,
     healthcheck: healthcheck(topology),

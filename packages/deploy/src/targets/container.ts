@@ -9,12 +9,13 @@ export const BALANCER_IMAGES = {
 } as const;
 
 /** The environment variables of a server in a container. */
-export function serverVariables(topology: Topology): Record<string, string> {
+export function serverVariables(topology: Topology, journalHost = "journal"): Record<string, string> {
   return {
     HOST: "0.0.0.0",
     PORT: String(topology.port),
     WORKERS: String(topology.workers),
     MAX_CONCURRENT_ENVS: String(topology.capacity),
+    ...(topology.journal === "redis" && { JOURNAL: `redis://${journalHost}:6379` }),
     ...stopVariables(topology),
     ...topology.variables,
     ...hostVariables(topology),
@@ -30,16 +31,40 @@ export function hostVariables({ ingressHost, variables }: Topology): Record<stri
 /** For each service of Compose and of a swarm: an init process that reaps zombies, and a limited log. */
 export const SERVICE_DEFAULTS = {
   init: true,
+  "# A server needs no rights of root, and gains none.": null,
+  cap_drop: ["ALL"],
   logging: { driver: "json-file", options: { "max-size": "10m", "max-file": "5" } },
 };
+
+/** For each service of Compose; a swarm ignores it. */
+export const NO_NEW_RIGHTS = { security_opt: ["no-new-privileges:true"] };
+
+/** A Redis for the journal, with the last second at most not on its volume. It deletes no session when it is full. */
+export const REDIS = {
+  image: "redis:8-alpine",
+  command: ["redis-server", "--appendonly", "yes", "--maxmemory-policy", "noeviction"],
+  /** The user id and group id of the image. */
+  user: 999,
+  group: 1000,
+} as const;
+
+/** The Redis as a service of Compose or of a swarm. */
+export function redisService(): object {
+  const { image, command } = REDIS;
+  return { image, ...SERVICE_DEFAULTS, user: "redis", command: [...command], volumes: ["journal:/data"] };
+}
 
 const TOKENS = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"];
 
 /** Tokens of the servers, for targets that read them from the environment of the deploying command. */
-export function tokenVariables(): Record<string, string | null> {
+export function tokenVariables({ journal }: Topology): Record<string, string | null> {
   return {
     "# From the environment of the command that applies this file. Without an operator token /metrics is closed.": null,
     ...Object.fromEntries(TOKENS.map((name) => [name, `\${${name}:-}`])),
+    ...(journal === "secret" && {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell of Compose replaces it.
+      JOURNAL: "${JOURNAL:?the address of the journal, such as redis://:password@host:6379}",
+    }),
   };
 }
 

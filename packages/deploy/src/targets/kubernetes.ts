@@ -7,6 +7,7 @@ import type { RenderedFiles } from "../targets.js";
 import type { Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
+import { journalHost, renderJournal } from "./kubernetes-journal.js";
 
 /** Interval of the liveness probe in seconds. */
 const LIVE_SECONDS = 10;
@@ -36,6 +37,7 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
   return {
     "servers.yaml": renderYaml(deployment(topology), service(topology), disruption(topology), ...autoscaling),
     "balancer.yaml": renderBalancerManifests(topology),
+    ...(topology.journal === "redis" && { "journal.yaml": renderJournal(topology) }),
     "prepull.yaml": renderYaml(prepull(topology)),
     "prometheus.scrape.yaml": renderPodScrape(topology, labels(topology, "server")),
     ...(autoscaling.length > 0 && { "prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
@@ -72,16 +74,19 @@ function deployment(topology: Topology): object {
               name: "server",
               image,
               ports: [{ name: "http", containerPort: port }],
-              env: Object.entries(serverVariables(topology)).map(([key, value]) => ({ name: key, value })),
-              "# OPENENV_CLIENT_TOKEN, OPENENV_OPERATOR_TOKEN (without it /metrics is closed), OPENENV_ORCHESTRATOR_TOKEN.":
+              env: Object.entries(serverVariables(topology, journalHost(topology))).map(([key, value]) => ({
+                name: key,
+                value,
+              })),
+              "# OPENENV_CLIENT_TOKEN, OPENENV_OPERATOR_TOKEN (without it /metrics is closed), OPENENV_ORCHESTRATOR_TOKEN, JOURNAL.":
                 null,
               envFrom: [{ secretRef: { name: `${name}-tokens`, optional: true } }],
               resources: { requests: { ...amounts, ...gpus }, limits: { ...amounts, ...gpus } },
               startupProbe: { ...live, periodSeconds: 2, failureThreshold: 60 },
-              "# A full server stays ready: otherwise a busy deployment would be unavailable, and no update would finish.":
+              "# A full server stays ready, and one whose journal is away: else all could be unavailable, and no update would finish.":
                 null,
               readinessProbe: {
-                httpGet: { path: "/readyz?exclude=full", port: "http" },
+                httpGet: { path: "/readyz?exclude=full&exclude=journal", port: "http" },
                 periodSeconds: 2,
                 timeoutSeconds: 2,
                 failureThreshold: 2,

@@ -19,6 +19,9 @@ export function renderSlurm(topology: Topology): RenderedFiles {
   if (image === undefined && directory === undefined) {
     throw new ConfigError("Slurm needs a directory with an environment, or an image for Apptainer: add one of them.");
   }
+  if (topology.journal === "redis") {
+    throw new ConfigError('Slurm starts no Redis: set journal: "secret", and JOURNAL where sbatch is run.');
+  }
   if (runtimeClass !== undefined) {
     throw new ConfigError(
       "Slurm has no runtime classes and would run the code without isolation: remove runtimeClass.",

@@ -11,6 +11,7 @@ import {
   fingerprint,
   healthcheck,
   proxyNote,
+  redisService,
   rejectHost,
   SERVICE_DEFAULTS,
   serverVariables,
@@ -60,7 +61,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
       env: {
         image,
         ...SERVICE_DEFAULTS,
-        environment: { ...serverVariables(topology), ...tokenVariables() },
+        environment: { ...serverVariables(topology), ...tokenVariables(topology) },
         networks: ["inner"],
         stop_grace_period: `${stopSeconds(topology)}s`,
         healthcheck: healthcheck(topology),
@@ -87,9 +88,26 @@ export function renderSwarm(topology: Topology): RenderedFiles {
           },
         },
       },
+      ...(topology.journal === "redis" && { journal: journal() }),
     },
     networks: { inner: { driver: "overlay" } },
+    ...(topology.journal === "redis" && { volumes: { journal: {} } }),
     configs: Object.fromEntries(configs.map(({ source, file }) => [source, { file: `./${file}` }])),
   };
   return { "stack.yaml": renderYaml(stack), ...textsOf(files) };
+}
+
+/** The volume is on one node, so that the Redis must stay there. */
+function journal(): object {
+  return {
+    ...redisService(),
+    networks: ["inner"],
+    "# Its volume is on one node. Add the label there: docker node update --label-add openenv.journal=true <node>":
+      null,
+    deploy: {
+      replicas: 1,
+      restart_policy: { condition: "any" },
+      placement: { constraints: ["node.labels.openenv.journal == true"] },
+    },
+  };
 }

@@ -29,8 +29,8 @@ export const manifestSchema = z.object({
   variables: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "letters, digits and _"), variableValue())
     .superRefine((variables, context) => {
-      for (const name of Object.keys(variables)) {
-        const message = objectToVariable(name);
+      for (const [name, value] of Object.entries(variables)) {
+        const message = objectToVariable(name, String(value));
         if (message !== undefined)
           context.addIssue({ code: "custom", path: [name], message, params: { complete: true } });
       }

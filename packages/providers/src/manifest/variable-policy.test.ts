@@ -47,3 +47,9 @@ test("every setting that the server reads is either settable by a manifest or re
   const undecided = names.filter((name) => !SETTABLE_SETTINGS.has(name) && objectToVariable(name) === undefined);
   expect(undecided).toEqual([]);
 });
+
+test("a URL with a password is refused in any variable, and one without is not", () => {
+  expect(objectToVariable("SEARCH_URL", "https://user:secret@index.example.org")).toMatch(/^is a URL with a password/);
+  expect(objectToVariable("WORKERS", "redis://:secret@host")).toMatch(/^is a URL with a password/);
+  expect(objectToVariable("SEARCH_URL", "https://index.example.org:8080/@me")).toBeUndefined();
+});

@@ -1,4 +1,4 @@
-import { isSecretName } from "openenv-ts/internal";
+import { hasPassword, isSecretName } from "openenv-ts/internal";
 
 /** The server settings of size and behavior. Only the operator may set all others. */
 export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(
@@ -14,7 +14,7 @@ export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(
 const OPERATOR_SETTINGS = new Set(
   [
     "ALLOWED_HOSTS ALLOWED_ORIGINS ENV_README_PATH HOST LOG_LEVEL MAX_MESSAGE_BYTES MAX_MESSAGE_ITEMS PING_INTERVAL PORT",
-    "JOURNAL JOURNAL_DURABILITY JOURNAL_RETENTION RESUME_ANSWERS RESUME_BYTES WORKER_TIMEOUT",
+    "JOURNAL JOURNAL_FILE JOURNAL_DURABILITY JOURNAL_RETENTION RESUME_ANSWERS RESUME_BYTES WORKER_TIMEOUT",
     "HISTORY_BYTES REPLAY_EVENTS REPLAY_TIMEOUT SNAPSHOT_BYTES",
   ]
     .join(" ")
@@ -34,15 +34,18 @@ const SYSTEM_VARIABLES = new RegExp(
   "i",
 );
 
+const ELSEWHERE = "pass it to the process, or to a Space with openenv push --secret.";
+
 /**
  * Why a manifest may not set this variable, and what to do instead; undefined when it may. A manifest may come from a
  * stranger, so it can only set the size and behavior of a server and the variables that the environment itself defines.
  */
-export function objectToVariable(name: string): string | undefined {
+export function objectToVariable(name: string, value = ""): string | undefined {
+  if (hasPassword(value)) return `is a URL with a password, which a manifest must not contain; ${ELSEWHERE}`;
   if (SETTABLE_SETTINGS.has(name)) return undefined;
   if (name === "PORT") return 'cannot be set in a manifest; set the field "port" instead.';
   if (isSecretName(name)) {
-    return "looks like a secret, which a manifest must not contain; pass it to the process, or to a Space with openenv push --secret.";
+    return `looks like a secret, which a manifest must not contain; ${ELSEWHERE}`;
   }
   if (OPERATOR_SETTINGS.has(name.toUpperCase()) || SYSTEM_VARIABLES.test(name)) {
     return "cannot be set in a manifest; the operator can set it for the process, or for a Space with openenv push --env.";

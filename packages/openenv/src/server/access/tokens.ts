@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
+import { readVariableOrFile } from "../config/read-secret.js";
 import type { Variables } from "../config/read-settings.js";
 import { TOKENS, type TokenName } from "../config/settings.js";
 
@@ -17,29 +17,11 @@ export function readTokens(options: Partial<Tokens>, variables: Variables): Toke
       if (typeof option === "string" && option.trim() !== "") return option;
       throw new ConfigError(`${name} (${variable}) must be a non-empty string.`);
     }
-    const value = variables[variable]?.trim() || undefined;
-    const path = variables[`${variable}_FILE`]?.trim() || undefined;
-    if (path === undefined) return value;
-    if (value === undefined) return readSecret(`${variable}_FILE`, path);
-    throw new ConfigError(`${variable} and ${variable}_FILE are both set: remove one of them.`);
+    return readVariableOrFile(variable, variables);
   };
   return {
     clientToken: read("clientToken"),
     operatorToken: read("operatorToken"),
     orchestratorToken: read("orchestratorToken"),
   };
-}
-
-/** Editors end a file with a newline, which is not part of the secret. */
-function readSecret(variable: string, path: string): string {
-  let secret: string;
-  try {
-    secret = readFileSync(path, "utf8").trim();
-  } catch (error) {
-    const reason = (error as Error).message;
-    throw new ConfigError(`${variable} must name a readable file: ${reason}`, { cause: error });
-  }
-  if (secret === "")
-    throw new ConfigError(`${variable} names the file "${path}", which is empty: write the token to it.`);
-  return secret;
 }

@@ -1,5 +1,6 @@
 import { ConfigError } from "../../errors.js";
 import type { ServeOptions } from "../types.js";
+import { readVariableOrFile } from "./read-secret.js";
 import { checkSetting, type Setting } from "./setting.js";
 import { SETTINGS, type Settings, TOKENS, VARIABLES_ONLY } from "./settings.js";
 
@@ -23,11 +24,11 @@ export function readSettings(options: ServeOptions, variables: Variables): Setti
 
 function readSetting(
   name: string,
-  { kind, variable = name, variableKind, fallback }: Setting<unknown, unknown>,
+  { kind, variable = name, variableKind, fallback, mayBeFile }: Setting<unknown, unknown>,
   { option, variables }: { option: unknown; variables: Variables },
 ): unknown {
   if (option !== undefined) return checkSetting(variableKind === undefined ? variable : name, kind, option);
-  const value = variables[variable]?.trim() || undefined;
+  const value = mayBeFile ? readVariableOrFile(variable, variables) : variables[variable]?.trim() || undefined;
   return value === undefined ? fallback : checkSetting(variable, variableKind ?? kind, value);
 }
 

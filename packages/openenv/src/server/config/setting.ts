@@ -16,6 +16,8 @@ export interface Setting<T, Fallback = T> {
   kind: Kind<T>;
   fallback: Fallback;
   variable?: string;
+  /** The variable with `_FILE` may name a file that has the value, which can contain a secret. */
+  mayBeFile?: boolean;
   /** Kind of the variable, where its unit differs from the option's. */
   variableKind?: Kind<T>;
   /** What it is, without Markdown. */

@@ -277,7 +277,8 @@ export const SETTINGS = {
     fallback: undefined,
     flag: "<place>",
     help: "file, redis:// address or memory in which resumable sessions survive their process",
-    more: "see [journal](../guide/journal.md). Needs the package `lmdb` or `redis`",
+    more: "see [journal](../guide/journal.md). Needs the package `lmdb` or `redis`. `JOURNAL_FILE` names a file that has the value, such as an address with a password",
+    mayBeFile: true,
   }),
   journalDurability: setting({
     variable: "JOURNAL_DURABILITY",

@@ -22,7 +22,9 @@ export function measureJournal(journal: Journal, statistics: JournalStatistics):
     }
   };
   statistics.isUp = true;
+  const { takers } = journal;
   return {
+    ...(takers !== undefined && { takers: () => Promise.resolve(watch(() => takers.call(journal))) }),
     create: (id, tokenHash) => watch(() => journal.create(id, tokenHash)),
     find: (id) => watch(() => journal.find(id)),
     isHeld: (entry: JournalEntry) => watch(() => journal.isHeld(entry)),

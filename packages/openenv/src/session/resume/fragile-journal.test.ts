@@ -8,6 +8,7 @@ import { MemoryStore, openMemoryJournal } from "../journals/memory.js";
 import { Sessions } from "../registry/sessions.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
+import { JournalStatistics } from "../statistics/journal-statistics.js";
 import { Addresses, type AddressHolder } from "./addresses.js";
 import { JournalledSessions } from "./journalled-sessions.js";
 
@@ -61,7 +62,8 @@ function start(options?: Parameters<typeof defineCounter>[0]): {
   const runtime = createRuntime(defineCounter(options).environment);
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 2, queueSize: 1, sessionTimeoutMs: null });
   const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) };
-  const parts = { journal: fragile, codec, owner: "here", version: "", workers: 1, retentionMs: 60_000, log };
+  const statistics = new JournalStatistics();
+  const parts = { journal: fragile, codec, owner: "here", version: "", workers: 1, retentionMs: 60_000, statistics, log };
   const own = new JournalledSessions(sessions, parts);
   sessions.journal = own;
   return { sessions, own, addresses: new Addresses(sessions, "simulation"), journal: fragile };

@@ -8,3 +8,8 @@ const SECRET =
 /** Counts of a model's tokens, and keys that are not secret. */
 const HARMLESS =
   /(?:^|_)(?:(?:max|min|num|n|total)_(?:[a-z]+_)*tokens(?:$|_)|(?:foreign|primary|public|sort)_?keys?$)/i;
+
+/** Whether a value is a URL with a password: `redis://:secret@host`. */
+export function hasPassword(value: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]*:[^/?#\s]+@/i.test(value.trim());
+}

@@ -1,0 +1,61 @@
+import { unprivileged, WITHOUT_RIGHTS } from "../pod-security.js";
+import type { Topology } from "../topology.js";
+import { renderYaml } from "../yaml.js";
+import { REDIS } from "./container.js";
+
+const PORT = 6379;
+
+/** The name of the Service of the Redis that {@link renderJournal} renders. */
+export function journalHost({ name }: Topology): string {
+  return `${name}-journal`;
+}
+
+/** A Redis with a volume, and the Service by which the servers reach it. */
+export function renderJournal(topology: Topology): string {
+  const name = journalHost(topology);
+  const labels = { "app.kubernetes.io/name": topology.name, "app.kubernetes.io/component": "journal" };
+  const { image, command, user, group } = REDIS;
+  const set = {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, labels },
+    spec: {
+      serviceName: name,
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          automountServiceAccountToken: false,
+          securityContext: { ...unprivileged(user), runAsGroup: group, fsGroup: group },
+          containers: [
+            {
+              name: "redis",
+              image,
+              args: [...command],
+              ports: [{ name: "redis", containerPort: PORT }],
+              readinessProbe: { tcpSocket: { port: "redis" }, periodSeconds: 2 },
+              "# It keeps all sessions in memory: raise both for more of them.": null,
+              resources: { requests: { cpu: "0.5", memory: "1Gi" }, limits: { memory: "1Gi" } },
+              volumeMounts: [{ name: "data", mountPath: "/data" }],
+              securityContext: WITHOUT_RIGHTS,
+            },
+          ],
+        },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: "data" },
+          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "4Gi" } } },
+        },
+      ],
+    },
+  };
+  const service = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, labels },
+    spec: { selector: labels, ports: [{ name: "redis", port: PORT, targetPort: "redis" }] },
+  };
+  return renderYaml(set, service);
+}
