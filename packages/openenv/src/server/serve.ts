@@ -24,7 +24,7 @@ import { onSignals } from "./lifecycle/signals.js";
 import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
 import { Descriptors } from "./limits/descriptors.js";
 import { createLogger } from "./logging/logger.js";
-import { noteAccess, noteSharedState } from "./logging/start-notes.js";
+import { noteAccess, noteContainer, noteSharedState } from "./logging/start-notes.js";
 import { Gauge } from "./metrics/gauge.js";
 import { createRoutes } from "./routes/routes.js";
 import { type Listener, loadRuntime, type Upgrade } from "./runtimes/runtime.js";
@@ -169,6 +169,7 @@ export async function serveHere(
   if (cluster === undefined || cluster.number === 0) {
     context.descriptors.warn(config);
     noteAccess(config, log);
+    noteContainer(config, log);
     noteSharedState(environment, config, log);
   }
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { askEachWorker, until, WHERE } from "../../../../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
+import { readSettings } from "../config/read-settings.js";
 import { readTokens } from "./tokens.js";
 
 const NAMES = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"] as const;
@@ -33,6 +34,15 @@ test.each(NAMES.map((name, index) => [name, OPTIONS[index] as (typeof OPTIONS)[n
     expect(() => readTokens({ [option]: " " }, {})).toThrow(name);
   },
 );
+
+test("the address of the journal may come from a file, as the tokens do", async () => {
+  await using project = await createProject({ url: "redis://:secret@host:6379\n" });
+  const JOURNAL_FILE = join(project.dir, "url");
+  expect(readSettings({}, { JOURNAL_FILE }).journal).toBe("redis://:secret@host:6379");
+  expect(readSettings({ journal: "memory" }, { JOURNAL_FILE }).journal).toBe("memory");
+  expect(() => readSettings({}, { JOURNAL_FILE, JOURNAL: "memory" })).toThrow(/JOURNAL and JOURNAL_FILE are both set/);
+  expect(() => readSettings({}, { JOURNAL_FILE: `${JOURNAL_FILE}.gone` })).toThrow(/JOURNAL_FILE must name a readable/);
+});
 
 const bearer = (token: string) => ({ connection: "close", authorization: `Bearer ${token}` });
 /** Enough requests, each on a separate connection, to reach every worker. */

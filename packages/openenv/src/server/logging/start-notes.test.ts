@@ -5,7 +5,9 @@ import {
   type Project,
   startCommand,
 } from "../../../../../test-support/commands/command-line.js";
+import { silentLog } from "../../util/log.js";
 import type { ServeOptions } from "../types.js";
+import { noteContainer } from "./start-notes.js";
 
 const PROGRAM = `
   import { serve } from "openenv-ts/server";
@@ -42,3 +44,15 @@ test.each<[string, ServeOptions, RegExp[]]>([
 function tokens() {
   return { operatorToken: "operates", orchestratorToken: "drives", clientToken: "plays" };
 }
+
+test.each([
+  [4, 100, true, "the container has room for 400 sessions: docker run -e MAX_CONCURRENT_ENVS"],
+  [8, 512, true, "docker run -p may end all connections for good at 4096"],
+  [8, 512, false, ""],
+])("%s workers with %s sessions each, in a container: %s", (workers, maxConcurrentEnvs, isContainer, message) => {
+  const said: string[] = [];
+  const note = (_fields: object, text: string): void => void said.push(text);
+  noteContainer({ workers, maxConcurrentEnvs }, { ...silentLog, info: note, warn: note }, isContainer);
+  expect(said.join("")).toContain(message);
+  expect(said).toHaveLength(isContainer ? 1 : 0);
+});

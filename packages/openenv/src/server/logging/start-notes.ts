@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import type { Log } from "../../util/log.js";
 import { isLoopback } from "../access/origins.js";
@@ -23,6 +24,28 @@ export function noteAccess({ host, mode, operatorToken, orchestratorToken, clien
   if (!isLoopback(host) && clientToken === undefined && !isGuarded) {
     log.warn({ host }, "any client on the network can open sessions: set OPENENV_CLIENT_TOKEN");
   }
+}
+
+/** A proxy of Docker in front of a published port ends for good at this number of connections. */
+const PROXY_CONNECTIONS = 4_096;
+
+/** Logs at the start of a server in a container what raises its capacity, and warns of one that its port may not bear. */
+export function noteContainer(
+  { workers, maxConcurrentEnvs }: Pick<Config, "workers" | "maxConcurrentEnvs">,
+  log: Log,
+  isContainer = existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
+): void {
+  if (!isContainer) return;
+  const capacity = workers * maxConcurrentEnvs;
+  const raise = "docker run -e MAX_CONCURRENT_ENVS=<sessions of a worker> raises it";
+  if (capacity < PROXY_CONNECTIONS) {
+    return log.info({ capacity }, `the container has room for ${capacity} sessions: ${raise}, with -e WORKERS`);
+  }
+  log.warn(
+    { capacity },
+    `docker run -p may end all connections for good at ${PROXY_CONNECTIONS}: use --network host, or set ` +
+      '"userland-proxy": false in the daemon.json of the engine',
+  );
 }
 
 /** Logs at the start that sessions in different workers share no memory, unless the environment declares that it needs none. */

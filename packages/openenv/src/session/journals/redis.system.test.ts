@@ -4,6 +4,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { testJournal } from "../../../../../test-support/journals/contract.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { requireRedis } from "../../../../../test-support/requirement.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { BEGIN, openResumable, stepFrame } from "../../../../../test-support/sockets/resumable.js";
@@ -141,6 +142,27 @@ describe.skipIf(!component.available)("a journal in Redis", () => {
     expect(answer).toBeUndefined();
     await redis?.limit(0);
     expect(await asked).toMatchObject({ type: "observation", seq: 2, data: { observation: { count: 1 } } });
+  });
+
+  test("that is away is reported by /readyz and the metrics, and a restore by its result", {
+    timeout: 60_000,
+  }, async () => {
+    const options = { journal: redis?.url ?? "", ...WITH_OPERATOR };
+    const server = await servers.start(options, defineCounter({ seeded: true }));
+    const { socket } = await openResumable(servers.open, server);
+    const reasons = async () => ((await (await fetch(`${server.url}/readyz`)).json()) as { reasons: string[] }).reasons;
+    const metrics = async () => (await fetchAsOperator(`${server.url}/metrics`)).text();
+    expect(await reasons()).toEqual([]);
+    await redis?.stop();
+    const asked = socket.ask(stepFrame(1, 2, 1));
+    await expect.poll(reasons, { timeout: 20_000 }).toEqual(["journal"]);
+    expect((await fetch(`${server.url}/readyz?exclude=journal`)).status).toBe(200);
+    expect(await metrics()).toMatch(/^openenv_journal_up\{worker="0"\} 0$/m);
+    expect(await metrics()).toMatch(/^openenv_journal_answers_held\{worker="0"\} 1$/m);
+    await redis?.start();
+    expect(await asked).toMatchObject({ seq: 2, data: { observation: { count: 1 } } });
+    await expect.poll(reasons, { timeout: 20_000 }).toEqual([]);
+    expect(await metrics()).toMatch(/^openenv_journal_answers_held\{worker="0"\} 0$/m);
   });
 
   test("belongs to a server on another machine until its lease is over", { timeout: 60_000 }, async () => {
