@@ -95,6 +95,54 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByText('await env.step({ word: "[crane]" })').waitFor();
   });
 
+  test.each([
+    [
+      "discriminated",
+      z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("query"), sql: z.string().refine((sql) => sql !== "drop", "Not that") }),
+        z.object({ kind: z.literal("answer"), value: z.int(), sure: z.boolean().default(false) }),
+      ]),
+      { query: { kind: "query" }, answer: { kind: "answer" } },
+      ["Query", "Answer"],
+    ],
+    [
+      "plain",
+      z.union([
+        z.object({ sql: z.string().refine((sql) => sql !== "drop", "Not that") }).meta({ title: "Query" }),
+        z.object({ value: z.int(), sure: z.boolean().default(false) }).meta({ title: "Answer" }),
+      ]),
+      { query: {}, answer: {} },
+      ["Query", "Answer"],
+    ],
+  ] as const)("of a %s union has a choice of the variant, then its fields", async (_what, action, tags, names) => {
+    const contract = defineContract({ name: "sql_env", action, observation: z.object({}) });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: {} }),
+      step: () => ({ observation: {} }),
+    }));
+    const page = await open(await start(environment));
+    await reset(page);
+    const kind = page.getByLabel("Kind");
+    expect(await kind.locator("option").allInnerTexts()).toEqual(names);
+    const send = page.getByRole("button", { name: /^Send ↵/ });
+    await page.getByLabel("Sql").fill("drop");
+    await send.click();
+    await page.locator(".err", { hasText: "Not that" }).first().waitFor();
+    await page.getByLabel("Sql").fill("select 1");
+    await send.click();
+    await expect.poll(() => steps(page).count()).toBe(3);
+    expect(await sent(page)).toEqual({ ...tags.query, sql: "select 1" });
+    await kind.selectOption({ label: "Answer" });
+    expect(await page.getByLabel("Sql").count()).toBe(0);
+    await page.getByLabel("Value").fill("4");
+    await send.click();
+    await expect.poll(() => steps(page).count()).toBe(4);
+    expect(await sent(page)).toEqual({ ...tags.answer, value: 4, sure: false });
+    await page.getByRole("link", { name: "About" }).click();
+    await page.getByRole("heading", { name: "Answer" }).waitFor();
+    expect(await page.locator("td", { hasText: /^value$/ }).count()).toBe(1);
+  });
+
   test("shows an error at each invalid field before it is sent, and focuses the first one", async () => {
     const page = await open(await start(zoo));
     await reset(page);

@@ -24,10 +24,24 @@ const MOST_REPLACED = 500;
  */
 export function prepareSchema(schema: JsonObject): RJSFSchema {
   const { title: _title, description: _description, ...own } = replaceReferences(schema);
-  const fields = own["properties"];
-  if (!isObject(fields)) return simplify(own) as RJSFSchema;
+  const { discriminator, ...shown } = withoutHidden(own);
+  if (choicesOf(shown).length === 0) return simplify(shown) as RJSFSchema;
+  // The select that chooses the variant of a union needs a label. The form finds the variant of a value by its tag.
+  const tag = isObject(discriminator) && { discriminator: { propertyName: discriminator["propertyName"] } };
+  return { ...(simplify(shown) as RJSFSchema), ...tag, title: "Kind" };
+}
+
+/** An action, or each variant of an action that is a union, without the fields that the form does not show. */
+function withoutHidden(schema: JsonObject): JsonObject {
+  const copy = { ...schema };
+  for (const key of ["anyOf", "oneOf"]) {
+    const choices = copy[key];
+    if (Array.isArray(choices)) copy[key] = choices.map((one) => (isObject(one) ? withoutHidden(one) : one));
+  }
+  const fields = copy["properties"];
+  if (!isObject(fields)) return copy;
   const shown = Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.includes(name));
-  return simplify({ ...own, properties: Object.fromEntries(shown) }) as RJSFSchema;
+  return { ...copy, properties: Object.fromEntries(shown) };
 }
 
 /** Replaces references by their definitions, except recursive ones. */
@@ -130,14 +144,9 @@ function makeOptional(field: JsonObject): JsonObject {
 /** The first choice means that the field is absent. It matches nothing, not even null. */
 const LEFT_OUT = { type: "null", title: "Leave out", not: {} };
 
-/** zod's generated name of a recursive schema without a name. */
-const UNNAMED = /^__schema\d+$/;
-
 /** A field without a title gets its name as title. */
 function withTitle(schema: unknown, title: string): unknown {
-  if (!isObject(schema)) return schema;
-  const own = schema["title"];
-  return own === undefined || (typeof own === "string" && UNNAMED.test(own)) ? { ...schema, title } : schema;
+  return isObject(schema) && schema["title"] === undefined ? { ...schema, title } : schema;
 }
 
 function titleOf(name: string): string {

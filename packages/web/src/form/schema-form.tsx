@@ -46,7 +46,7 @@ export default function SchemaForm({
   useEffect(() => onReady?.(), [onReady]);
   const shown = useMemo(() => prepareSchema(schema), [schema]);
   const validator = useMemo(() => createValidator(schema), [schema]);
-  const errors = useMemo(() => toErrors(issues), [issues]);
+  const errors = useMemo(() => toErrors(issues, schema), [issues, schema]);
   /** Before the first submit only fields that were edited and left are validated. */
   const left = useRef(new Set<string>());
   const sending = useRef(false);
@@ -111,8 +111,9 @@ function idOf(form: string, property: string): string {
   return form + property.replaceAll(/[.[]/g, "_").replaceAll("]", "");
 }
 
-function toErrors(issues: readonly ValidationIssue[]): ErrorSchema {
+/** The path of an issue in a union starts with the variant, which the path of its field does not have. */
+function toErrors(issues: readonly ValidationIssue[], { anyOf, oneOf = anyOf }: JsonObject): ErrorSchema {
   const builder = new ErrorSchemaBuilder();
-  for (const { loc, msg } of issues) builder.addErrors(msg, loc.map(String));
+  for (const { loc, msg } of issues) builder.addErrors(msg, loc.slice(oneOf === undefined ? 0 : 1).map(String));
   return builder.ErrorSchema;
 }

@@ -1,9 +1,10 @@
-import type { SchemaBody } from "openenv-ts/protocol";
+import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
 import { useId, useState } from "react";
 import { type Tab, Tabs } from "../../parts/tabs.js";
 import { Json } from "../../parts/value/json.js";
 import { CopyText } from "./copy-text-button.js";
 import { FieldTable } from "./field-table.js";
+import { variantsOf } from "./schema-rows.js";
 
 type Part = "action" | "observation" | "state" | "tools" | "json";
 
@@ -34,24 +35,41 @@ export function SchemaCard({ schema }: { schema: SchemaBody }) {
             <Json value={schema} />
           </div>
         ) : selected === "tools" ? (
-          <ToolTable tools={tools} />
+          <Tables
+            tables={tools.map(({ name, description, input_schema }) => ({ name, description, schema: input_schema }))}
+            empty="This tool takes no arguments."
+          />
         ) : (
-          <FieldTable schema={schema[selected]} />
+          <PartTable schema={schema[selected]} />
         )}
       </div>
     </section>
   );
 }
 
-/** The tools of the environment, and their arguments. */
-function ToolTable({ tools }: { tools: NonNullable<SchemaBody["tools"]> }) {
+/** The fields of a schema, or those of each variant of a union. */
+function PartTable({ schema }: { schema: JsonObject }) {
+  const variants = variantsOf(schema);
+  if (variants === undefined) return <FieldTable schema={schema} />;
+  const tables = variants.map((variant) => ({ ...variant, description: String(variant.schema["description"] ?? "") }));
+  return <Tables tables={tables} empty="No fields." />;
+}
+
+/** Several schemas with their names, such as the tools of the environment and their arguments. */
+function Tables({
+  tables,
+  empty,
+}: {
+  tables: { name: string; description: string; schema: JsonObject }[];
+  empty: string;
+}) {
   return (
     <ul className="tool-list">
-      {tools.map(({ name, description, input_schema }) => (
+      {tables.map(({ name, description, schema }) => (
         <li key={name}>
           <h3 className="mono">{name}</h3>
           {description ? <p>{description}</p> : null}
-          <FieldTable schema={input_schema} empty="This tool takes no arguments." />
+          <FieldTable schema={schema} empty={empty} />
         </li>
       ))}
     </ul>

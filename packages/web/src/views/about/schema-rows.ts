@@ -25,6 +25,17 @@ export function fieldsOf(schema: JsonObject): FieldRow[] {
   return [...rows.filter((row) => !isCommon(row)), ...rows.filter(isCommon)];
 }
 
+/** The variants of a schema that is a union of objects, with their names; undefined for any other schema. */
+export function variantsOf(schema: JsonObject): { name: string; schema: JsonObject }[] | undefined {
+  const choices = choicesOf(schema);
+  if (isObject(schema["properties"]) || choices.length === 0) return undefined;
+  return choices.flatMap((choice) => {
+    const variant = resolve(choice, schema);
+    const own = { $defs: schema["$defs"], ...variant };
+    return variantsOf(own) ?? [{ name: String(variant["title"] ?? "object"), schema: own }];
+  });
+}
+
 interface Context {
   root: JsonObject;
   rows: FieldRow[];
