@@ -5,6 +5,7 @@ import { kinds } from "./environments/kinds.js";
 import { asyncCounter, failingState, freeState, noArguments } from "./environments/odd.js";
 import { tasked } from "./environments/tasks.js";
 import { nanTools, slowTools, tools, toolsAndAction, toolsAndText } from "./environments/tools.js";
+import { choices, variants } from "./environments/unions.js";
 
 interface Served {
   environment: EnvironmentDefinition;
@@ -25,6 +26,8 @@ const ENVIRONMENTS: Readonly<Record<string, Served>> = {
   strict: { environment: strictCounter, options: {} },
   reap1: { environment: counter, options: { maxConcurrentEnvs: 1, sessionTimeout: SHORT } },
   kinds: { environment: kinds, options: { maxConcurrentEnvs: 1 } },
+  variants: { environment: variants, options: { maxConcurrentEnvs: 1 } },
+  choices: { environment: choices, options: { maxConcurrentEnvs: 1 } },
   tasks: { environment: tasked, options: { maxConcurrentEnvs: 1 } },
   broken: { environment: broken, options: { maxConcurrentEnvs: 1 } },
   tools: { environment: tools, options: { maxConcurrentEnvs: 3 } },
