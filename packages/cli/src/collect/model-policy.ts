@@ -44,7 +44,7 @@ export async function createModelPolicy(options: ModelPolicyOptions): Promise<Po
         memory[TEXT_KEY] = text;
         return action;
       }
-      const wrong = issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
+      const wrong = issues.map(({ loc, msg }) => `${loc.join(".") || "action"}: ${msg}`).join("; ");
       const what = action === undefined ? "Your answer has no JSON object." : `Your action is not valid: ${wrong}.`;
       messages.push({ role: "user", content: `${what} Answer with one JSON object that matches the schema.` });
     }

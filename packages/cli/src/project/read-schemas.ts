@@ -45,7 +45,14 @@ function parseSchemas(text: string, source: string): SchemaBody {
   } catch {
     throw new ConfigError(`${source} is not valid JSON; pass the response of GET /schema.`);
   }
-  const { action, observation, state, tools, reset_observation = observation } = (body ?? {}) as Partial<SchemaBody>;
+  const {
+    action,
+    observation,
+    state,
+    tools,
+    tool_observation,
+    reset_observation = observation,
+  } = (body ?? {}) as Partial<SchemaBody>;
   if (!isObject(action) || !isObject(observation) || !isObject(state) || !isObject(reset_observation)) {
     throw new ConfigError(`${source} has no action, observation or state; pass the response of GET /schema.`);
   }
@@ -53,5 +60,12 @@ function parseSchemas(text: string, source: string): SchemaBody {
   // may return any observation.
   const isUnknown = isCall(action) && canonicalSchema(reset_observation) === canonicalSchema(observation);
   const shown = isUnknown ? { type: "object", additionalProperties: true } : reset_observation;
-  return { action, observation, state, reset_observation: shown, ...(Array.isArray(tools) && { tools }) };
+  return {
+    action,
+    observation,
+    state,
+    reset_observation: shown,
+    ...(Array.isArray(tools) && { tools }),
+    ...(isObject(tool_observation) && { tool_observation }),
+  };
 }

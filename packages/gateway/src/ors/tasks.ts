@@ -87,7 +87,7 @@ export class OrsTasks {
     const checked = this.#host.context.runtime.validator.reset(data);
     if (!checked.ok) {
       const [issue] = checked.issues;
-      throw new Refusal(400, `task_spec is not valid: ${issue?.loc.join(".")}: ${issue?.msg}`);
+      throw new Refusal(400, `task_spec is not valid: ${issue?.loc.join(".") || "task_spec"}: ${issue?.msg}`);
     }
     const [unknown] = checked.value.dropped;
     if (unknown !== undefined) throw new Refusal(400, `"${unknown.slice(0, 100)}" is not an option of the reset`);

@@ -228,6 +228,14 @@ test("nested unions keep their shape, and refinements are applied", () => {
   expect(check({ kind: "draw", mode: "line", to: -1 })).toMatchObject({ issues: [{ msg: "must go right" }] });
 });
 
+test("a discriminator cannot have a default", () => {
+  const variant = z.object({ kind: z.literal("a").default("a") });
+  const action = z.discriminatedUnion("kind", [variant, z.object({ kind: z.literal("b") })]);
+  expect(() => defineContract({ name: "a", action, observation })).toThrow(
+    'The discriminator "kind" of an action must not be optional or have a default: every action names its variant.',
+  );
+});
+
 test.each(["metadata"])("no variant may declare %s", (key) => {
   const action = z.union([z.object({ a: z.int() }), z.object({ [key]: z.int() })]);
   expect(() => defineContract({ name: "a", action, observation })).toThrow(`must not declare "${key}"`);

@@ -17,6 +17,7 @@ import {
 } from "./standard-schema.js";
 import { CALL_TOOL_ACTION, type CallToolAction, type ToolObservation, toolObservation } from "./tools/tool-schemas.js";
 import { type AsZodTools, defineTools, type GivenTools, type NoTools, type Tools } from "./tools/tools.js";
+import { discriminatorOf } from "./zod-tree.js";
 
 /** Any object schema of an author. */
 export type ObjectSchema = z.ZodObject;
@@ -222,7 +223,21 @@ function toAction(given: unknown): ActionSchema {
   const objects = objectsOf(schema);
   if (objects === undefined) throw refusal("action", given);
   for (const object of objects) checkFields("action", object);
+  checkDiscriminators(schema as ActionSchema);
   return schema as ActionSchema;
+}
+
+/** The Python package takes no action without a tag either, and zod takes only one variant that has a default for it. */
+function checkDiscriminators(schema: ActionSchema): void {
+  if (!(schema instanceof z.ZodUnion)) return;
+  const options = schema.options as readonly ActionSchema[];
+  const key = discriminatorOf(schema);
+  if (key !== undefined && options.some(({ _zod }) => _zod.propValues?.[key]?.has(undefined))) {
+    throw new TypeError(
+      `The discriminator "${key}" of an action must not be optional or have a default: every action names its variant.`,
+    );
+  }
+  for (const option of options) checkDiscriminators(option);
 }
 
 /** What the environment sends is described as it is after validation, the rest as it is before. */

@@ -92,6 +92,7 @@ export const schemaBody = z.object({
   state: jsonObject,
   reset_observation: jsonObject,
   tools: z.array(publishedTool).exactOptional(),
+  tool_observation: jsonObject.exactOptional(),
 }) satisfies z.ZodType<SchemaBody>;
 
 export const healthStatus = z.enum(["healthy", "unhealthy", "degraded"]);

@@ -29,13 +29,17 @@ export interface PublishedTool {
   output_schema?: JsonObject;
 }
 
-/** `GET /schema`: four JSON Schemas (2020-12). `tools` is ours, and present if the environment declares some. */
+/**
+ * `GET /schema`: four JSON Schemas (2020-12). `tools` is ours, and present if the environment declares some; with an
+ * action, `tool_observation` is the observation of a step that calls a tool.
+ */
 export interface SchemaBody {
   action: JsonObject;
   observation: JsonObject;
   state: JsonObject;
   reset_observation: JsonObject;
   tools?: PublishedTool[];
+  tool_observation?: JsonObject;
 }
 
 /** The result of `openenv/session/episode`: the episode of a session so far. */

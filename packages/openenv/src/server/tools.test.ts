@@ -1,4 +1,6 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test, vi } from "vitest";
+import * as z from "zod";
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import { speedUpTimers } from "../../../../test-support/fast-timers.js";
 import { useServers, waitFor } from "../../../../test-support/servers/servers.js";
@@ -263,4 +265,44 @@ describe("the time of a call", () => {
     await left;
     expect(await post(server.url, rpc("quick", {}, { session_id }))).toMatchObject({ result: { data: "here" } });
   });
+});
+
+test("the observation of a tool call is published, next to that of the action", async () => {
+  const tools = defineTools({ look: { description: "Looks.", input: z.object({ query: z.string() }) } });
+  const parts = { name: "a_env", action: z.object({ move: z.string() }), observation: z.object({ seen: z.string() }) };
+  const environment = defineEnvironment(defineContract({ ...parts, tools }), () => ({
+    reset: () => ({ observation: { seen: "" } }),
+    step: ({ move }) => ({ observation: { seen: move } }),
+    tools: { look: ({ query }) => query },
+  }));
+  const server = await start({}, { environment } as never);
+  const schema = (await (await fetch(`${server.url}/schema`)).json()) as Record<string, Record<string, unknown>>;
+  expect(schema["tool_observation"]).toMatchObject({
+    title: "CallToolObservation",
+    properties: { done: {}, reward: {}, metadata: {}, tool_name: {}, result: {}, error: {}, tools: {} },
+  });
+  const socket = await open(server);
+  await socket.ask(RESET);
+  const fits = new Ajv2020({ strict: false }).compile(schema["tool_observation"] as object);
+  for (const step of [call("look", { query: "a" }), call("look"), call("nothing"), LIST]) {
+    const { data } = (await socket.ask(step)) as { data: { observation: object } };
+    expect([fits(data.observation), fits.errors]).toEqual([true, null]);
+  }
+  expect(defineDesk().environment.contract.schemas()).not.toHaveProperty("tool_observation");
+});
+
+test("the error of a rule about several arguments has no empty path", async () => {
+  const input = z
+    .object({ preview: z.boolean().default(false), query: z.string().optional() })
+    .refine(({ preview, query }) => !preview || query !== undefined, "preview needs query");
+  const contract = defineContract({ name: "a_env", tools: defineTools({ look: { description: "Looks.", input } }) });
+  const environment = defineEnvironment(contract, () => ({
+    reset: () => ({ observation: {} }),
+    tools: { look: () => null },
+  }));
+  await using env = await connect(environment);
+  await env.reset();
+  await expect(env.tools.look({ preview: true })).rejects.toThrow(
+    'The tool "look" was called with wrong arguments: preview needs query.',
+  );
 });

@@ -103,7 +103,7 @@ function named(schemas: unknown, render: Finish, sort = false): JsonObject {
   return Object.fromEntries(entries.map(([name, schema]) => [name, render(schema, name)]));
 }
 
-function sorted(json: JsonObject): JsonObject {
+export function sorted(json: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(json).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

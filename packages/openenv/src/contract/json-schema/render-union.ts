@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { JsonObject } from "../../protocol/messages.js";
 import { type ActionSchema, changeObjects, variantNames } from "../action-variants.js";
 import { type AnySchema, discriminatorOf, type UnionSchema } from "../zod-tree.js";
-import { normaliseDefinitions } from "./normalise-schema.js";
+import { normaliseDefinitions, sorted } from "./normalise-schema.js";
 import { toJsonSchema } from "./to-json-schema.js";
 
 /**
@@ -28,7 +28,7 @@ export function renderUnion(union: ActionSchema, { title, base }: { title: strin
     $defs[key] = { ...variant, properties: { ...base, ...(variant["properties"] as JsonObject) } };
   };
   const { description } = union.meta() ?? {};
-  return { $defs, ...(description && { description }), ...renderChoice(copies, raw, add), title };
+  return sorted({ $defs, ...renderChoice(copies, raw, add), ...(description && { description }), title });
 }
 
 /** `oneOf` and `discriminator`, or `anyOf`. Calls `found` with the reference of each variant. */

@@ -301,3 +301,41 @@ describe("a type without a JSON form is a TypeError that names the field and the
     expect(render).toThrow(message);
   });
 });
+
+describe("a recursive type", () => {
+  const node = (meta = {}) => {
+    const Node = z
+      .object({
+        name: z.string(),
+        get children(): z.ZodArray {
+          return z.array(Node);
+        },
+      })
+      .meta(meta);
+    return Node;
+  };
+  const defsOf = (action: z.ZodObject): string[] =>
+    Object.keys(
+      defineContract({ name: "tree_env", action, observation: z.object({}) }).schemas().action["$defs"] as object,
+    );
+
+  test.each([
+    ["its title", z.object({ root: node({ title: "File tree" }) }), ["FileTree"]],
+    ["the field that has it", z.object({ files: z.array(node()) }), ["Files"]],
+    ["the field, with a number", z.object({ files: node(), more: z.object({ files: node() }) }), ["Files", "Files2"]],
+    ["the action", node(), ["Children", "TreeAction"]],
+  ])("is named by %s", (_what, action, names) => {
+    expect(defsOf(action)).toEqual(names);
+  });
+
+  test("has the same name in every reference, also in the schemas of tools", () => {
+    const input = z.object({ file_tree: node() });
+    const tools = { look: { description: "Looks.", input } };
+    const [tool] = defineContract({ name: "tree_env", tools }).schemas().tools ?? [];
+    expect(tool?.input_schema).toMatchObject({
+      properties: { file_tree: { $ref: "#/$defs/FileTree" } },
+      $defs: { FileTree: { properties: { children: { items: { $ref: "#/$defs/FileTree" } } } } },
+    });
+    expect(JSON.stringify(tool)).not.toContain("__schema");
+  });
+});

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { toClassName } from "../../util/text/class-name.js";
 import type { ActionSchema } from "../action-variants.js";
 import { renderTool } from "../tools/tool-render.js";
+import { toolObservation } from "../tools/tool-schemas.js";
 import type { Tools } from "../tools/tools.js";
 import { normaliseFields } from "./normalise-schema.js";
 import { renderUnion } from "./render-union.js";
@@ -17,6 +18,7 @@ export interface SchemaSource {
   state: z.ZodObject;
   resetObservation?: z.ZodObject;
   tools?: Tools;
+  toolsOnly?: boolean;
 }
 
 /**
@@ -33,7 +35,10 @@ export function renderSchemas(contract: SchemaSource): SchemaBody {
     reset_observation: first === contract.observation ? observation : renderPart(first, contract.name, "observation"),
   };
   const tools = Object.entries(contract.tools ?? {}).map(([name, tool]) => renderTool(name, tool).published);
-  return tools.length === 0 ? body : { ...body, tools };
+  if (tools.length === 0) return body;
+  // The observation of a tools-only contract has the fields of tool calls.
+  const tool_observation = renderPart(TOOL_OBSERVATION, contract.name, "observation");
+  return contract.toolsOnly === true ? { ...body, tools } : { ...body, tools, tool_observation };
 }
 
 /** The JSON Schema of the contract's own reset options; null if there are none or if one has no JSON form. */
@@ -47,6 +52,8 @@ export function renderResetOptions(reset: z.ZodObject): JsonObject | null {
     return null;
   }
 }
+
+const TOOL_OBSERVATION = toolObservation(z.object({}));
 
 type Part = "action" | "observation" | "state";
 

@@ -171,7 +171,10 @@ function typeOf(error: Error & { code?: unknown; errorType?: unknown }): ToolErr
 }
 
 function describeArguments(name: string, issues: readonly ValidationIssue[]): string {
-  const wrong = issues.slice(0, MAX_WRONG).map(({ loc, msg }) => `${clip(loc.join("."), MAX_ECHO)}: ${msg}`);
+  // The error of a rule about several arguments has no path.
+  const wrong = issues
+    .slice(0, MAX_WRONG)
+    .map(({ loc, msg }) => (loc.length === 0 ? msg : `${clip(loc.join("."), MAX_ECHO)}: ${msg}`));
   const more = issues.length > MAX_WRONG ? `; and ${issues.length - MAX_WRONG} more` : "";
   return `The tool "${name}" was called with wrong arguments: ${wrong.join("; ")}${more}.`;
 }

@@ -139,7 +139,7 @@ function wrongTag(union: UnionSchema, at: LocatedIssue): ValidationIssue {
       discriminator,
     });
   }
-  const tag = briefInput((owner.value as Record<string, unknown>)[key]);
+  const tag = asPythonText((owner.value as Record<string, unknown>)[key]);
   const expected_tags = union._zod.def.options
     .flatMap((option) => [...(option._zod.propValues?.[key] ?? [])].map((value) => `'${String(value)}'`))
     .join(", ");
@@ -148,6 +148,13 @@ function wrongTag(union: UnionSchema, at: LocatedIssue): ValidationIssue {
     tag,
     expected_tags,
   });
+}
+
+/** A tag as Python's `str` writes it. */
+function asPythonText(value: unknown): unknown {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return typeof value === "number" ? String(value) : briefInput(value);
 }
 
 function isMissing(at: LocatedIssue): boolean {
