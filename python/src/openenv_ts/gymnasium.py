@@ -160,7 +160,8 @@ def _object(schema: Schema, names: Sequence[str] | None, path: str) -> Mapped:
     properties = schema.get("properties") or {}
     used = [name for name in properties if name != "metadata"] if names is None else list(names)
     if not used:
-        raise ValueError(f"{path} has no fields, so it has no space.")
+        what = "is a union" if "oneOf" in schema or "anyOf" in schema else "has no fields"
+        raise ValueError(f"{path} {what}, so it has no space.")
     unknown = [name for name in used if name not in properties]
     if unknown:
         raise ValueError(f"{path} has no field {unknown[0]!r}; it has {', '.join(properties)}.")

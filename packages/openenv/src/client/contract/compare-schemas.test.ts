@@ -6,7 +6,7 @@ import type { SchemaBody } from "../../protocol/published.js";
 import { compareSchemas } from "./compare-schemas.js";
 
 interface Parts {
-  action?: z.ZodObject;
+  action?: z.ZodType<Record<string, unknown>, Record<string, unknown>>;
   observation?: z.ZodObject;
   state?: z.ZodObject;
   tools?: Tools;
@@ -14,7 +14,8 @@ interface Parts {
 
 function maze(parts: Parts = {}) {
   const action = z.object({ to: z.string() });
-  return defineContract({ name: "maze_env", action, observation: z.object({ at: z.int() }), ...parts });
+  const given = { name: "maze_env", action, observation: z.object({ at: z.int() }), ...parts };
+  return defineContract({ ...given, action: given.action as z.ZodObject });
 }
 
 /** Why a client with this contract rejects a server with these schemas: the fields and the message. */
@@ -28,8 +29,19 @@ function refusal(contract: ReturnType<typeof maze>, schema: SchemaBody): [readon
   return undefined;
 }
 
+function variant(kind: string, fields: z.core.$ZodLooseShape = {}) {
+  return z.object({ kind: z.literal(kind), ...fields });
+}
+
 describe("the client names the fields that break the contract:", () => {
   test.each<[string, Parts, Parts, string[], string]>([
+    [
+      "one of a variant of a union, and a variant that was removed",
+      { action: z.discriminatedUnion("kind", [variant("go", { to: z.string() }), variant("look"), variant("stop")]) },
+      { action: z.discriminatedUnion("kind", [variant("look"), variant("go"), variant("wait")]) },
+      ["action.go.to", "action.stop"],
+      'action: "go.to" was removed; action: "stop" was removed',
+    ],
     [
       "one that was removed",
       { action: z.object({ to: z.string(), speed: z.int() }) },

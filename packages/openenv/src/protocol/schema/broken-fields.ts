@@ -41,6 +41,7 @@ function compareNodes(all: Comparison, path: string, nodes: [unknown, unknown]):
     all.found.push({ path, message: `${nameOf(path)} changed from ${list(olds)} to ${list(news)}` });
     return;
   }
+  if (compareTagged(all, path, [old, next])) return;
   // With several alternatives it is unknown which of them correspond.
   for (const type of ["object", "array"]) {
     const [was, is] = [olds, news].map((variants) => variants.filter(({ kind }) => kind === type));
@@ -49,6 +50,20 @@ function compareNodes(all: Comparison, path: string, nodes: [unknown, unknown]):
     if (type === "object") compareFields(all, path, pair);
     else compareNodes(all, `${path}[]`, [pair[0]["items"], pair[1]["items"]]);
   }
+}
+
+/** Compares the variants of discriminated unions by their tags; false for other schemas. */
+function compareTagged(all: Comparison, path: string, [old, next]: [Node, Node]): boolean {
+  const [was, is] = [asNode(old["discriminator"]), asNode(next["discriminator"])];
+  if (!isObject(was["mapping"]) || !isObject(is["mapping"]) || was["propertyName"] !== is["propertyName"]) return false;
+  const [olds, news] = [was["mapping"], is["mapping"]];
+  const [sent, received] = all.direction === "sent" ? [olds, news] : [news, olds];
+  for (const tag of Object.keys(sent)) {
+    const at = path === "" ? tag : `${path}.${tag}`;
+    if (Object.hasOwn(received, tag)) compareNodes(all, at, [{ $ref: olds[tag] }, { $ref: news[tag] }]);
+    else all.found.push({ path: at, message: `${nameOf(at)} was ${all.direction === "sent" ? "removed" : "added"}` });
+  }
+  return true;
 }
 
 function compareFields(all: Comparison, path: string, [old, next]: [Node, Node]): void {
