@@ -78,6 +78,16 @@ describe("an action that is a union", () => {
     expect((await env.step({ ...answer })).reward).toBe(4);
   });
 
+  test("that is plain has the errors of each variant", async () => {
+    const action = z.union([z.object({ text: z.string() }), z.object({ path: z.array(z.int()), speed: z.number() })]);
+    const plain = defineContract({ name: "plain_env", action, observation: z.object({}) });
+    const made = () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) });
+    await using env = await connect(defineEnvironment(plain, made));
+    await env.reset();
+    const error = await errorOf(env.step({ path: [1, "x" as never], speed: 1 }));
+    expect(error.details["errors"]).toMatchObject([{ loc: ["text"] }, { loc: ["path", 1], input: "x" }]);
+  });
+
   test("is a step of a vector client", async () => {
     await using envs = await connectVector(server.url, contract, { size: 2 });
     await envs.reset();

@@ -91,12 +91,19 @@ function withToolType(input: unknown, issues: ValidationIssue[]): ValidationIssu
 }
 
 function describeIssues(value: unknown, issues: readonly SchemaIssue[]): ValidationIssue[] {
-  return issues.map((issue) => ({
+  return issues.flatMap(inUnion).map((issue) => ({
     type: issue.code ?? "invalid",
     loc: issue.path.map((key) => (typeof key === "number" ? key : String(key))),
     msg: issue.message,
     input: valueAt(value, issue.path),
   }));
+}
+
+/** The issues of each variant of a union, instead of one that says nothing. */
+function inUnion(issue: SchemaIssue): SchemaIssue[] {
+  const { errors = [] } = issue as { errors?: SchemaIssue[][] };
+  const inner = errors.flat().flatMap((one) => inUnion({ ...one, path: [...issue.path, ...one.path] }));
+  return inner.length === 0 ? [issue] : inner;
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
