@@ -5,7 +5,8 @@ import { createAgentEpisode } from "./agents/index.js";
 import { connectVector } from "./client/index.js";
 import { connect } from "./connect.js";
 import { defineContract, defineEnvironment, type RemoteError } from "./index.js";
-import { type RunningServer, serve } from "./serve.js";
+import { serve } from "./serve.js";
+import type { RunningServer } from "./server/types.js";
 import { checkEnvironment, renderCheckReport } from "./testing/index.js";
 
 const contract = defineContract({
@@ -92,7 +93,7 @@ describe("an action that is a union", () => {
     await using envs = await connectVector(server.url, contract, { size: 2 });
     await envs.reset();
     const results = await envs.step([query, answer]);
-    expect(results.map(({ reward }) => reward)).toEqual([0, 4]);
+    expect(results.map((result) => result?.reward)).toEqual([0, 4]);
   });
 
   test("is a tool for each variant for an agent", async () => {
