@@ -225,6 +225,21 @@ test("the limits of a restore are settings", async () => {
   await using last = await open(late);
   await last.reset();
   expect((await errorOf(last.fork(1))).message).toContain("the replay took more than 0.001 s: raise REPLAY_TIMEOUT");
+  const stuck = defineEnvironment(contract, () => ({
+    ...makeDice({ saves: false }),
+    snapshot: () => 1,
+    restore: () => new Promise<void>(() => {}),
+  }));
+  const hanging = await servers.start({ replayTimeout: 0.1, maxConcurrentEnvs: 2 }, { environment: stuck });
+  await using parent = await open(hanging);
+  await parent.reset();
+  const text = "restore() took more than 0.1 s: raise REPLAY_TIMEOUT";
+  expect(await errorOf(parent.fork(1))).toMatchObject({
+    code: "RESTORE_FAILED",
+    message: expect.stringContaining(text),
+  });
+  // The copy has left its slot.
+  expect(hanging.capacity().active_sessions).toBe(1);
 });
 
 test("what cannot be copied is refused with the reason", async () => {

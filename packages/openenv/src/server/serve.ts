@@ -222,8 +222,9 @@ function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs
 }
 
 /** Closes sessions without a socket that have timed out, at most a quarter of the timeout late. */
-function startReaper(sessions: Sessions, { sessionTimeoutMs }: Config): NodeJS.Timeout {
-  const timer = setInterval(() => sessions.endOverdue(), Math.min((sessionTimeoutMs ?? Infinity) / 4, 5_000));
+function startReaper(sessions: Sessions, { sessionTimeoutMs, sessionIdleMs = Infinity }: Config): NodeJS.Timeout {
+  const everyMs = Math.min((sessionTimeoutMs ?? Infinity) / 4, sessionIdleMs / 4, 5_000);
+  const timer = setInterval(() => sessions.endOverdue(), everyMs);
   timer.unref();
   return timer;
 }

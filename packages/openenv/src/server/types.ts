@@ -75,6 +75,11 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /** Seconds after which a waiting peer is rejected. `QUEUE_TIMEOUT`, default 30. */
   queueTimeout?: number;
   /**
+   * Seconds without a request after which a session whose client keeps its connection gives way to another client that
+   * needs a slot. `SESSION_IDLE_TIMEOUT`, default never.
+   */
+  sessionIdleTimeout?: number;
+  /**
    * Seconds that a resumable session without a connection keeps its slot while another client needs one, at most
    * `sessionTimeout`. `RESUME_GUARANTEE`, default 60.
    */
@@ -82,15 +87,16 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   /** How many answers the client of a resumable session may leave unacknowledged. `RESUME_ANSWERS`, default 64. */
   resumeAnswers?: number;
   /**
-   * Bytes of the stored requests and answers of all resumable sessions, per worker; beyond that no new session becomes
-   * resumable. `RESUME_BYTES`, default 256 MiB.
+   * Bytes of the stored requests and answers of all resumable sessions, per worker; one session may fill a 32nd of it.
+   * Beyond that no new session becomes resumable, unless one that was not resumed can end for it. `RESUME_BYTES`, default
+   * 256 MiB.
    */
   resumeBytes?: number;
   /** Largest snapshot of an environment, in bytes or characters of JSON. `SNAPSHOT_BYTES`, default 64 MiB. */
   snapshotBytes?: number;
   /** Events of an episode that are kept for a replay; a longer one cannot be restored. `REPLAY_EVENTS`, default 10,000. */
   replayEvents?: number;
-  /** Seconds that a replay may take. `REPLAY_TIMEOUT`, default 60. */
+  /** Seconds that a replay or a `restore()` may take. `REPLAY_TIMEOUT`, default 60. */
   replayTimeout?: number;
   /** Bytes that a session keeps of its past: events for a replay, or states. `HISTORY_BYTES`, default 32 MiB. */
   historyBytes?: number;

@@ -36,6 +36,8 @@ export interface SessionPeer {
 interface SessionSocket {
   /** Called when the session has ended. */
   sessionEnded(reason: string): void;
+  /** Whether it is one of several sessions that outlive their connection together. */
+  isGroupResumable?(): boolean;
 }
 
 /** The sessions that end when another client needs capacity. */
@@ -93,6 +95,14 @@ export abstract class HeldSession {
   /** Sets the list that is notified of the next use of the session, if any. */
   listIn(unclaimed: UnclaimedList | undefined): void {
     this.unclaimed = unclaimed;
+  }
+
+  get isGroupResumable(): boolean {
+    return this.#socket?.isGroupResumable?.() === true;
+  }
+
+  get isListed(): boolean {
+    return this.unclaimed !== undefined;
   }
 
   /** Called when the client uses the session, which is then no longer ended to make room. */

@@ -121,6 +121,11 @@ export class Session extends HeldSession {
     return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
   }
 
+  /** No call has run since then, by `performance.now()`. */
+  isIdleSince(time: number): boolean {
+    return this.#state === "ready" && this.#running === undefined && this.#lastActivityAt <= time;
+  }
+
   get environment(): Environment | undefined {
     return this.#place?.environment;
   }

@@ -13,6 +13,7 @@ import type { Settings } from "./settings.js";
 type Resolved =
   | "maxConcurrentEnvs"
   | "sessionTimeout"
+  | "sessionIdleTimeout"
   | "queueTimeout"
   | "snapshotBytes"
   | "replayEvents"
@@ -35,6 +36,7 @@ type Resolved =
 export interface Config extends Tokens, Omit<Settings, Resolved> {
   maxConcurrentEnvs: number;
   sessionTimeoutMs: number | null;
+  sessionIdleMs: number | undefined;
   queueTimeoutMs: number;
   resume: ResumeLimits;
   restore: RestoreLimits;
@@ -62,6 +64,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
     ...readTokens(options, variables),
     maxConcurrentEnvs: capacity(definition, settings.maxConcurrentEnvs),
     sessionTimeoutMs: sessionTimeout === null ? null : sessionTimeout * 1000,
+    sessionIdleMs: settings.sessionIdleTimeout === undefined ? undefined : settings.sessionIdleTimeout * 1000,
     allowedHosts: [...allowedHosts, ...spaceHosts],
     queueTimeoutMs: queueTimeout * 1000,
     resume: {

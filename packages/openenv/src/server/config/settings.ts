@@ -74,7 +74,15 @@ export const SETTINGS = {
     fallback: 900,
     flag: "<seconds>",
     help: 'end a session without a socket after this long without a request, or "none"',
-    more: "`null` in code is never. Also how long a [resumable session](../guide/resume.md) is kept without a connection. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md) when another client needs its slot",
+    more: "`null` in code is never. Also how long a [resumable session](../guide/resume.md) is kept without a connection. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md), or RESUME_GUARANTEE if that is longer, when another client needs its slot",
+  }),
+  sessionIdleTimeout: setting({
+    variable: "SESSION_IDLE_TIMEOUT",
+    kind: timeout,
+    fallback: undefined,
+    flag: "<seconds>",
+    help: "after this long without a request, a session whose client keeps its connection gives way to another client",
+    more: "[it ends, or is detached](../guide/sessions.md#when-a-session-ends), never during a call, and only while another client needs its slot",
   }),
   resumeGuarantee: setting({
     variable: "RESUME_GUARANTEE",
@@ -97,7 +105,7 @@ export const SETTINGS = {
     fallback: RESUME_DEFAULTS.bytes,
     flag: "<number>",
     help: "bytes of stored requests and answers, per worker",
-    more: "when they are used up, no new session becomes resumable; see [memory](../design/backlog.md#ceiling)",
+    more: "one session may fill a 32nd of it; when all are used up, [no new session becomes resumable](../guide/resume.md#how-long-the-server-keeps-a-session); see [memory](../design/backlog.md#ceiling)",
   }),
   snapshotBytes: setting({
     variable: "SNAPSHOT_BYTES",
@@ -119,7 +127,7 @@ export const SETTINGS = {
     kind: timeout,
     fallback: RESTORE_DEFAULTS.replayMs / 1000,
     flag: "<seconds>",
-    help: "how long a replay may take",
+    help: "how long a replay, or a restore() of an environment, may take",
   }),
   historyBytes: setting({
     variable: "HISTORY_BYTES",

@@ -67,7 +67,7 @@ function answerItem(batch: Batch, message: ItemMessage, at: { nth: number; optio
   if (issues !== undefined) return invalidMessage(issues);
   const { session: number, data } = item as BatchItem;
   const session = batch.get(number);
-  if (session === undefined) return notOpen(number);
+  if (session === undefined) return notOpen(batch, number);
   if (method === "close") {
     batch.close(number);
     return { type: "closed", data: {} };
@@ -84,11 +84,13 @@ function forkItem(batch: Batch, item: unknown): Reply {
   if (!checked.ok) return invalidMessage(checked.issues);
   const { session: number, ...request } = checked.value as z.output<typeof forkItemRequest>;
   const session = batch.get(number);
-  return session === undefined ? notOpen(number) : batch.fork(session, request);
+  return session === undefined ? notOpen(batch, number) : batch.fork(session, request);
 }
 
-function notOpen(number: number): ErrorMessage {
-  const message = `No session ${number} is open on this socket: it was never opened, or it has ended.`;
+function notOpen(batch: Batch, number: number): ErrorMessage {
+  const reason = batch.reasonFor(number);
+  const why = reason === undefined ? "it was never opened, or it has ended" : `it has ended (${reason})`;
+  const message = `No session ${number} is open on this socket: ${why}.`;
   return errorMessage("SESSION_ERROR", message);
 }
 

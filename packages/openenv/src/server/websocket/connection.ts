@@ -1,12 +1,12 @@
 import type { ErrorData, ResumedMessage } from "../../protocol/messages.js";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
-import { type ErrorMessage, errorMessage } from "../../session/messages/message-codec.js";
+import type { ErrorMessage } from "../../session/messages/message-codec.js";
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import type { Addresses, AddressHolder, Claim } from "../../session/resume/addresses.js";
 import { Batch } from "../../session/resume/batch.js";
-import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
+import { ANSWERS_FULL, type ResumeRequest, type Resumption } from "../../session/resume/resumptions.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -117,7 +117,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       return this.#resumed(this.resumption.target.id, { recovered: !this.opensSession });
     }
     if (this.opensSession) {
-      if (resumptions.isFull) return errorMessage("CAPACITY_REACHED", "The memory for stored answers is used up.");
+      if (!this.#sessions.makeAnswerRoom()) return { type: "error", data: ANSWERS_FULL };
       if (this.batch === undefined) this.session.events.keepIfNeeded();
       const added = resumptions.add(this.batch ?? this.session, request.secret, this);
       return this.#store(added);

@@ -78,7 +78,7 @@ test("the limits of answers are settings", async () => {
 
 test("stored answers have one limit: beyond it a session keeps only its last answer", () => {
   const budget = new ByteBudget(10);
-  const [first, second] = [new StoredAnswers(budget, 64), new StoredAnswers(budget, 64)];
+  const [first, second] = [new StoredAnswers(budget, 64, 10), new StoredAnswers(budget, 64, 10)];
   const isSame = () => true;
   expect(first.admit(1, "12345678", isSame)).toBeUndefined();
   first.store(1, "answer");

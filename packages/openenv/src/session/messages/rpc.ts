@@ -60,6 +60,7 @@ export function answerRpc(value: unknown, context: RpcContext): MaybePromise<Rpc
     const { claim } = context;
     const perform = (place: RpcContext): MaybePromise<RpcResponse> => {
       place.own?.claim();
+      place.own?.touch();
       return after(call(request.params, place), (result) => ({ jsonrpc: "2.0", id: request.id, result }) as const);
     };
     const answer =

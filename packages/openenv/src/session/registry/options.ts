@@ -7,6 +7,8 @@ export interface SessionsOptions {
   maxConcurrentEnvs: number;
   /** Milliseconds without a request after which a session without a socket ends; null for no timeout. */
   sessionTimeoutMs: number | null;
+  /** Milliseconds without a request after which a session with a connection gives way to another client; default never. */
+  sessionIdleMs?: number | undefined;
   /** How many peers may wait for a session at capacity; default 0. */
   queueSize?: number;
   /** Milliseconds after which a waiting peer is rejected. */

@@ -23,6 +23,7 @@ import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
 
 const NOT_RESUMED = "was not resumed in time";
+const NO_MEMORY = "was not resumed, and its stored answers were removed to make room for another client";
 /** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
 const SPARE_EPHEMERAL_SESSIONS = 64;
 
@@ -45,6 +46,7 @@ export class Sessions {
   readonly #closing = new Set<Promise<void>>();
   /** Sessions of a single request each. */
   readonly #ephemeral = new Set<Session>();
+  readonly #isWatched = (session: Session): boolean => this.observer?.isWatching(session) === true;
   #rejectsNew = false;
   #admitting = false;
 
@@ -52,8 +54,13 @@ export class Sessions {
     this.#runtime = runtime;
     this.#options = options;
     this.resumptions = new Resumptions(options.resume ?? RESUME_DEFAULTS);
-    const isWatched = (session: Session): boolean => this.observer?.isWatching(session) === true;
-    this.#unclaimed = new Unclaimed(isWatched, this.resumptions.limits.guaranteeMs);
+    this.#unclaimed = new Unclaimed({
+      guaranteeMs: this.resumptions.limits.guaranteeMs,
+      idleMs: options.sessionIdleMs,
+      live: this.#live,
+      isWatched: this.#isWatched,
+      isResumable: ({ id, isGroupResumable }) => isGroupResumable || this.resumptions.has(id),
+    });
     this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
 
@@ -298,7 +305,8 @@ export class Sessions {
       void closed.then(() => this.#closing.delete(closed));
     }
     if (!counted) return;
-    this.#logEnd(session, reason);
+    const { id, stepCount: steps, createdAt } = session;
+    this.#runtime.log.info({ session: id, steps, ms: Date.now() - createdAt, reason }, "session ended");
     this.#options.cluster?.changed();
     this.#admit();
   }
@@ -321,10 +329,7 @@ export class Sessions {
     // A server that drains does not wait longer than another client would.
     const { guaranteeMs } = this.resumptions.limits;
     const windowMs = this.#rejectsNew ? Math.min(guaranteeMs, this.windowMs) : this.windowMs;
-    for (const { target } of this.resumptions.overdue(now, windowMs)) {
-      if (target instanceof Session) this.end(target, NOT_RESUMED);
-      else target.end(NOT_RESUMED);
-    }
+    for (const { target } of this.resumptions.overdue(now, windowMs)) this.#endTarget(target, NOT_RESUMED);
     // Sockets without a valid message may by now be old enough to make room for waiting peers.
     if (this.#queue.size > 0) this.#admit();
   }
@@ -353,7 +358,16 @@ export class Sessions {
   /** Ends the instance of a session that continues elsewhere or in another instance. */
   giveUp(resumption: Resumption, reason: string): void {
     this.resumptions.release(resumption);
-    const { target } = resumption;
+    this.#endTarget(resumption.target, reason);
+  }
+
+  /** Makes room for more stored answers if that is necessary and possible. False when the memory for them is used up. */
+  makeAnswerRoom(): boolean {
+    for (const { target } of this.resumptions.removable(performance.now())) this.#endTarget(target, NO_MEMORY);
+    return !this.resumptions.isFull;
+  }
+
+  #endTarget(target: Resumption["target"], reason: string): void {
     if (target instanceof Session) this.end(target, reason);
     else target.end(reason);
   }
@@ -361,7 +375,11 @@ export class Sessions {
   /** Ends unused sessions if necessary, and if that is enough. Returns false when all slots but the `reserved` ones are in use. */
   #makeRoom(reserved = this.journal?.reserved ?? 0): boolean {
     const limit = this.#options.maxConcurrentEnvs - reserved;
-    if (this.#live.size - this.#unclaimed.evictable >= limit) return false;
+    if (this.#live.size - this.#unclaimed.evictable >= limit) {
+      const { sessionIdleMs } = this.#options;
+      if (sessionIdleMs !== undefined) this.resumptions.detachIdle(sessionIdleMs, this.#isWatched);
+      return false;
+    }
     while (this.#live.size >= limit) {
       const oldest = this.#unclaimed.oldest();
       if (oldest === undefined) return false;
@@ -379,10 +397,5 @@ export class Sessions {
 
   #atCapacity(): SessionRejectedError {
     return rejection(this.capacity(), "full");
-  }
-
-  #logEnd(session: Session, reason: string): void {
-    const fields = { session: session.id, steps: session.stepCount, ms: Date.now() - session.createdAt, reason };
-    this.#runtime.log.info(fields, "session ended");
   }
 }

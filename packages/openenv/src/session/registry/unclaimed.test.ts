@@ -155,6 +155,24 @@ describe("a session that POST /reset opened and that its client has used", () =>
     expect(await (await open(server)).receive()).toMatchObject(REFUSED);
   });
 
+  test("that continued it by cookie keeps its slot for RESUME_GUARANTEE if that is longer than 300 s", async () => {
+    const server = await start({ maxConcurrentEnvs: 1, resumeGuarantee: 400, sessionTimeout: 900 });
+    const [cookie = ""] = String((await request(server, "/reset", {})).headers.get("set-cookie")).split(";");
+    const step = () =>
+      fetch(`${server.url}/step`, {
+        method: "POST",
+        headers: { "content-type": "application/json", cookie },
+        body: JSON.stringify({ action: { amount: 1 } }),
+      });
+    expect(await (await step()).json()).toMatchObject({ observation: { count: 1 } });
+    pass(IDLE);
+    expect(await (await open(server)).receive()).toMatchObject(REFUSED);
+    vi.restoreAllMocks();
+    pass(400_500);
+    expect(await (await open(server)).ask(RESET)).toMatchObject(OBSERVATION);
+    vi.restoreAllMocks();
+  });
+
   test("counts as available capacity after 300 s without a request", async () => {
     const server = await start({ maxConcurrentEnvs: 2 });
     await play(server);

@@ -5,16 +5,29 @@ import type { Session } from "../session.js";
  * message, an MCP client to send `initialized`.
  */
 export const FIRST_USE_MS = 10_000;
-/** How long an idle session of `POST /reset` keeps its slot when another client needs one. */
-const IDLE_MS = 300_000;
+/** How long an idle session of `POST /reset` keeps its slot at least when another client needs one. */
+const HTTP_IDLE_MS = 300_000;
+
+export interface UnclaimedOptions {
+  /** How long a resumable session keeps its slot without a connection. */
+  guaranteeMs: number;
+  /** How long a session whose client keeps its connection may be without a request; undefined for ever. */
+  idleMs: number | undefined;
+  /** All open sessions. */
+  live: Iterable<Session>;
+  isWatched(session: Session): boolean;
+  /** Its client can come back to it: it is detached, and does not end at once. */
+  isResumable(session: Session): boolean;
+}
 
 /**
  * Sessions that end when another client needs a slot: first those that their clients have not used yet, oldest first,
- * then sessions of `POST /reset` that have been idle for a long time.
+ * then sessions of `POST /reset` that have been idle for a long time, then those that were not resumed, at last those
+ * that are idle although their clients keep their connections.
  */
 export class Unclaimed {
-  readonly #isWatched: (session: Session) => boolean;
-  readonly #guaranteeMs: number;
+  readonly #options: UnclaimedOptions;
+  readonly #httpIdleMs: number;
   /** Unused sessions with their start times, which invalid messages do not change. */
   readonly #sessions = new Map<Session, number>();
   /** Unused sessions with a socket. */
@@ -25,10 +38,9 @@ export class Unclaimed {
   /** Resumable ones whose connection was lost; the one that was lost first comes first. */
   readonly #detached = new Map<Session, number>();
 
-  /** `guaranteeMs`: how long a resumable session keeps its slot without a connection. */
-  constructor(isWatched: (session: Session) => boolean, guaranteeMs: number) {
-    this.#isWatched = isWatched;
-    this.#guaranteeMs = guaranteeMs;
+  constructor(options: UnclaimedOptions) {
+    this.#options = options;
+    this.#httpIdleMs = Math.max(options.guaranteeMs, HTTP_IDLE_MS);
   }
 
   add(session: Session): void {
@@ -82,14 +94,14 @@ export class Unclaimed {
       count++;
     }
     for (const session of this.#used) {
-      if (session.lastActivityAt > now - IDLE_MS) break;
+      if (session.lastActivityAt > now - this.#httpIdleMs) break;
       if (!session.busy && !this.#isHeld(session)) count++;
     }
     for (const [session, since] of this.#detached) {
-      if (since > now - this.#guaranteeMs) break;
+      if (since > now - this.#options.guaranteeMs) break;
       if (this.#isOverdue(session, now)) count++;
     }
-    return count;
+    return count + this.#idle(now).length;
   }
 
   /**
@@ -102,20 +114,25 @@ export class Unclaimed {
       if (!session.busy && (!session.attached || since <= now - FIRST_USE_MS)) return session;
     }
     for (const session of this.#used) {
-      if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - IDLE_MS) return session;
+      if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - this.#httpIdleMs) return session;
     }
     for (const [session, since] of this.#detached) {
-      if (since > now - this.#guaranteeMs) break;
+      if (since > now - this.#options.guaranteeMs) break;
       if (this.#isOverdue(session, now)) return session;
     }
-    return undefined;
+    const [first, ...others] = this.#idle(now);
+    return others.reduce(
+      (oldest, one) => (one.lastActivityAt < oldest.lastActivityAt ? one : oldest),
+      first as Session,
+    );
   }
 
   /** Why the session from {@link oldest} ends. */
   reasonFor(session: Session): string {
     if (this.#used.has(session))
-      return `was idle for ${IDLE_MS / 1000} s and was closed to make room for another client`;
+      return `was idle for ${this.#httpIdleMs / 1000} s and was closed to make room for another client`;
     if (this.#detached.has(session)) return "was not resumed, and was closed to make room for another client";
+    if (!this.#sessions.has(session)) return idleReason(this.#options.idleMs ?? 0);
     return session.attached
       ? "sent no valid message and was closed to make room"
       : "was closed to make room for another session";
@@ -132,11 +149,25 @@ export class Unclaimed {
     return count;
   }
 
+  /** Sessions without a request for so long, which no other list has. */
+  #idle(now: number): Session[] {
+    const { idleMs, live, isWatched, isResumable } = this.#options;
+    if (idleMs === undefined) return [];
+    const isIdle = (session: Session): boolean =>
+      session.isIdleSince(now - idleMs) && !session.isListed && !isWatched(session) && !isResumable(session);
+    return [...live].filter(isIdle);
+  }
+
   #isHeld(session: Session): boolean {
-    return session.attached || session.peer?.connected === true || this.#isWatched(session);
+    return session.attached || session.peer?.connected === true || this.#options.isWatched(session);
   }
 
   #isOverdue({ attached, busy, peer, lastActivityAt }: Session, now: number): boolean {
-    return !attached && !busy && !peer?.connected && lastActivityAt <= now - this.#guaranteeMs;
+    return !attached && !busy && !peer?.connected && lastActivityAt <= now - this.#options.guaranteeMs;
   }
+}
+
+/** Why a session ends, or is detached, after `SESSION_IDLE_TIMEOUT`. */
+export function idleReason(idleMs: number): string {
+  return `was idle for ${idleMs / 1000} s and was closed to make room for another client`;
 }

@@ -8,6 +8,7 @@ import { CALL, markCall } from "../calls/call-marks.js";
 import { describeError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import type { Sessions } from "../registry/sessions.js";
+import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { checkImage, refuse, restoreAll } from "./image.js";
@@ -80,8 +81,11 @@ async function load(session: Session, { snapshot: saved, more }: SavedState): Pr
   try {
     const copy: unknown = typeof saved === "string" ? JSON.parse(saved) : snapshot(saved);
     const of = { server: runtime.number, session: tag };
-    await markCall(of, CALL.restore, () => restoreAll(environment, { snapshot: copy, more: snapshot(more) }));
+    const work = markCall(of, CALL.restore, () => restoreAll(environment, { snapshot: copy, more: snapshot(more) }));
+    const limit = limitOf("restore()", runtime);
+    await Promise.race([work, limit.passed]).finally(() => limit.clear());
   } catch (error) {
+    if (error instanceof SessionRejectedError) throw error;
     throw refuse("RESTORE_FAILED", `restore() failed: ${describeError(error, runtime.mode)}`, error);
   }
 }
@@ -91,12 +95,8 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
   if (session.runtime.definition.seeded !== true) {
     throw refuse("NOT_RESTORABLE", "only an environment that declares seeded: true can be replayed");
   }
-  const { runQueue, restore } = session.runtime;
-  const tooLong = refuse(
-    "RESTORE_FAILED",
-    `the replay took more than ${restore.replayMs / 1000} s: raise REPLAY_TIMEOUT`,
-  );
-  const limit = new ReplayLimit(restore.replayMs, tooLong);
+  const { runQueue } = session.runtime;
+  const limit = limitOf("the replay", session.runtime);
   session.events.keep();
   try {
     let since = performance.now();
@@ -115,8 +115,13 @@ async function replay(session: Session, all: readonly SessionEvent[]): Promise<v
   }
 }
 
-/** A time limit that counts only while the replay has its turn. */
-class ReplayLimit {
+function limitOf(what: string, { restore: { replayMs } }: Runtime): RestoreLimit {
+  const tooLong = refuse("RESTORE_FAILED", `${what} took more than ${replayMs / 1000} s: raise REPLAY_TIMEOUT`);
+  return new RestoreLimit(replayMs, tooLong);
+}
+
+/** A time limit for a restore; of a replay it counts only while that has its turn. */
+class RestoreLimit {
   /** Rejects with the error when the time is up. */
   readonly passed: Promise<never>;
   readonly #error: Error;

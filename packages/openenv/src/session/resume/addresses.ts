@@ -7,7 +7,7 @@ import type { Sessions } from "../registry/sessions.js";
 import type { Mode } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { Resumption, ResumptionHolder } from "./resumptions.js";
+import { ANSWERS_FULL, type Resumption, type ResumptionHolder } from "./resumptions.js";
 
 /**
  * What a message does with the session of its address: `reset` and `open` open one if there is none, `call` does unless
@@ -147,7 +147,7 @@ export class Addresses {
     const { resumptions } = sessions;
     const lost = resumptions.reasonFor(address);
     if (lost !== undefined && claim === "call") throw rejected(lostEpisode(lost));
-    if (resumptions.isFull) throw rejected(FULL);
+    if (!sessions.makeAnswerRoom()) throw rejected(ANSWERS_FULL);
     let end = (): void => {};
     const over = new Promise<void>((resolve) => (end = resolve));
     const opening: Opening = { holder, waiter, isStoring: false, over, end };
@@ -211,7 +211,6 @@ const IN_USE = errorData(
   "SESSION_IN_USE",
   "Another client is connected to this session. Give each client its own name: /session/<name>.",
 );
-const FULL = errorData("CAPACITY_REACHED", "The memory for stored answers is used up.");
 const GONE = errorData("SESSION_ERROR", "The session ended while it was being opened.");
 
 function foreignId(id: string): ErrorData {

@@ -11,6 +11,9 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 /** These sessions have no public id: no other client can end them. */
 export const BATCH_OPENER: SessionOpener = { client: "batch", orchestrator: false };
 
+/** Ended sessions of one batch whose reason is kept. */
+const MAX_REASONS = 1000;
+
 /** Is notified of the sessions of a batch. */
 export interface BatchWatcher {
   opened(number: number, session: Session): void;
@@ -23,6 +26,8 @@ export class Batch {
   readonly #open = new Map<number, Session>();
   /** The opens that wait for a session. */
   readonly #waiting = new Set<Waiter>();
+  /** Why sessions have ended, for requests that still name them. */
+  readonly #reasons = new Map<number, string>();
   #id: string | undefined;
   #watcher: BatchWatcher | undefined;
   #isDetached = false;
@@ -62,6 +67,11 @@ export class Batch {
   get(number: number): Session | undefined {
     const session = this.#open.get(number);
     return session?.ended ? undefined : session;
+  }
+
+  /** Why the session is not open; undefined if that is not known. */
+  reasonFor(number: number): string | undefined {
+    return this.#reasons.get(number);
   }
 
   /** A connection serves the sessions from now on. */
@@ -138,10 +148,16 @@ export class Batch {
   }
 
   #attach(number: number, session: Session): void {
-    session.attach({ sessionEnded: () => this.#remove(number) });
+    session.attach({
+      sessionEnded: (reason) => this.#remove(number, reason),
+      isGroupResumable: () => this.#id !== undefined && this.#sessions.resumptions.has(this.#id),
+    });
   }
 
-  #remove(number: number): void {
+  #remove(number: number, reason?: string): void {
+    if (reason !== undefined) this.#reasons.set(number, reason);
+    const [first] = this.#reasons.keys();
+    if (this.#reasons.size > MAX_REASONS && first !== undefined) this.#reasons.delete(first);
     this.#open.delete(number);
     this.#watcher?.ended(number);
   }

@@ -2,14 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import type { ForkBody, ForkRequest } from "../../protocol/http.js";
 import type { Sessions } from "../registry/sessions.js";
 import { forkSession } from "../restore/fork.js";
-import { refuse } from "../restore/image.js";
 import type { Session } from "../session.js";
+import { SessionRejectedError } from "../session-rejected-error.js";
+import { ANSWERS_FULL } from "./resumptions.js";
 
 /** Opens copies of a session that wait for sockets which resume them. @throws SessionRejectedError */
 export async function forkResumable(sessions: Sessions, session: Session, wanted: ForkRequest): Promise<ForkBody> {
-  if (sessions.resumptions.isFull) {
-    throw refuse("CAPACITY_REACHED", "The memory for stored answers of resumable sessions is used up.");
-  }
+  if (!sessions.makeAnswerRoom()) throw new SessionRejectedError(ANSWERS_FULL);
   const { event, forks } = await forkSession(sessions, session, wanted);
   const keep = async (copy: Session): Promise<ForkBody["sessions"][number]> => {
     // A journal takes a snapshot of each.

@@ -247,6 +247,7 @@ describe("a session by address", () => {
   function connect(isAlive: boolean) {
     const seen = { fenced: 0, taken: 0 };
     const holder: AddressHolder = {
+      drop: () => undefined,
       fence: () => void seen.fenced++,
       moved() {},
       isAlive: async () => isAlive,

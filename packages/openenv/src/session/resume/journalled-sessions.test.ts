@@ -295,6 +295,23 @@ test("a close with a number, first after an instance that was lost, ends the ses
   expect(server.capacity().active_sessions).toBe(0);
 });
 
+test("a restore that hangs is refused after REPLAY_TIMEOUT, and the session is kept for another server", async () => {
+  const server = await servers.start({ journal }, tally("snapshot"));
+  const { socket, id } = await openSession(server);
+  await socket.ask(step(1, 2));
+  await server.close();
+  onRestore = () => new Promise<void>(() => {});
+  const slow = await servers.start({ journal, replayTimeout: 0.1 }, tally("snapshot"));
+  const { answer } = await resume(slow, id);
+  expect(answer["data"]).toMatchObject({
+    recovered: false,
+    reason: "restore() took more than 0.1 s: raise REPLAY_TIMEOUT",
+  });
+  expect(await slow.sessions()).toEqual([]);
+  onRestore = () => {};
+  expect((await resume(slow, id)).answer["data"]).toMatchObject({ recovered: true });
+});
+
 test("an instance whose session was taken over sends nothing and is closed", async () => {
   const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { socket, id } = await openSession(server);

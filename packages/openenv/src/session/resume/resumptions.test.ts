@@ -7,7 +7,7 @@ import { RESUME_DEFAULTS } from "./resumptions.js";
 
 const MINUTE = 60_000;
 const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
-const holder = { fence() {}, moved() {}, isAlive: async () => true };
+const holder = { fence() {}, moved() {}, drop() {}, isAlive: async () => true };
 
 /** A session whose connection is lost during a step, by default one that never ends. */
 async function detachInStep({ amount = 60, stepTimeoutMs }: { amount?: number; stepTimeoutMs?: number | undefined }) {

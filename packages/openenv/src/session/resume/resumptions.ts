@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { type ErrorData, errorData } from "../../protocol/messages.js";
+import { CLOSE_CODES, type ErrorData, errorData } from "../../protocol/messages.js";
 import { ByteBudget } from "../../util/byte-budget.js";
+import { idleReason } from "../registry/unclaimed.js";
 import type { Session } from "../session.js";
 import type { SessionJournal } from "./session-journal.js";
 import { StoredAnswers } from "./stored-answers.js";
@@ -18,8 +19,16 @@ export interface ResumeLimits {
 }
 
 export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
+/** The part of this memory that one session may fill with answers that its client has not acknowledged. */
+const SHARE = 1 / 32;
+const LEAST_SHARE = 64 * 1024;
 /** What a group holds while it stores no answers: unlike a session, it takes no slot. */
 const GROUP_BYTES = 1024;
+/** Why no session becomes resumable. */
+export const ANSWERS_FULL = errorData(
+  "CAPACITY_REACHED",
+  "The memory for stored answers (RESUME_BYTES) is used up by other sessions. Try again later, or use a server with more.",
+);
 const TAKEN = errorData(
   "SESSION_ELSEWHERE",
   "Another connection with this number has resumed the session: connect again with a higher number.",
@@ -35,6 +44,8 @@ export interface ResumptionHolder {
   moved(): void;
   /** Whether its peer answers a ping within a second. */
   isAlive(): Promise<boolean>;
+  /** Closes the connection, which detaches the session. */
+  drop(code: number, reason: string): void;
 }
 
 /** The first frame of a resumable connection. */
@@ -168,7 +179,7 @@ export class Resumptions {
     holder: ResumptionHolder | undefined,
     isAddress = false,
   ): Resumption {
-    const answers = new StoredAnswers(this.#budget, this.limits.answers);
+    const answers = this.#newAnswers();
     const resumption: Resumption = {
       target,
       tokenHash,
@@ -188,6 +199,43 @@ export class Resumptions {
     return resumption;
   }
 
+  #newAnswers(): StoredAnswers {
+    const { answers, bytes } = this.limits;
+    return new StoredAnswers(this.#budget, answers, Math.max(bytes * SHARE, LEAST_SHARE));
+  }
+
+  /**
+   * Those whose end makes room for other answers, the largest first: they had no connection for the guaranteed time.
+   * None if there is room, or if all of them would not be enough.
+   */
+  removable(now: number): Resumption[] {
+    const { bytes, guaranteeMs } = this.limits;
+    let { used } = this.#budget;
+    if (used < bytes) return [];
+    const sizeOf = ({ answers, target }: Resumption): number =>
+      answers.bytes + (this.#ofHttp.get(target.id)?.bytes ?? 0);
+    const removed: Resumption[] = [];
+    for (const one of this.overdue(now, guaranteeMs).sort((a, b) => sizeOf(b) - sizeOf(a))) {
+      if (used < bytes) break;
+      used -= sizeOf(one);
+      removed.push(one);
+    }
+    return used < bytes ? removed : [];
+  }
+
+  /**
+   * Closes the connections none of whose sessions has had a request for so long: from now on these keep their slots for
+   * the guaranteed time, and their clients may come back.
+   */
+  detachIdle(idleMs: number, isWatched: (session: Session) => boolean): void {
+    const time = performance.now() - idleMs;
+    for (const { target, holder } of this.#byId.values()) {
+      const sessions = sessionsOf(target);
+      const isIdle = sessions.every((session) => session.isIdleSince(time) && !isWatched(session));
+      if (isIdle && sessions.length > 0) holder?.drop(CLOSE_CODES.overloaded, idleReason(idleMs));
+    }
+  }
+
   /** The session has ended; its id may by now be that of another instance. */
   ended(session: Session, reason: string): void {
     const { target = session } = this.#byId.get(session.id) ?? {};
@@ -204,7 +252,7 @@ export class Resumptions {
 
   /** The stored answers of a session that HTTP requests name. */
   answersOf({ id }: Session): StoredAnswers {
-    const answers = this.#ofHttp.get(id) ?? new StoredAnswers(this.#budget, this.limits.answers);
+    const answers = this.#ofHttp.get(id) ?? this.#newAnswers();
     this.#ofHttp.set(id, answers);
     return answers;
   }

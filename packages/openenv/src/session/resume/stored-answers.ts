@@ -26,12 +26,25 @@ export class StoredAnswers {
   /** How many answers the client may leave unacknowledged. */
   readonly limit: number;
   readonly #budget: ByteBudget;
+  readonly #share: number;
   readonly #entries = new Map<number | string, Entry>();
   #last = 0;
+  #bytes = 0;
 
-  constructor(budget: ByteBudget, limit: number) {
+  /** `share`: bytes of the budget that these answers may fill; the last one is stored in any case. */
+  constructor(budget: ByteBudget, limit: number, share: number) {
     this.#budget = budget;
     this.limit = limit;
+    this.#share = share;
+  }
+
+  /** The bytes of the budget that they hold. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get #isFull(): boolean {
+    return this.#budget.isFull || this.#bytes >= this.#share;
   }
 
   /** The sequence number of the last request that was executed; 0 before the first. */
@@ -69,9 +82,10 @@ export class StoredAnswers {
         message: `seq ${seq} was another request: number each new request one higher`,
       };
     }
-    // A session with one answer goes on when the memory is used up.
-    if (this.#entries.size >= this.limit || (this.#budget.isFull && this.#entries.size > 0)) {
-      const message = `${this.#entries.size} answers are not acknowledged: send ack with the highest seq answered`;
+    // A session without such answers continues when the memory is used up.
+    if (this.#entries.size >= this.limit || (this.#isFull && this.#entries.size > 0)) {
+      const held = `${this.#entries.size} answers (${this.#bytes} bytes) are not acknowledged`;
+      const message = `${held}: send ack with the highest seq answered`;
       return { code: "SEQUENCE_OVERFLOW", message };
     }
     this.#last = seq;
@@ -81,7 +95,7 @@ export class StoredAnswers {
 
   /**
    * Like {@link admit}, for a request with an id and without acknowledgements: each new request frees the oldest answer
-   * beyond the limit, and all that are not awaited when the memory is used up.
+   * beyond the limit, and all that are not awaited when the memory or its share of it is used up.
    */
   admitById(id: string, request: string): Answer | SequenceError | undefined {
     const entry = this.#entries.get(id);
@@ -91,7 +105,7 @@ export class StoredAnswers {
       return { code: "SEQUENCE_CONFLICT", message };
     }
     for (const [key, old] of this.#entries) {
-      if (this.#entries.size < this.limit && !this.#budget.isFull) break;
+      if (this.#entries.size < this.limit && !this.#isFull) break;
       if (isComplete(old.answer)) this.#free(key, old);
     }
     this.#add(id, request);
@@ -134,17 +148,22 @@ export class StoredAnswers {
 
   #add(key: number | string, request: Frame): void {
     this.#entries.set(key, { request, answer: undefined, bytes: request.length });
-    this.#budget.hold(request.length);
+    this.#hold(request.length);
+  }
+
+  #hold(bytes: number): void {
+    this.#bytes += bytes;
+    this.#budget.hold(bytes);
   }
 
   #free(key: number | string, { bytes }: Entry): void {
     this.#entries.delete(key);
-    this.#budget.give(bytes);
+    this.#hold(-bytes);
   }
 
   #charge(entry: Entry, { length }: Frame): void {
     entry.bytes += length;
-    this.#budget.hold(length);
+    this.#hold(length);
   }
 }
 
