@@ -21,6 +21,7 @@ function openSession(environment: EnvironmentDefinition) {
     orchestrator: false,
     answered: true,
     arrivedAt: 0,
+    retries: false,
     resumption: undefined,
     opensSession: true,
     resume: () => errorMessage("EXECUTION_ERROR", "not used"),

@@ -6,6 +6,7 @@ import type { Session } from "../../session/session.js";
 import { clip } from "../../util/text/clip.js";
 
 const PREFIX = "/session/";
+const RETRY = "/retry/";
 const NAME = /^[A-Za-z0-9_-]{16,128}$/;
 const RULE = "16 to 128 characters of A-Z, a-z, 0-9, _ and -";
 const EXAMPLE = "run-7_worker-3_5f1c9a";
@@ -21,12 +22,15 @@ export interface AddressedPath {
   address: string;
   /** The path without the address. */
   path: string;
+  /** The path begins with `/session/<name>/retry`: a step that is equal to an unanswered one gets its answer. */
+  retry?: boolean;
 }
 
 /** A request that names its session by an address. */
 export interface AddressedRequest {
   /** SHA-256 of the name. */
   readonly hash: string;
+  readonly retry: boolean;
   /** The session, once a valid request has claimed it. */
   session?: Session | undefined;
 }
@@ -66,13 +70,15 @@ export function decodePath(path: string): string {
 function parseAddress(path: string): AddressedPath | AddressProblem {
   const end = path.indexOf("/", PREFIX.length);
   const name = path.slice(PREFIX.length, end < 0 ? undefined : end);
-  const rest = end < 0 ? "/" : path.slice(end);
+  const below = end < 0 ? "/" : path.slice(end);
+  const retry = below.startsWith(RETRY);
+  const rest = retry ? below.slice(RETRY.length - 1) : below;
   if (!NAME.test(name)) {
     const example = `${PREFIX}${EXAMPLE}${rest === "/" ? "" : rest}`;
     return problem(404, `The name of a session has ${RULE}, for example ${example}`);
   }
   if (!PATHS.test(rest)) return problem(404, `A session has no path ${clip(rest, 100)}`);
-  return { address: hashName(name), path: rest };
+  return { address: hashName(name), path: rest, retry };
 }
 
 function hashName(name: string): string {

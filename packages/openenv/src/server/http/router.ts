@@ -72,7 +72,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       response,
       context,
       path: decodePath(addressed?.path ?? path),
-      address: addressed && { hash: addressed.address },
+      address: addressed && { hash: addressed.address, retry: addressed.retry === true },
       forwarded,
       arrivedAt: readArrival(),
       bodyBytes: 0,

@@ -8,6 +8,7 @@ import { stepCrashed } from "../../session/failure.js";
 import { errorMessage, renderReply, serializeReply } from "../../session/messages/message-codec.js";
 import type { Cluster } from "../../session/registry/cluster.js";
 import { digestRequest } from "../../session/resume/request-digest.js";
+import { dropRetry, retryOverHttp } from "../../session/resume/retry.js";
 import type { EnvironmentMessage, Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
 import type { MaybePromise } from "../../util/types.js";
@@ -127,7 +128,14 @@ export function callOnce(
     after(journal?.enter(request) ?? false, (isCrashed) =>
       isCrashed ? stepCrashed() : session.call(message, { ...given, arrivedAt: ctx.arrivedAt, ...options }),
     );
-  if (request_id == null) return call(cancelledWith(ctx));
+  if (request_id == null) {
+    if (ctx.address?.retry !== true || resumption === undefined) return call(cancelledWith(ctx));
+    dropRetry(resumption, request);
+    if (message.type !== "step") return call({});
+    const perform = async (): Promise<string> => renderReply(await call({}), runtime.maxAnswerBytes);
+    const options = { isOpen: () => !ctx.response.closed, call: perform };
+    return retryOverHttp(resumption, digestRequest(request), options).then((text) => JSON.parse(text) as ServerMessage);
+  }
   const answers = sessions.resumptions.answersOf(session);
   const stored = answers.admitById(request_id, digestRequest(request));
   if (stored !== undefined) {

@@ -7,9 +7,11 @@ import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import type { Addresses, AddressHolder, Claim } from "../../session/resume/addresses.js";
 import { Batch } from "../../session/resume/batch.js";
 import { ANSWERS_FULL, type ResumeRequest, type Resumption } from "../../session/resume/resumptions.js";
+import { settleRetry } from "../../session/resume/retry.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { clipReason } from "../../util/text/clip.js";
 import type { SentReply } from "./encode-reply.js";
 import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
@@ -31,6 +33,8 @@ interface SocketAddress {
   /** The hash of the name in the path. */
   hash: string;
   addresses: Addresses;
+  /** An equal step on the next connection gets the answer that this one could not send. */
+  retry: boolean | undefined;
 }
 
 /**
@@ -53,6 +57,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   queued: ((place: number) => void) | undefined;
   /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
+  readonly retries: boolean;
   readonly #protocol: SocketProtocol;
   readonly #sessions: Sessions;
   readonly #address: SocketAddress | undefined;
@@ -69,6 +74,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.#sessions = parts.sessions;
     this.orchestrator = parts.orchestrator;
     this.#address = parts.address;
+    this.retries = parts.address?.retry === true;
   }
 
   /** Opens the session, with `newId` if it has one, or attaches to the named one; then handles the frames that wait. */
@@ -354,6 +360,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (isThenable(answer)) this.#answerLater(answer);
     else if (answer === null) this.#endByPeer();
     else {
+      if (this.retries && typeof answer === "string") settleRetry(this.resumption, answer, true);
       this.answered = true;
       if (this.leaveIfOver(answer)) return;
       this.send(answer);
@@ -365,6 +372,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.blocked = true;
     void answer.then((late) => {
       this.answered = true;
+      if (this.retries && typeof late === "string") settleRetry(this.resumption, late, !this.ended);
       if (late === null) this.#endByPeer();
       else if (this.leaveIfOver(late)) return;
       else if (this.waits) this.send(late);
@@ -390,11 +398,4 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
     this.closed("closed by the client");
   }
-}
-
-/** A close frame has at most 123 bytes for its reason, which can be the text of an author. */
-function clipReason(reason: string): string {
-  const bytes = Buffer.from(reason);
-  // A character that is cut becomes one of three bytes.
-  return bytes.length > 123 ? bytes.subarray(0, 120).toString() : reason;
 }

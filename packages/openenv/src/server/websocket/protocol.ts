@@ -27,6 +27,8 @@ export interface ConnectionContext {
    * request gets the same answer.
    */
   resume(request: ResumeRequest): ResumedMessage | ErrorMessage | Promise<ResumedMessage | ErrorMessage>;
+  /** The address opts in: an equal step as the first frame gets the answer that the connection before could not send. */
+  readonly retries: boolean;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

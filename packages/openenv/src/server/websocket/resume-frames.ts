@@ -2,6 +2,7 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
 import { digestRequest, REQUEST_ID, requestIdOf } from "../../session/resume/request-digest.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
+import { dropRetry, holdRetry, takeRetry } from "../../session/resume/retry.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { missingField } from "../../validation/errors/issues.js";
@@ -106,16 +107,27 @@ function withoutNumbers(frame: JsonObject): JsonObject {
  * Like {@link admitFrame}, for a client without sequence numbers: it may name a step in `metadata`. The client sends one
  * request at a time, so a new step says that it does not repeat an earlier one.
  */
-export function admitById({ answers, journal }: Resumption, frame: unknown): Admitted {
+export function admitById(
+  resumption: Resumption,
+  frame: unknown,
+  { retries, answered }: { retries: boolean; answered: boolean },
+): Admitted {
+  const { answers, journal } = resumption;
   const begin = (): MaybePromise<boolean> => (mayChange(frame) && journal?.enter(frame)) || false;
   const unnamed = { frame: frame as JsonObject, seq: undefined, begin, store: (answer: Answer) => answer };
   if (!isObject(frame)) return unnamed;
+  if (retries) dropRetry(resumption, frame);
   // Names may be used again in the next episode.
   if (frame["type"] === "reset") answers.clear();
   if (frame["type"] !== "step" || !isObject(frame["data"])) return unnamed;
   const id = requestIdOf(frame["data"]);
-  if (typeof id !== "string" || !answers.has(id)) answers.freeComplete();
-  if (id === undefined) return unnamed;
+  if ((typeof id !== "string" || !answers.has(id)) && !(retries && !answered)) answers.freeComplete();
+  if (id === undefined) {
+    if (!retries) return unnamed;
+    const digest = digestRequest(frame);
+    const stored = takeRetry(resumption, digest, !answered);
+    return stored === undefined ? { ...unnamed, store: (answer) => holdRetry(resumption, digest, answer) } : { stored };
+  }
   if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH) {
     const msg = `must be a string of 1 to ${MAX_ID_LENGTH} characters`;
     const loc = ["data", "metadata", REQUEST_ID];

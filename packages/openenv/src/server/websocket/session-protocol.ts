@@ -119,7 +119,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       const resumed = "type" in request ? request : conversation.resume(request);
       return isThenable(resumed) ? renderLater(conversation, resumed, write) : render(conversation, resumed, write);
     }
-    const admitted = isAddress ? admitById(resumption, received.frame) : admitFrame(resumption, received);
+    const admitted = isAddress ? admitById(resumption, received.frame, conversation) : admitFrame(resumption, received);
     if ("stored" in admitted) return admitted.stored;
     const { seq } = admitted;
     const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);

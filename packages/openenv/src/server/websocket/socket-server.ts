@@ -72,7 +72,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
       if (!isAddressed(addressed)) return addressed;
       const below = parseTarget(addressed.path + url.slice(path.length), protocols);
       const extensions = below?.extensions.filter((name) => !OF_A_SERVER.includes(name)) ?? [];
-      return below && { ...below, extensions, address: addressed.address };
+      return below && { ...below, extensions, address: addressed.address, retry: addressed.retry };
     }
     const target = parseTarget(url, protocols);
     if (target !== undefined) return target;
@@ -105,7 +105,8 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   };
 
   const accept = (ws: PeerSocket, { target, protocol, orchestrator, name }: Accepted): void => {
-    const address = target.address === undefined ? undefined : { hash: target.address, addresses: context.addresses };
+    const { addresses } = context;
+    const address = target.address === undefined ? undefined : { hash: target.address, addresses, retry: target.retry };
     const connection = new Connection({ ws, protocol, sessions, orchestrator, limits, address });
     connection.extensions = target.extensions;
     connection.group = heartbeat.watch(connection);
@@ -199,6 +200,8 @@ interface Target {
   extensions: Connection["extensions"];
   /** The hash of the name in the path or the header. */
   address?: string;
+  /** The path opts in to the answer of an equal step. */
+  retry?: boolean | undefined;
 }
 
 function isTarget(found: Target | AddressProblem | undefined): found is Target {

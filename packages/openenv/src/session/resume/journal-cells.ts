@@ -23,6 +23,8 @@ export const OPEN = "open";
 export const IMAGE = "image";
 /** Why the session cannot be restored. */
 export const LOST = "lost";
+/** The step whose answer could not be sent, by its digest, and the answer: for a client with retries of its own. */
+export const UNSENT = "unsent";
 /** The request that runs first after a restore: its number, or its digest in a session by address. */
 export const RUNNING = "running";
 /** The tool calls of agents are steps: stored when this is chosen, because the image changes only with an event. */
@@ -96,4 +98,11 @@ export function readRunning({ cells }: JournalRecord): string | undefined {
 /** How many processes in a row have ended while they restored the session. */
 export function readRestores({ cells }: JournalRecord): number {
   return Number(Buffer.from(cells.get(RESTORING) ?? "0").toString());
+}
+
+export function readUnsent({ cells }: JournalRecord): { digest: string; answer: string } | undefined {
+  const cell = cells.get(UNSENT);
+  if (cell === undefined) return undefined;
+  const [digest, answer] = JSON.parse(Buffer.from(cell).toString()) as [string, string];
+  return { digest, answer };
 }

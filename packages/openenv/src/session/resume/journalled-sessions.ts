@@ -32,9 +32,11 @@ import {
   readLost,
   readOpener,
   readRestores,
+  readUnsent,
   STEPS,
 } from "./journal-cells.js";
 import { keyOf, type Resumption, sessionsOf } from "./resumptions.js";
+import { restoreRetry } from "./retry.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
 /** How long to wait for the server that has the session of an address: the first time, and at most. */
@@ -334,6 +336,8 @@ export class JournalledSessions implements SessionsJournal {
       resumption.answers.restore(id ?? seq, request, answer);
       if (id !== undefined) resumptions.answersOf(target as Session).restore(id, request, answer);
     }
+    const unsent = readUnsent(record);
+    if (unsent !== undefined) restoreRetry(resumption, unsent);
     const own = this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
     this.#sessions.detachResumable(resumption);
     own.survived();

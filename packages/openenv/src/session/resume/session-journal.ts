@@ -25,6 +25,7 @@ import {
   readAnswers,
   readRunning,
   STEPS,
+  UNSENT,
 } from "./journal-cells.js";
 import { JournalWriter, type WriterParts } from "./journal-writer.js";
 import { digestRequest, requestIdOf } from "./request-digest.js";
@@ -57,6 +58,7 @@ export class SessionJournal {
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;
   #isFirst = false;
+  #hasUnsent = false;
   /** The request in which the process ended that had restored the session before. */
   #crashed: string | undefined;
   /** Why the session cannot be restored; of a batch, by the prefix of the session. */
@@ -80,6 +82,7 @@ export class SessionJournal {
       if (event !== undefined && prefix !== undefined) own.#eventsOf(prefix).push(name);
     }
     own.#isMarked = record.cells.has(RUNNING);
+    own.#hasUnsent = record.cells.has(UNSENT);
     own.#answers.push(...readAnswers(record, parts.codec));
     return own;
   }
@@ -103,7 +106,7 @@ export class SessionJournal {
     return this.#writer.isWriting;
   }
 
-  /** Stores that the restore has not ended this process; no answer waits for it. */
+  /** Stores what has changed, such as that the restore has not ended this process; no answer waits for it. */
   survived(): void {
     const stored = this.#writer.commit();
     if (isThenable(stored)) Promise.resolve(stored).catch(() => {});
@@ -232,6 +235,21 @@ export class SessionJournal {
     this.#dropEvents(prefix);
     this.#lost.delete(prefix);
     for (const name of [OPEN, IMAGE, LOST]) this.#writer.remove(prefix + name);
+  }
+
+  /** Stores the answer that could not be sent; nothing waits for it. */
+  keepUnsent(digest: string, answer: string): void {
+    this.#hasUnsent = true;
+    this.#writer.put(UNSENT, Buffer.from(JSON.stringify([digest, answer])));
+    this.survived();
+  }
+
+  /** Forgets it, because it was sent, or another request has come. */
+  dropUnsent(): void {
+    if (!this.#hasUnsent) return;
+    this.#hasUnsent = false;
+    this.#writer.remove(UNSENT);
+    this.survived();
   }
 
   /** Ends the session in the journal. */

@@ -112,6 +112,17 @@ export class StoredAnswers {
     return undefined;
   }
 
+  /** The request with this key and its answer, if there is one yet. */
+  find(key: string): { request: Frame; answer: Answer | undefined } | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Frees what is stored with this key. */
+  drop(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) this.#free(key, entry);
+  }
+
   has(id: string): boolean {
     return this.#entries.has(id);
   }
@@ -135,7 +146,7 @@ export class StoredAnswers {
   }
 
   /** Stores what a process before this one answered. */
-  restore(key: number | string, request: Frame, answer: Frame): void {
+  restore(key: number | string, request: Frame, answer: Answer): void {
     if (typeof key === "number") this.#last = Math.max(this.#last, key);
     this.#add(key, request);
     this.store(key, answer);
