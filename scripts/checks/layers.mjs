@@ -7,7 +7,7 @@ import { join, posix, sep } from "node:path";
 import { ROOT } from "../root.mjs";
 import { readModule } from "./imports.mjs";
 
-const EVERYONE = ["errors", "error-table", "util"];
+const EVERYONE = ["errors", "error-table", "faults", "util"];
 const ENVIRONMENT_SIDE = ["environment", "validation", "contract", "protocol", ...EVERYONE];
 const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE];
 const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
@@ -16,8 +16,9 @@ const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
  * layers above both sides may import it, and entries (index.ts) may re-export it.
  */
 const MAY_IMPORT = {
-  "error-table": [],
-  errors: ["error-table", "util"],
+  faults: [],
+  "error-table": ["faults"],
+  errors: ["error-table", "faults", "util"],
   util: ["errors"],
   protocol: EVERYONE,
   contract: ["protocol", ...EVERYONE],

@@ -1,6 +1,7 @@
-import { ERRORS, type ErrorCode, FAULTS, type Fault } from "./error-table.js";
+import { type ErrorCode, FAULT_OF, FAULTS, type Fault } from "./faults.js";
 
-export { ERRORS, type ErrorCode, FAULTS, type Fault } from "./error-table.js";
+export { ERRORS } from "./error-table.js";
+export { type ErrorCode, FAULT_OF, FAULTS, type Fault } from "./faults.js";
 
 /** The base class of every error of this package: a `code` from {@link ERRORS} and a message that says what to do. */
 export class OpenEnvError extends Error {
@@ -11,7 +12,7 @@ export class OpenEnvError extends Error {
   constructor(code: ErrorCode, message: string, { fault, ...options }: ErrorOptions & { fault?: Fault } = {}) {
     super(message, options);
     this.code = code;
-    this.fault = fault ?? ERRORS[code].fault;
+    this.fault = fault ?? FAULT_OF[code];
     this.name = new.target.name;
   }
 }
@@ -37,7 +38,7 @@ export class RemoteError extends OpenEnvError {
 
   constructor(wireCode: string, message: string, details: Record<string, unknown> = {}) {
     const code = toErrorCode(details["openenv_code"]) ?? toErrorCode(wireCode) ?? "PROTOCOL_ERROR";
-    super(code, message, { fault: toFault(details["fault"]) ?? ERRORS[code].fault });
+    super(code, message, { fault: toFault(details["fault"]) ?? FAULT_OF[code] });
     this.wireCode = wireCode;
     this.details = details;
     this.errors = Array.isArray(details["errors"]) ? (details["errors"] as ValidationIssue[]) : [];
@@ -45,7 +46,7 @@ export class RemoteError extends OpenEnvError {
 }
 
 function toErrorCode(code: unknown): ErrorCode | undefined {
-  return typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : undefined;
+  return typeof code === "string" && Object.hasOwn(FAULT_OF, code) ? (code as ErrorCode) : undefined;
 }
 
 function toFault(given: unknown): Fault | undefined {

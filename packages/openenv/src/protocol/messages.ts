@@ -1,4 +1,4 @@
-import { ERRORS, type Fault, type ValidationIssue } from "../errors.js";
+import { FAULT_OF, type Fault, type ValidationIssue } from "../errors.js";
 
 /** The codes of `error` frames; all are in the table of `errors.ts`. */
 export type WireCode =
@@ -62,7 +62,7 @@ export interface ErrorData {
 
 /** The data of an error. `fault` is that of the code, unless `more` has another one. */
 export function errorData(code: WireCode, message: string, more: Partial<ErrorData> = {}): ErrorData {
-  return { message, code, fault: ERRORS[more.openenv_code ?? code].fault, ...more };
+  return { message, code, fault: FAULT_OF[more.openenv_code ?? code], ...more };
 }
 
 /**

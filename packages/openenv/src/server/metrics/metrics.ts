@@ -1,4 +1,4 @@
-import { ERRORS, FAULTS } from "../../errors.js";
+import { FAULT_OF, FAULTS } from "../../errors.js";
 import type { WireCode } from "../../protocol/messages.js";
 import { boundary } from "../../session/statistics/histogram.js";
 import { RESTORE_RESULTS } from "../../session/statistics/journal-statistics.js";
@@ -26,7 +26,7 @@ const SEVERAL_CAUSES: readonly WireCode[] = ["EXECUTION_ERROR", "FACTORY_ERROR",
 
 /** Every series exists from the start, so that the first increase counts. */
 const ERROR_SERIES = (Object.keys(STATUS) as WireCode[]).flatMap((code) =>
-  FAULTS.filter((fault) => ERRORS[code].fault === fault || SEVERAL_CAUSES.includes(code)).map((fault) => ({
+  FAULTS.filter((fault) => FAULT_OF[code] === fault || SEVERAL_CAUSES.includes(code)).map((fault) => ({
     code,
     fault,
   })),
