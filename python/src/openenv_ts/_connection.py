@@ -11,9 +11,9 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 from urllib.parse import quote
 
+from ._frames import JsonObject, parse
 from ._server import Target, encode
 from ._sockets import HandshakeRefusedError, Socket, SocketClosedError, left
 from .errors import (
@@ -30,7 +30,6 @@ from .errors import (
     to_error,
 )
 
-JsonObject = dict[str, Any]
 FIRST_DELAY_S = 0.05
 MAX_DELAY_S = 5.0
 END_LIMIT_S = 2.0
@@ -389,26 +388,3 @@ class Connection:
             pass
         finally:
             await self._drop()
-
-
-@reading
-def parse(frame: bytes) -> JsonObject:
-    answer = json.loads(frame)
-    if not isinstance(answer, dict) or not isinstance(answer.get("data"), dict):
-        raise protocol_error("an answer is not a frame")
-    return answer
-
-
-def must_move(answer: JsonObject) -> bool:
-    """Whether the server asks for the reset to be made on another one."""
-    return error_code(answer) == "RESET_ELSEWHERE"
-
-
-def is_refusal(answer: JsonObject) -> bool:
-    """Whether the server has opened no session."""
-    return error_code(answer) in ("CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR")
-
-
-def error_code(answer: JsonObject) -> object:
-    data = answer.get("data")
-    return data.get("code") if answer.get("type") == "error" and isinstance(data, dict) else None

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._connection import Connection, JsonObject, is_refusal
+from ._connection import Connection
+from ._frames import JsonObject, is_refusal
 from ._server import Target
 from .errors import OpenEnvError, RemoteError, log, no_episode, protocol_error, reading, session_lost, to_error
 from .results import VectorResult, in_group, read_result, to_failed_result

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._asyncio import AsyncIO
-from ._connection import Connection, JsonObject, is_refusal, must_move
+from ._connection import Connection
+from ._frames import JsonObject, is_refusal, must_move
 from ._process import Turn
 from ._server import Target
 from ._sockets import IO

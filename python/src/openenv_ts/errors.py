@@ -131,3 +131,7 @@ class _Reading(ContextDecorator):
 
 
 reading = _Reading()
+
+
+def is_asked_to_move(answer: object) -> bool:
+    return isinstance(answer, RemoteError) and answer.wire_code == "RESET_ELSEWHERE"

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from ._asyncio import AsyncIO
-from ._connection import JsonObject
+from ._frames import JsonObject
 from ._group import MAX_BATCH, Slot, by_group, can_retry, families, obstacle_of, read_answer, read_forked, waves
 from ._placement import Placement
 from ._process import Turn
 from ._sockets import IO
-from .errors import OpenEnvError, RemoteError, no_episode
+from .errors import OpenEnvError, RemoteError, is_asked_to_move, no_episode
 from .options import TIMEOUT_S, Autoreset, ResetOptions, ServerOptions, SomeValues, Values, make_targets
 from .results import VectorResult, call_action, in_group, read_tool_result, to_failed_result
 
@@ -396,7 +396,3 @@ class AsyncVectorEnv:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def is_asked_to_move(answer: JsonObject | OpenEnvError) -> bool:
-    return isinstance(answer, RemoteError) and answer.wire_code == "RESET_ELSEWHERE"

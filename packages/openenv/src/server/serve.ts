@@ -85,10 +85,12 @@ export async function serveHere(
     draining: false,
     closing: false,
   };
-  const journal = await startJournal(config, context.sessions, { cluster, log, runtime }).catch(async (error: unknown) => {
-    await isolated?.close();
-    return giveUp(error);
-  });
+  const journal = await startJournal(config, context.sessions, { cluster, log, runtime }).catch(
+    async (error: unknown) => {
+      await isolated?.close();
+      return giveUp(error);
+    },
+  );
   const stopWatching = watchLoop({
     number: runtime.number,
     environment: environment.contract.name,

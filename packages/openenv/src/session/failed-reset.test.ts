@@ -69,7 +69,15 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = await sessions.open();
   const { answer } = createSessionProtocol(runtime, sessions);
-  const conversation = { session, batch: undefined, extensions: [], orchestrator: false, answered: true, arrivedAt: 0, retries: false };
+  const conversation = {
+    session,
+    batch: undefined,
+    extensions: [],
+    orchestrator: false,
+    answered: true,
+    arrivedAt: 0,
+    retries: false,
+  };
   const socket = { ...conversation, resumption: undefined, opensSession: true, resume: () => refused };
   const refused = errorMessage("EXECUTION_ERROR", "not used");
   const ask = async (message: object) => JSON.parse(String(await answer(socket, JSON.stringify(message)))) as object;

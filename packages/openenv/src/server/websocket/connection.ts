@@ -1,5 +1,4 @@
-import type { ErrorData, ResumedMessage } from "../../protocol/messages.js";
-import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
+import { CLOSE_CODES, type ErrorData, type Extension, type ResumedMessage } from "../../protocol/messages.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";

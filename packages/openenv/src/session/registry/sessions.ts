@@ -376,8 +376,7 @@ export class Sessions {
   #makeRoom(reserved = this.journal?.reserved ?? 0): boolean {
     const limit = this.#options.maxConcurrentEnvs - reserved;
     if (this.#live.size - this.#unclaimed.evictable >= limit) {
-      const { sessionIdleMs } = this.#options;
-      if (sessionIdleMs !== undefined) this.resumptions.detachIdle(sessionIdleMs, this.#isWatched);
+      this.resumptions.detachIdle(this.#options.sessionIdleMs, this.#isWatched);
       return false;
     }
     while (this.#live.size >= limit) {

@@ -63,7 +63,16 @@ function start(options?: Parameters<typeof defineCounter>[0]): {
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 2, queueSize: 1, sessionTimeoutMs: null });
   const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) };
   const statistics = new JournalStatistics();
-  const parts = { journal: fragile, codec, owner: "here", version: "", workers: 1, retentionMs: 60_000, statistics, log };
+  const parts = {
+    journal: fragile,
+    codec,
+    owner: "here",
+    version: "",
+    workers: 1,
+    retentionMs: 60_000,
+    statistics,
+    log,
+  };
   const own = new JournalledSessions(sessions, parts);
   sessions.journal = own;
   return { sessions, own, addresses: new Addresses(sessions, "simulation"), journal: fragile };

@@ -1,6 +1,6 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { SessionOpener } from "../held-session.js";
-import { DAMAGED, type JournalRecord } from "../journals/journal.js";
+import { DAMAGED, type JournalChanges, type JournalEntry, type JournalRecord } from "../journals/journal.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 
 /** A text frame or a binary one. */
@@ -105,4 +105,16 @@ export function readUnsent({ cells }: JournalRecord): { digest: string; answer: 
   if (cell === undefined) return undefined;
   const [digest, answer] = JSON.parse(Buffer.from(cell).toString()) as [string, string];
   return { digest, answer };
+}
+
+export function putRestores(count: number): JournalChanges {
+  return { put: [[RESTORING, Buffer.from(String(count))]], remove: [] };
+}
+
+export function isAddress({ id, tokenHash }: JournalEntry): boolean {
+  return id === tokenHash;
+}
+
+export function openerOf(record: JournalRecord): Partial<SessionOpener> {
+  return isAddress(record) ? (readOpener(record) ?? {}) : { id: record.id };
 }

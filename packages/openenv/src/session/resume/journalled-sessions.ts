@@ -9,7 +9,6 @@ import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import {
   type Journal,
-  type JournalChanges,
   type JournalEntry,
   JournalError,
   type JournalRecord,
@@ -25,12 +24,13 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import type { JournalStatistics } from "../statistics/journal-statistics.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
 import {
-  RESTORING,
+  isAddress,
+  openerOf,
+  putRestores,
   readAnswers,
   readBatch,
   readImage,
   readLost,
-  readOpener,
   readRestores,
   readUnsent,
   STEPS,
@@ -282,7 +282,7 @@ export class JournalledSessions implements SessionsJournal {
     return reason;
   }
 
-  /** Restores a session that this process has taken over; `nth`: see {@link RESTORING}. */
+  /** Restores a session that this process has taken over; `nth`: how many processes have tried it. */
   async #restoreTaken(record: JournalRecord, opener: SessionOpener, nth: number): Promise<string | undefined> {
     const { journal, codec } = this.#options;
     const { id, epoch } = record;
@@ -394,18 +394,6 @@ export class JournalledSessions implements SessionsJournal {
 
 const TAKEN_OVER = "another process has taken over the session";
 const UNAVAILABLE = errorData("JOURNAL_UNAVAILABLE", "The server cannot use its journal now: try again later.");
-
-function putRestores(count: number): JournalChanges {
-  return { put: [[RESTORING, Buffer.from(String(count))]], remove: [] };
-}
-
-function isAddress({ id, tokenHash }: JournalEntry): boolean {
-  return id === tokenHash;
-}
-
-function openerOf(record: JournalRecord): Partial<SessionOpener> {
-  return isAddress(record) ? (readOpener(record) ?? {}) : { id: record.id };
-}
 
 function isTokenOf({ tokenHash }: JournalEntry, token: string): boolean {
   return timingSafeEqual(createHash("sha256").update(token).digest(), Buffer.from(tokenHash, "hex"));

@@ -227,7 +227,8 @@ export class Resumptions {
    * Closes the connections none of whose sessions has had a request for so long: from now on these keep their slots for
    * the guaranteed time, and their clients may come back.
    */
-  detachIdle(idleMs: number, isWatched: (session: Session) => boolean): void {
+  detachIdle(idleMs: number | undefined, isWatched: (session: Session) => boolean): void {
+    if (idleMs === undefined) return;
     const time = performance.now() - idleMs;
     for (const { target, holder } of this.#byId.values()) {
       const sessions = sessionsOf(target);

@@ -1,0 +1,33 @@
+"""What the frames of a server say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .errors import protocol_error, reading
+
+JsonObject = dict[str, Any]
+
+
+@reading
+def parse(frame: bytes) -> JsonObject:
+    answer = json.loads(frame)
+    if not isinstance(answer, dict) or not isinstance(answer.get("data"), dict):
+        raise protocol_error("an answer is not a frame")
+    return answer
+
+
+def must_move(answer: JsonObject) -> bool:
+    """Whether the server asks for the reset to be made on another one."""
+    return error_code(answer) == "RESET_ELSEWHERE"
+
+
+def is_refusal(answer: JsonObject) -> bool:
+    """Whether the server has opened no session."""
+    return error_code(answer) in ("CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR")
+
+
+def error_code(answer: JsonObject) -> object:
+    data = answer.get("data")
+    return data.get("code") if answer.get("type") == "error" and isinstance(data, dict) else None
