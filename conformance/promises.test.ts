@@ -5,7 +5,11 @@ import { openSocket, type ReplaySocket } from "./replay/socket.js";
 import { Stage } from "./replay/stage.js";
 
 const rpc = (id: number, method: string, more: object = {}) => ({ jsonrpc: "2.0", id, method, ...more });
-const rpcError = (id: number | null, code: number) => ({ jsonrpc: "2.0", id, error: { code, data: null } });
+const rpcError = (id: number | null, code: number) => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code, data: { fault: "client" } },
+});
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -30,7 +30,13 @@ test(
     await lock(project, {});
     await run(process.execPath, [bin, "init", "chess"], { cwd: project.dir });
     expect(await dependencies(project, "chess")).toEqual({
-      dependencies: { "@openenv-ts/gateway": version, "@openenv-ts/web": version, "openenv-ts": version, zod: "4.6.7" },
+      dependencies: {
+        "@openenv-ts/gateway": version,
+        "@openenv-ts/web": version,
+        "openenv-ts": version,
+        redis: "6.3.1",
+        zod: "4.6.7",
+      },
       ours: { [CLI]: version },
     });
     expect(await readFile(join(project.dir, "chess/package-lock.json"), "utf8")).not.toContain("vendor/");
@@ -38,7 +44,7 @@ test(
     await lock(project, { [`node_modules/${CLI}`]: { resolved: specs[CLI] } });
     await run(process.execPath, [bin, "init", "checkers"], { cwd: project.dir });
     expect(await dependencies(project, "checkers")).toEqual({
-      dependencies: { zod: "4.6.7" },
+      dependencies: { redis: "6.3.1", zod: "4.6.7" },
       optionalDependencies: pick(specs, (name) => RUNTIME.test(name)),
       ours: pick(specs, (name) => !RUNTIME.test(name)),
     });

@@ -130,13 +130,13 @@ describe("openenv replay of a journal in a file", () => {
       const body = JSON.stringify(path === "reset" ? {} : { action: {} });
       expect((await fetch(`${address}/${path}`, { method: "POST", headers, body })).status).toBe(200);
     }
-    // A client does not wait for the end of its session.
+    // A client does not wait for the end of its session, nor for that of the sockets that look for other servers.
     await expect
       .poll(() => replay("journals/batch.lmdb"))
       .toMatchObject({
         code: 0,
         stdout: expect.stringMatching(
-          /^session \S+ is skipped: it has ended: .+\n4 episodes, 8 events: all equal; 1 skipped\n$/,
+          /^(?:session \S+ is skipped: it has ended: .+\n){1,5}4 episodes, 8 events: all equal; [1-5] skipped\n$/,
         ),
       });
     const { stdout: changed } = await replay("journals/batch.lmdb", "loaded.ts");

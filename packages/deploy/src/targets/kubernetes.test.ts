@@ -81,7 +81,7 @@ test("Kubernetes restarts a server that is not alive, and sends nothing to one t
   const { livenessProbe, startupProbe, readinessProbe } = servers(ECHO).spec.template.spec.containers[0];
   expect(livenessProbe.httpGet.path).toBe("/livez");
   expect(startupProbe.httpGet.path).toBe("/livez");
-  expect(readinessProbe.httpGet.path).toBe("/readyz?exclude=full");
+  expect(readinessProbe.httpGet.path).toBe("/readyz?exclude=full&exclude=journal");
 });
 
 function render(topology: TopologyInput) {

@@ -10,7 +10,10 @@ const { start, open } = useServers();
 
 const TOKEN = "t0ken of the orchestrator";
 const BEARER = { authorization: `Bearer ${TOKEN}` };
-const FORBIDDEN = { type: "error", data: { code: "FORBIDDEN", message: expect.stringContaining("ORCHESTRATOR") } };
+const FORBIDDEN = {
+  type: "error",
+  data: { code: "FORBIDDEN", fault: "client", message: expect.stringContaining("ORCHESTRATOR") },
+};
 const RESET = { type: "reset" };
 const TALLY = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "tally" } };
 

@@ -114,7 +114,7 @@ describe("the extension binary", () => {
       ["2^31 pairs", hex("df 80000000 0000000000"), "INVALID_JSON"],
       ["2 GB of bytes", hex("c6 80000000 0000000000"), "INVALID_JSON"],
       ["2 GB of text", hex("db 80000000 0000000000"), "INVALID_JSON"],
-      ["deeply nested long arrays", Buffer.alloc(3_000, "dd000005", "hex"), "INVALID_JSON"],
+      ["deeply nested long arrays", Buffer.alloc(3_000, "dd000005", "hex"), "VALIDATION_ERROR"],
       ["a number as key", hex("81 01 02"), "INVALID_JSON"],
       ["a map as key", hex("81 80 02"), "INVALID_JSON"],
       ["__proto__ as key", hex("81 a9 5f5f70726f746f5f5f 80"), "INVALID_JSON"],

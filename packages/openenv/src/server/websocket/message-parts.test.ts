@@ -39,7 +39,8 @@ const environment = defineEnvironment(camera, () => {
       small: image.subarray(0, 3),
       right: image,
       nested: { image: image.subarray(0, 100_000) },
-      open: { mask: kept },
+      // The answer to the first reset is text, in which an open field cannot hold bytes.
+      open: count === 0 ? null : { mask: kept },
       count,
     };
     return { observation: count % 2 === 0 ? observation : { left: image.subarray(0, 65_536), ...observation } };
