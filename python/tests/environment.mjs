@@ -1,4 +1,12 @@
-import { createTasks, defineContract, defineEnvironment, defineTools, Rubric, WeightedSum } from "openenv-ts";
+import {
+  createTasks,
+  defineContract,
+  defineEnvironment,
+  defineTools,
+  Rubric,
+  SessionLostError,
+  WeightedSum,
+} from "openenv-ts";
 import * as z from "zod";
 
 const tools = defineTools({
@@ -42,7 +50,8 @@ async function measure() {
  * Counts up to 10. Variables: NO_TOOLS leaves out the tools, TASKS adds tasks, BOUNDED limits amounts to 0 to 3, RUBRIC
  * adds the parts of the reward, MEASURE shows how many sessions were opened or called at the same time as the count, OVER
  * makes a reset return a reward and end the episode. Amounts: 50 answers after a second, 51 ends the process, 52 ends the
- * episode by a limit, 53 has a part of the reward that is not a number.
+ * episode by a limit, 53 has a part of the reward that is not a number, 54
+ * loses the session.
  */
 export default defineEnvironment(
   counter,
@@ -56,6 +65,7 @@ export default defineEnvironment(
     const add = async (amount) => {
       await measure();
       if (amount === 51) process.exit(1);
+      if (amount === 54) throw new SessionLostError("the simulator is gone");
       if (amount === 50) await new Promise((resolve) => setTimeout(resolve, 1000));
       state.count += amount;
       return state.count;

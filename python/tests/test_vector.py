@@ -84,6 +84,21 @@ def test_the_state_of_a_lost_session_is_a_failure() -> None:
         assert failed.metadata == {"error_code": failed.error.code, "fault": "infrastructure", "lost": True}
 
 
+@pytest.mark.parametrize("own_sockets", [False, True])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_session_that_its_environment_lost_is_masked(server: Server, own_sockets: bool, resume: bool) -> None:
+    with VectorEnv(server.url, 2, own_sockets=own_sockets, resume=resume) as envs:
+        envs.reset()
+        lost, fine = envs.step([{"amount": 54}, {"amount": 1}])
+        assert (lost.outcome, lost.reward, lost.fault) == ("lost", None, "infrastructure")
+        assert "the simulator is gone" in str(lost.error)
+        assert (fine.outcome, fine.reward) == ("ok", 1)
+        again = envs.reset([{}, None])[0]
+        assert again is not None and again.observation is not None
+        assert (again.observation["count"], again.reopened) == (0, True)
+        assert [result.outcome for result in envs.step([{"amount": 1}, {"amount": 1}])] == ["ok", "ok"]
+
+
 def test_names_are_those_of_the_typescript_client() -> None:
     client = Path(__file__).parents[2] / "packages/openenv/src/client"
 
