@@ -16,7 +16,7 @@ import { AddressOwners } from "./address-owners.js";
 import { type ClusterPeer, socketPath, type UpgradeEnvelope, type WorkerRequest } from "./messages.js";
 import { leastLoaded } from "./placement.js";
 import { RestartBackoff } from "./restart-backoff.js";
-import { chooseFolder } from "./socket-folder.js";
+import { chooseFolder, removeLeftFolders } from "./socket-folder.js";
 import { type WorkerEvent, WorkerProcess } from "./worker-process.js";
 
 export interface SupervisorOptions {
@@ -82,6 +82,7 @@ export class Supervisor {
       this.#started = { resolve, reject };
     });
     for (let i = 0; i < this.#options.workers; i++) this.#fork();
+    void removeLeftFolders();
     try {
       await started;
     } catch (error) {
