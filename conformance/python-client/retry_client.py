@@ -1,4 +1,4 @@
-"""A released client in a wrapper with retries of its own, as trainers have it: a call that raises is made again.
+"""A released client in a wrapper that retries by itself, as trainers have it: a call that raises is made again.
 
 Argument: one JSON object with the URL for each way. Prints one JSON line for each result; before the slow step it asks the
 test to cut the connection during it.

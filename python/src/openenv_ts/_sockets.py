@@ -27,7 +27,7 @@ MAX_WAIT_S = 1e6
 """The operating system has a limit; a timeout can be infinite."""
 MAX_UNREAD = 8
 MAX_UNREAD_BYTES = 1024 * 1024
-"""With so many unread messages, or bytes in them, nothing more is read: a server may send what nobody asked for."""
+"""With so many unread messages, or bytes in them, nothing more is read: a server may send what was not requested."""
 PING_S = 15.0
 """A call that waits sends a ping after so many seconds of silence; after as many without an answer the connection is
 lost."""

@@ -62,7 +62,7 @@ describe("the tools of an action", () => {
     expect(summaries(action, { taken: ["path"] }).map(({ name }) => name)).toEqual(["type_text", "path_2"]);
   });
 
-  test("are one when a foreign schema is no union of objects", () => {
+  test("are one when a foreign schema is not a union of objects", () => {
     const action = { anyOf: [{ type: "string" }, { type: "object", properties: { a: {} } }], title: "Odd" };
     expect(summaries(action)).toMatchObject([{ name: "step" }]);
     expect(summaries({ $ref: "#/$defs/Self", $defs: { Self: { $ref: "#/$defs/Self" } } })).toHaveLength(1);

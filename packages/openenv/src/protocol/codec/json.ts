@@ -83,7 +83,7 @@ for (const [kind, characters] of [
 /**
  * Counts the structural characters of a text, which may be invalid JSON: n for a list of n values, 2n for an object
  * with n keys, 1 for an empty list or object. Strings, new keys, NaN and infinities count more. Parsing allocates memory
- * for each item, so a text with too many is rejected first.
+ * for each item, so a message with too many is rejected first.
  */
 function countItems(text: string, maxItems: number): number {
   const keys = new KeySet();

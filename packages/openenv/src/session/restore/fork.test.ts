@@ -79,7 +79,7 @@ async function openPlayed({ sessions, play }: Awaited<ReturnType<typeof start>>)
   return session;
 }
 
-test("each copy by snapshot has a turn of the event loop of its own", async () => {
+test("each copy by snapshot has a separate turn of the event loop", async () => {
   const started = await start({ replays: false });
   const { sessions, notes } = started;
   const session = await openPlayed(started);

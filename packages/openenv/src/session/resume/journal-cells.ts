@@ -23,7 +23,7 @@ export const OPEN = "open";
 export const IMAGE = "image";
 /** Why the session cannot be restored. */
 export const LOST = "lost";
-/** The step whose answer could not be sent, by its digest, and the answer: for a client with retries of its own. */
+/** The step whose answer could not be sent, by its digest, and the answer: for a client that retries by itself. */
 export const UNSENT = "unsent";
 /** The request that runs first after a restore: its number, or its digest in a session by address. */
 export const RUNNING = "running";
