@@ -4,13 +4,11 @@ import asyncio
 import dataclasses
 import inspect
 import re
-import socket
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Proxy, Server, counts, opened, wait_for
+from conftest import Proxy, Server, counts
 
 from openenv_ts import AsyncVectorEnv, RemoteError, VectorEnv, VectorResult, connect
 
@@ -94,7 +92,8 @@ def test_a_session_that_its_environment_lost_is_masked(server: Server, own_socke
         assert "the simulator is gone" in str(lost.error)
         assert (fine.outcome, fine.reward) == ("ok", 1)
         again = envs.reset([{}, None])[0]
-        assert again is not None and again.observation is not None
+        assert again is not None
+        assert again.observation is not None
         assert (again.observation["count"], again.reopened) == (0, True)
         assert [result.outcome for result in envs.step([{"amount": 1}, {"amount": 1}])] == ["ok", "ok"]
 
@@ -344,71 +343,3 @@ def test_same_step_keeps_results_when_there_are_no_options_for_a_reset(server: S
 def test_refuses_an_autoreset_that_does_not_exist(server: Server) -> None:
     with pytest.raises(ValueError, match="'same_step'"):
         VectorEnv(server.url, 1, autoreset="same_step")
-
-
-def test_sessions_leave_a_paused_server_at_their_next_reset() -> None:
-    variables = {"OPENENV_OPERATOR_TOKEN": "operator"}
-    servers = [Server(**variables), Server(**variables)]
-    urls = [server.url for server in servers]
-    try:
-        with VectorEnv(urls, 4) as envs, connect(urls[0]) as env:
-            envs.reset()
-            env.reset()
-            assert [opened(url) for url in urls] == [3, 2]
-            pause(urls[0])
-            assert counts(envs.step([{"amount": 2}] * 4)) == [2] * 4
-            results = envs.reset()
-            assert [(result.outcome, result.reopened) for result in results if result] == [("ok", False)] * 4
-            assert set(envs.places()) == {urls[1]}
-            # No other server is known to the single client, so its session stays.
-            assert env.reset().observation["count"] == 0
-            assert env.step({"amount": 3}).observation["count"] == 3
-            wait_for(lambda: [opened(url) for url in urls] == [1, 4])
-    finally:
-        for server in servers:
-            server.kill()
-
-
-def test_sessions_of_one_url_spread_over_all_servers_behind_it() -> None:
-    servers = [Server(OPENENV_OPERATOR_TOKEN="operator") for _ in range(2)]
-    balancer = Balancer([server.url for server in servers[:1]])
-    try:
-        with VectorEnv(balancer.url, 10) as envs:
-            envs.reset()
-            assert opened(servers[0].url) == 10
-            balancer.add(servers[1].url)
-
-            def are_even() -> bool:
-                assert [result.reopened for result in envs.reset() if result] == [False] * 10
-                return [opened(server.url) for server in servers] == [5, 5]
-
-            # It looks every ten seconds.
-            wait_for(are_even)
-            assert counts(envs.step([{"amount": 1}] * 10)) == [1] * 10
-        with VectorEnv(balancer.url, 10) as envs:
-            envs.reset()
-            wait_for(lambda: [opened(server.url) for server in servers] == [5, 5])
-    finally:
-        balancer.close()
-        for server in servers:
-            server.kill()
-
-
-class Balancer(Proxy):
-    """Passes each connection on to the next server."""
-
-    def __init__(self, urls: list[str]) -> None:
-        super().__init__(urls[0])
-        self._targets = [self._target]
-
-    def add(self, url: str) -> None:
-        host, port = url.removeprefix("http://").split(":")
-        self._targets.append((host, int(port)))
-
-    def _connect(self) -> socket.socket:
-        return socket.create_connection(self._targets[self.accepted % len(self._targets)])
-
-
-def pause(url: str) -> None:
-    headers = {"authorization": "Bearer operator"}
-    urllib.request.urlopen(urllib.request.Request(f"{url}/sessions/pause", method="POST", headers=headers)).close()
