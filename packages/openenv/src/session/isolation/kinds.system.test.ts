@@ -40,10 +40,10 @@ describe.each(Object.entries(KINDS))("with %s", (_, options) => {
   test("an error of the environment reaches the client with its message, and the session continues", async () => {
     const { socket } = await isolated.play();
     const failure = async (op: string) => (await socket.ask(step(op)))["data"];
-    expect(await failure("throw")).toEqual({ code: "EXECUTION_ERROR", message: "unlucky" });
-    expect(await failure("text")).toEqual({ code: "EXECUTION_ERROR", message: "no error at all" });
+    expect(await failure("throw")).toEqual({ code: "EXECUTION_ERROR", fault: "environment", message: "unlucky" });
+    expect(await failure("text")).toEqual({ code: "EXECUTION_ERROR", fault: "environment", message: "no error at all" });
     expect(await failure("bare")).toMatchObject({ code: "EXECUTION_ERROR" });
-    expect(await failure("named")).toEqual({ code: "EXECUTION_ERROR", message: "oddly named" });
+    expect(await failure("named")).toEqual({ code: "EXECUTION_ERROR", fault: "environment", message: "oddly named" });
     expect(await socket.ask({ type: "reset", data: { start: -1 } })).toMatchObject({
       data: { message: "start must not be -1" },
     });
