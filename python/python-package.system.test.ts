@@ -53,8 +53,8 @@ describe.skipIf(!python.available)("the Python package", () => {
   });
 });
 
-/** What depends on the version: sockets, threads, asyncio, forks, pickling and types. */
-const FAST = ["env", "hostile", "options", "process", "vector"].map((name) => `tests/test_${name}.py`);
+/** What depends on the version: sockets, threads, asyncio, forks, pickling and types. The rest takes minutes for each. */
+const FAST = ["env", "options", "process"].map((name) => `tests/test_${name}.py`);
 
 test.skipIf(!versions.available)(
   "the other versions of Python play on real servers",

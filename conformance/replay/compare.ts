@@ -61,7 +61,7 @@ export function findDifferences(expected: RecordedAnswer, given: RecordedAnswer)
 }
 
 /** Our answer as it would be without the divergence `errors-have-fault`. */
-function withoutFaults(value: unknown): unknown {
+export function withoutFaults(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutFaults);
   if (!isObject(value)) return value;
   const entries = Object.entries(value).filter(([key, member]) => key !== "fault" || !isFault(member));
