@@ -38,7 +38,7 @@ test.skipIf(!prometheus.available)(
     const { result } = await running.ask<{ result: { value: [number, string] }[] }>("query?query=openenv_sessions_max");
     expect(result.map(({ value }) => Number(value[1]))).toEqual([100]);
     const { groups } = await running.ask<{ groups: { name: string; rules: object[] }[] }>("rules");
-    expect(groups.map(({ name, rules }) => [name, rules.length])).toEqual([[IMAGE.name, 13]]);
+    expect(groups.map(({ name, rules }) => [name, rules.length])).toEqual([[IMAGE.name, 15]]);
   },
 );
 
