@@ -47,7 +47,7 @@ describe.skipIf(!python.available)("the official Python client of MCP", () => {
   });
 
   test("is rejected at capacity with the counts, and leaves no session open", () => {
-    const data = { code: "CAPACITY_REACHED", active_sessions: 1, max_sessions: 1 };
+    const data = { code: "CAPACITY_REACHED", fault: "infrastructure", active_sessions: 1, max_sessions: 1 };
     expect(got["full"]).toEqual({ code: -32000, data });
     expect(left).toEqual({ active: 0, closed: 3 });
   });

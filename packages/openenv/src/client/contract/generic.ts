@@ -9,21 +9,21 @@ type Check = (action: unknown) => ValidationIssue[];
  * dialect, a browser page that forbids eval), the check finds no issues and the server decides.
  */
 export async function compileActionCheck(schema: JsonObject): Promise<Check> {
-  const { Ajv2020 } = await import("ajv/dist/2020.js");
-  const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true, validateFormats: false });
-  const compile = (part: JsonObject): Check => {
-    const validate = ajv.compile(part);
-    return (value) => {
-      if (validate(value)) return [];
-      return (validate.errors ?? []).map(({ keyword, instancePath, params, message, data }) => ({
-        type: keyword,
-        loc: locate(instancePath, params),
-        msg: message ?? "does not match the schema",
-        input: data,
-      }));
-    };
-  };
   try {
+    const { Ajv2020 } = await import("ajv/dist/2020.js");
+    const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true, validateFormats: false });
+    const compile = (part: JsonObject): Check => {
+      const validate = ajv.compile(part);
+      return (value) => {
+        if (validate(value)) return [];
+        return (validate.errors ?? []).map(({ keyword, instancePath, params, message, data }) => ({
+          type: keyword,
+          loc: locate(instancePath, params),
+          msg: message ?? "does not match the schema",
+          input: data,
+        }));
+      };
+    };
     return compileUnion(schema, compile) ?? compile(schema);
   } catch {
     return () => [];
