@@ -41,7 +41,11 @@ describe.each(Object.entries(KINDS))("with %s", (_, options) => {
     const { socket } = await isolated.play();
     const failure = async (op: string) => (await socket.ask(step(op)))["data"];
     expect(await failure("throw")).toEqual({ code: "EXECUTION_ERROR", fault: "environment", message: "unlucky" });
-    expect(await failure("text")).toEqual({ code: "EXECUTION_ERROR", fault: "environment", message: "no error at all" });
+    expect(await failure("text")).toEqual({
+      code: "EXECUTION_ERROR",
+      fault: "environment",
+      message: "no error at all",
+    });
     expect(await failure("bare")).toMatchObject({ code: "EXECUTION_ERROR" });
     expect(await failure("named")).toEqual({ code: "EXECUTION_ERROR", fault: "environment", message: "oddly named" });
     expect(await socket.ask({ type: "reset", data: { start: -1 } })).toMatchObject({
