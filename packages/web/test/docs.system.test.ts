@@ -56,7 +56,7 @@ describe.skipIf(!chromium.available)("the page of the HTTP routes", () => {
     expect(await send("/reset")).toMatch(/^200 OK[\s\S]*"observation"/);
     expect(await send("/step", '{ "action": { "message": "[crane]" } }')).toMatch(/^200 OK[\s\S]*crane/);
     expect(await send("/state")).toMatch(/"step_count": 1/);
-    expect(await route("/step").getByLabel("openenv-session").inputValue()).not.toBe("");
+    expect(await route("/step").getByLabel("openenv-session", { exact: true }).inputValue()).not.toBe("");
     const metadata = route("/metadata");
     await metadata.locator("summary").first().click();
     await metadata.getByRole("button", { name: "Send" }).click();

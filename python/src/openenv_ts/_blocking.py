@@ -179,7 +179,9 @@ if hasattr(os, "register_at_fork"):
 @functools.cache
 def _start_keep_alive() -> None:
     """Starts the one thread that lets idle blocking sockets answer pings."""
-    threading.Thread(target=_keep_alive, name="openenv-ts keep-alive", daemon=True).start()
+    # Python 3.12 starts no thread while a program ends; what is opened then only ends sessions.
+    with contextlib.suppress(RuntimeError):
+        threading.Thread(target=_keep_alive, name="openenv-ts keep-alive", daemon=True).start()
 
 
 def _keep_alive() -> None:
