@@ -15,7 +15,11 @@ let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "supervisor-"));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(async () => {
+  // Other files of this process start workers, too, and the folder is gone then.
+  cluster.setupPrimary({ exec: process.argv[1] ?? "", cwd: undefined, args: [], execArgv: [] });
+  await rm(folder, { recursive: true });
+});
 
 /** Makes later workers run `script` in `cwd`. */
 async function runAsWorker(script: string, cwd = folder): Promise<void> {
