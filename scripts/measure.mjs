@@ -1,5 +1,6 @@
 /**
- * `npm run measure`: prints the size of the packages and the length of the two hot paths as a Markdown table.
+ * `npm run measure`: prints the size of the packages and the length of the hot paths as a Markdown table.
+ * `npm run measure -- trip ws|http|journal` prints which functions one warm request enters, by file.
  * `--install` adds the packages and megabytes of `npm install openenv-ts`, `--start` the time from `npm start` on a fresh
  * clone to a running server. Both take minutes and need the npm registry.
  */
@@ -20,12 +21,21 @@ const SOURCE = /\.(?:ts|tsx|mjs|css)$/;
 const TEST = /\.test(?:-d)?\.(?:ts|tsx|mjs)$|\/fixtures\//;
 const CROWDED = 14;
 
-const { values: options } = parseArgs({ options: { install: { type: "boolean" }, start: { type: "boolean" } } });
+const { values: options, positionals } = parseArgs({
+  options: { install: { type: "boolean" }, start: { type: "boolean" } },
+  allowPositionals: true,
+});
 await setup();
-const { measurePaths } = await import("../experiments/one-server/call-paths.mjs");
+// It imports what the setup builds.
+const { countFunctions, measureTrip, TRIP_NAMES } = await import("./trips.mjs");
+if (positionals.length > 0) {
+  await printTrip(positionals);
+  process.exit();
+}
 const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
 const sources = files.filter((file) => PACKAGES.test(file) && SOURCE.test(file) && !TEST.test(file));
-const { step, reset } = await measurePaths();
+const trips = [];
+for (const name of TRIP_NAMES) trips.push(await takeTrip(name));
 const crowded = findCrowdedFolders(sources);
 const entries = readEntries(PACKAGE);
 
@@ -33,14 +43,25 @@ const rows = [
   ["core, lines", countLines(sources.filter((file) => CORE.test(file)))],
   ["all packages, lines", countLines(sources)],
   ["exports", `${entries.flatMap(({ exports }) => exports).length} over ${entries.length} entries`],
-  ["one step, files and own functions", `${step.files} / ${step.functions}`],
-  ["POST /reset, files and own functions", `${reset.files} / ${reset.functions}`],
+  ...trips.map(({ name, files }) => [`${name}, functions / files`, `${countFunctions(files)} / ${files.size}`]),
   [`folders with more than ${CROWDED} files or folders`, crowded.length === 0 ? "none" : crowded.join(", ")],
   ...(options.install ? [["`npm install openenv-ts`", await measureInstall()]] : []),
   ...(options.start ? [["`npm start` on a fresh clone", await measureStart()]] : []),
 ];
 const cells = rows.map(([measure, value]) => `| ${measure} | ${value.toLocaleString("en")} |\n`);
 process.stdout.write(`| measure | value |\n|---|---|\n${cells.join("")}`);
+
+function takeTrip(name) {
+  return withFolder((folder) => measureTrip(name, join(folder, "journal")));
+}
+
+async function printTrip([command, name, ...rest]) {
+  if (command !== "trip" || !TRIP_NAMES.includes(name) || rest.length > 0)
+    throw new Error(`Use: npm run measure -- trip ${TRIP_NAMES.join("|")}`);
+  const { name: title, files } = await takeTrip(name);
+  for (const [file, functions] of files) process.stdout.write(`${file}\n  ${functions.join(", ")}\n`);
+  process.stdout.write(`${title}: ${countFunctions(files)} functions in ${files.size} files\n`);
+}
 
 function countLines(list) {
   return list.reduce((sum, file) => sum + readFileSync(join(ROOT, file), "utf8").split("\n").length - 1, 0);
