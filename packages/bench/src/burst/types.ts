@@ -62,7 +62,7 @@ export interface BurstResult {
 }
 
 /** Measures the stages of one request. */
-export interface Played {
+export interface PlayClock {
   connected(): void;
   wasReset(data: Record<string, unknown>): void;
   stepped(data: Record<string, unknown>): void;
@@ -72,7 +72,7 @@ export interface Played {
 export type Ending = () => Promise<void>;
 
 /** Plays one request on a started connection. */
-export type PlayOn = (socket: Socket, played: Played) => Promise<Ending>;
+export type PlayOn = (socket: Socket, played: PlayClock) => Promise<Ending>;
 
 /** The progress of a burst. */
 export interface BurstProgress {

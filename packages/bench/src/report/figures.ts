@@ -1,7 +1,7 @@
 import { findMaxBatches, type NamedRow } from "../burst/results/max-batch.js";
 import { repetitionsOf } from "../burst/results/repetitions.js";
 import { drawBreakdown } from "./figures/breakdown.js";
-import type { Figure, Omitted, Setting } from "./figures/figure.js";
+import type { Figure, FigureSetting, Omitted } from "./figures/figure.js";
 import { drawLatencies } from "./figures/latency.js";
 import { drawLines } from "./figures/lines.js";
 import { drawBatchPerCore, drawMaxBatches } from "./figures/max-batch.js";
@@ -37,7 +37,7 @@ export function createFigures(rows: readonly NamedRow[]): Figures {
 
 const SPREAD = "Vertical lines: the smallest and the largest repetition.";
 
-function drawSuccess(all: readonly NamedRow[], rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
+function drawSuccess(all: readonly NamedRow[], rows: readonly NamedRow[], setting: FigureSetting): Figure | Omitted {
   const title = "Success against batch";
   const failed = new Set(rows.filter(({ success_rate }) => success_rate < 1).map(({ subject }) => subject));
   if (failed.size === 0) return { name: "success", title, reason: "every request of every burst succeeded." };
@@ -55,7 +55,7 @@ function drawSuccess(all: readonly NamedRow[], rows: readonly NamedRow[], settin
   );
 }
 
-function drawRates(all: readonly NamedRow[], rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
+function drawRates(all: readonly NamedRow[], rows: readonly NamedRow[], setting: FigureSetting): Figure | Omitted {
   const title = "Requests per second against batch";
   const isLine = (wait: number): boolean =>
     new Set(all.filter(({ wait_seconds }) => wait_seconds === wait).map(({ requests }) => requests)).size > 1;

@@ -4,7 +4,7 @@ import { ConfigError, type OpenEnvError } from "openenv-ts/internal";
 import type { EpisodeRecord, EpisodeTool, JsonObject } from "openenv-ts/protocol";
 import { serverToken } from "../server-token.js";
 import { type EpisodeSummary, openEpisodeFile, summarise } from "./episode-file.js";
-import { type Played, playEpisode } from "./play-episode.js";
+import { type CollectedEpisode, playEpisode } from "./play-episode.js";
 
 export interface Collection {
   url: string;
@@ -99,7 +99,7 @@ async function playWithRetries(
   collection: Collection,
   episode: number,
   kept: EnvClient | undefined,
-): Promise<Played & { env: EnvClient | undefined }> {
+): Promise<CollectedEpisode & { env: EnvClient | undefined }> {
   const { url, retries, signal, groupSize, resetOf } = collection;
   const plan = { ...collection, episode, reset: resetOf(episode), member: episode % groupSize };
   const open = (): Promise<EnvClient> => connect(url, { signal, token: serverToken() });

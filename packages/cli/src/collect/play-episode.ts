@@ -31,14 +31,14 @@ export interface PlayEpisodeOptions {
   onWarning(text: string): void;
 }
 
-export interface Played {
+export interface CollectedEpisode {
   record: EpisodeRecord;
   /** Why the episode was lost. */
   failure?: OpenEnvError;
 }
 
 /** Runs one episode. */
-export async function playEpisode(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions): Promise<Played> {
+export async function playEpisode(open: () => Promise<EnvClient>, plan: PlayEpisodeOptions): Promise<CollectedEpisode> {
   const { episode, environment, url, description, tools, reset } = plan;
   const record: EpisodeRecord = {
     format: EPISODE_FORMAT,

@@ -8,7 +8,8 @@ import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import { makeId } from "../util/make-id.js";
-import type { ResetInput } from "../validation/parse-input.js";
+import type { Eventual } from "../util/types.js";
+import type { ParsedReset } from "../validation/parse-input.js";
 import { ABANDONED_GRACE_MS, type Answer, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
@@ -36,10 +37,9 @@ import { describeInfo, describeView } from "./session-info.js";
 export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
 
 /** A reset with its data, and as `input` when it has already been validated. */
-type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ResetInput };
+type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ParsedReset };
 /** A message for the environment. */
 export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
-type Eventual<T> = T | Promise<T>;
 type Reply = Eventual<ServerMessage>;
 type CaptureRequest = { type: "capture" };
 type Request = EnvironmentMessage | PreparedCall | CaptureRequest;

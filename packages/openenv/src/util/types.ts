@@ -2,3 +2,6 @@
 export type Members<T> = T extends Record<string, never> ? unknown : T;
 
 export type MaybePromise<T> = T | PromiseLike<T>;
+
+/** A value now or later. Unlike {@link MaybePromise} it is a real promise, with `catch` and `finally`. */
+export type Eventual<T> = T | Promise<T>;

@@ -16,7 +16,7 @@ export interface CheckedAction {
 }
 
 /** The validated data of a reset. Absent and null options are undefined. */
-export interface ResetInput {
+export interface ParsedReset {
   seed: number | undefined;
   episodeId: string | undefined;
   split: string | undefined;
@@ -65,7 +65,7 @@ function withMetadata(schema: ActionSchema): ActionSchema {
  * Creates the check for the data of a reset. Undeclared keys are ignored, as in the Python package, but listed; a strict
  * schema rejects them.
  */
-export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Checked<ResetInput> {
+export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Checked<ParsedReset> {
   const { catchall } = own.def;
   const schema = z.compile(withFields(own, resetRequest.shape, catchall));
   return (data) => {

@@ -7,7 +7,7 @@ import {
   type CheckedAction,
   createActionCheck,
   createResetCheck,
-  type ResetInput,
+  type ParsedReset,
 } from "./parse-input.js";
 
 /** Validates the input and output of environments against one contract. Stateless, shared by all sessions. */
@@ -15,7 +15,7 @@ export interface Validator {
   /** Checks a received action; `metadata`, which every action may have, is separated. */
   action(value: unknown): Checked<CheckedAction>;
   /** Checks the data of a reset. */
-  reset(data: JsonObject): Checked<ResetInput>;
+  reset(data: JsonObject): Checked<ParsedReset>;
   /**
    * Checks a state and keeps undeclared members. @throws InvalidOutputError naming the paths, as the methods below do.
    */

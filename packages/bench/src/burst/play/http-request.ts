@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { LoadFailure } from "../../failure.js";
 
-export interface HttpResponse {
+export interface ReceivedResponse {
   status: number;
   /** The head as received, with header names in the server's case. */
   head: string;
@@ -15,7 +15,7 @@ const MAX_ANSWER = 16 * 1024 * 1024;
  * Sends one request on an open connection and reads its response.
  * @throws LoadFailure for a response that is not HTTP, and when the connection ends before it is complete.
  */
-export function requestHttp(socket: Socket, request: string): Promise<HttpResponse> {
+export function requestHttp(socket: Socket, request: string): Promise<ReceivedResponse> {
   return new Promise((resolve, reject) => {
     let received: Buffer = Buffer.alloc(0);
     const finish = (settle: () => void): void => {
@@ -46,7 +46,7 @@ export function requestHttp(socket: Socket, request: string): Promise<HttpRespon
  * The response in these bytes; undefined while it is incomplete.
  * @throws LoadFailure PROTOCOL_ERROR for anything but an HTTP response with a length.
  */
-export function readHttpResponse(received: Buffer): HttpResponse | undefined {
+export function readHttpResponse(received: Buffer): ReceivedResponse | undefined {
   if (received.length > MAX_ANSWER) throw broken("a response over 16 MiB");
   const end = received.indexOf(END_OF_HEAD);
   if (end < 0) return undefined;

@@ -4,7 +4,7 @@ import { NO_SESSION, parseAddress, SESSION_HEADER } from "openenv-ts/internal";
 import { LoadFailure } from "../../failure.js";
 import type { ConnectTarget } from "../../raw-session.js";
 import type { PlayJob, PlayOn } from "../types.js";
-import { type HttpResponse, headerOf, requestHttp } from "./http-request.js";
+import { headerOf, type ReceivedResponse, requestHttp } from "./http-request.js";
 
 /**
  * Plays over HTTP on one keep-alive connection. When the reset opens a session, its id is sent with the step and the
@@ -56,7 +56,7 @@ function renderRequest(url: string, body: object | string, { authorization, sess
   );
 }
 
-function readResult({ status, body }: HttpResponse): Record<string, unknown> {
+function readResult({ status, body }: ReceivedResponse): Record<string, unknown> {
   const data = parseObject(body);
   if (status === 200 && data !== undefined && "observation" in data) return data;
   const code = data?.["code"];

@@ -1,6 +1,6 @@
 import { LoadFailure, toLoadFailure } from "../../failure.js";
 import { connectSocket, readTarget } from "../../raw-session.js";
-import type { Ending, Played, PlayJob, RequestRow } from "../types.js";
+import type { Ending, PlayClock, PlayJob, RequestRow } from "../types.js";
 import { createHttpPlay } from "./play-http.js";
 import { createWsPlay } from "./play-ws.js";
 
@@ -50,7 +50,7 @@ export function createPlay(play: PlayJob): (epoch: number, localAddress?: string
 
 const nothing: Ending = async () => {};
 
-class StopWatch implements Played {
+class StopWatch implements PlayClock {
   readonly #started = performance.now();
   readonly #epoch: number;
   #connected: number | undefined;

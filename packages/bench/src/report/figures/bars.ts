@@ -1,4 +1,4 @@
-import type { Setting } from "./figure.js";
+import type { FigureSetting } from "./figure.js";
 import { colourOf, drawPanels, widthOf } from "./figure.js";
 
 /** One bar: its value, the spread of its repetitions, and its label. */
@@ -20,7 +20,7 @@ const LABEL_GAP = 6;
 /** Horizontal bars, one row per subject and one panel per wait; with `parts` each bar is a stack of these rows. */
 export function drawBars(
   rows: readonly Bar[],
-  setting: Setting,
+  setting: FigureSetting,
   {
     format,
     unit = null,

@@ -2,13 +2,13 @@ import { findMaxBatches, type NamedRow } from "../../burst/results/max-batch.js"
 import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
 import { seconds, whole } from "../tables.js";
 import { type Bar, drawBars } from "./bars.js";
-import { createFigure, type Figure, type Omitted, type Setting } from "./figure.js";
+import { createFigure, type Figure, type FigureSetting, type Omitted } from "./figure.js";
 
 const PARTS = ["start", "connect", "reset", "step"] as const;
 const STEP = "step beyond its wait";
 
 /** The time of each stage at the largest batch of each subject, without the wait, which is the same for all. */
-export function drawBreakdown(rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
+export function drawBreakdown(rows: readonly NamedRow[], setting: FigureSetting): Figure | Omitted {
   const title = "Where the time goes beyond the wait, at the largest batch";
   const largest = findMaxBatches(rows).flatMap(({ subject, wait_seconds, bySuccess }) =>
     rows.filter(

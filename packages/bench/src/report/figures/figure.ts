@@ -15,7 +15,7 @@ export interface Omitted {
 }
 
 /** The settings that all pictures of a comparison share. */
-export interface Setting {
+export interface FigureSetting {
   /** Every subject, in the order of the tables: the same colour in each picture. */
   subjects: readonly string[];
   /** The machine and the repetitions, shown below the title. */
@@ -47,12 +47,12 @@ export function drawPanels(
 }
 
 /** The colour of a subject, without a legend when the labels name the subjects. */
-export function colourOf({ subjects }: Setting, legend: object | null): object {
+export function colourOf({ subjects }: FigureSetting, legend: object | null): object {
   const scale = { domain: subjects, range: coloursOf(subjects) };
   return { field: "subject", type: "nominal", title: null, scale, legend };
 }
 
-export function shapeOf({ subjects }: Setting, legend: object): object {
+export function shapeOf({ subjects }: FigureSetting, legend: object): object {
   const scale = { domain: subjects, range: shapesOf(subjects) };
   return { field: "subject", type: "nominal", title: null, scale, legend };
 }
@@ -63,7 +63,7 @@ const FONT = "DejaVu Sans, Helvetica, Arial, sans-serif";
 /** Adds the title, the caption and the style. `says` explains the marks. */
 export function createFigure(
   { name, title, says }: { name: string; title: string; says: string },
-  { caption }: Setting,
+  { caption }: FigureSetting,
   spec: Record<string, unknown>,
 ): Figure {
   const subtitle = [says, caption].filter(Boolean).flatMap(wrap);

@@ -1,13 +1,13 @@
 import type { NamedRow } from "../../burst/results/max-batch.js";
 import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
-import { createFigure, drawPanels, type Figure, hasSucceeded, type Omitted, type Setting } from "./figure.js";
+import { createFigure, drawPanels, type Figure, type FigureSetting, hasSucceeded, type Omitted } from "./figure.js";
 
 /** The fraction of the logarithmic scale above which black text is hard to read. */
 const DARK_FROM = 0.6;
 const CELL = { width: { step: 84 }, height: { step: 36 } };
 
 /** One cell per burst, with the spread of its repetitions. */
-export function drawLatencies(rows: readonly NamedRow[], setting: Setting): Figure | Omitted {
+export function drawLatencies(rows: readonly NamedRow[], setting: FigureSetting): Figure | Omitted {
   const title = "Total p99 of a request";
   const all = rows.filter(({ rep }) => rep === "all");
   const stretched = all.every(({ wait_seconds }) => wait_seconds > 0);

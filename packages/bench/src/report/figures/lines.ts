@@ -1,6 +1,6 @@
 import type { NamedRow } from "../../burst/results/max-batch.js";
 import { repetitionsOf, spreadOf } from "../../burst/results/repetitions.js";
-import { colourOf, createFigure, drawPanels, type Figure, type Setting, shapeOf, widthOf } from "./figure.js";
+import { colourOf, createFigure, drawPanels, type Figure, type FigureSetting, shapeOf, widthOf } from "./figure.js";
 
 interface Lines {
   name: string;
@@ -24,7 +24,7 @@ const TICK_GAP = 10;
 export function drawLines(
   { name, title, says, value, axis }: Lines,
   { all, rows }: { all: readonly NamedRow[]; rows: readonly NamedRow[] },
-  setting: Setting,
+  setting: FigureSetting,
 ): Figure {
   const batches = [...new Set(all.map(({ requests }) => requests))].toSorted((a, b) => a - b);
   const domain = [(batches[0] ?? 1) / 1.4, (batches.at(-1) ?? 1) * 1.4] as const;

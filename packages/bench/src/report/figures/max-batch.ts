@@ -1,12 +1,12 @@
 import type { MaxBatch } from "../../burst/results/max-batch.js";
 import { renderLargest } from "../stops.js";
 import { type Bar, drawBars } from "./bars.js";
-import { createFigure, type Figure, type Omitted, type Setting } from "./figure.js";
+import { createFigure, type Figure, type FigureSetting, type Omitted } from "./figure.js";
 
 const SPREAD = "Black line: the smallest and the largest repetition, if they differ.";
 const OPEN = "≥ and an arrow: no larger batch was tried.";
 
-export function drawMaxBatches(batches: readonly MaxBatch[], setting: Setting): Figure | Omitted {
+export function drawMaxBatches(batches: readonly MaxBatch[], setting: FigureSetting): Figure | Omitted {
   const name = "max-batch";
   const title = "Largest batch with at least 95 % success";
   const bars = batches.map((batch) => toBar(batch, 1));
@@ -16,7 +16,7 @@ export function drawMaxBatches(batches: readonly MaxBatch[], setting: Setting): 
   return createFigure(text, setting, drawBars(bars, setting, { format: ",d" }));
 }
 
-export function drawBatchPerCore(batches: readonly MaxBatch[], setting: Setting): Figure | Omitted {
+export function drawBatchPerCore(batches: readonly MaxBatch[], setting: FigureSetting): Figure | Omitted {
   const name = "batch-per-core";
   const title = "Largest batch per core";
   const known = batches.filter(({ cores }) => cores !== null);

@@ -14,7 +14,7 @@ export interface Item {
 }
 
 /** The answer of one session; `recovered`: the connection was lost during the call, and the session continued. */
-export interface Answer {
+export interface BatchAnswer {
   data: JsonObject;
   recovered: boolean;
 }
@@ -56,7 +56,7 @@ export function readForked(reply: unknown, count: number): number[] | CallFailur
 }
 
 /** Returns the answer of a session. A session that the server ended is lost, as if its socket had closed. */
-export function readAnswer(method: Method, reply: unknown, recovered = false): Answer | CallFailure {
+export function readAnswer(method: Method, reply: unknown, recovered = false): BatchAnswer | CallFailure {
   const data = readReply(method === "state" ? "state" : "observation", reply);
   if (!isFailure(data)) return { data, recovered };
   return data instanceof RemoteError && data.wireCode === "SESSION_ERROR" ? sessionLost(data) : data;

@@ -17,7 +17,7 @@ import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
 import { limitsLeft } from "../transport/exit-reason.js";
 import { RESET_ELSEWHERE } from "../transport/session.js";
-import type { Answer } from "./batch-messages.js";
+import type { BatchAnswer } from "./batch-messages.js";
 import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
 import type { ServerTarget } from "./server-target.js";
@@ -30,7 +30,7 @@ export interface Called<R> {
   reopened: boolean;
 }
 
-type Answers = Map<Slot, Answer | CallFailure>;
+type Answers = Map<Slot, BatchAnswer | CallFailure>;
 
 /** Calls many sessions; one frame calls all sessions that share a socket. */
 export class VectorEngine {
@@ -204,7 +204,7 @@ export class VectorEngine {
       const call = this.#limiter.run(slots.length, own.signal, () => group.call(method, items, own));
       const replies = await call.catch((error: unknown) => slots.map(() => asFailure(error)));
       for (const [nth, slot] of slots.entries()) {
-        const reply = replies[nth] as Answer | CallFailure;
+        const reply = replies[nth] as BatchAnswer | CallFailure;
         answers.set(slot, reply);
         if (isFailure(reply)) this.#recordFailure(method, slot, reply);
       }
@@ -223,7 +223,7 @@ export class VectorEngine {
 function read<V, R extends object>(
   { method, decode }: Operation<V, R>,
   slot: Slot,
-  { answer, sent }: { answer: Answer | CallFailure; sent: JsonObject },
+  { answer, sent }: { answer: BatchAnswer | CallFailure; sent: JsonObject },
 ): Called<R> {
   if (isFailure(answer)) return { result: toFailedResult(answer), reopened: false };
   const open = slot.state as OpenState;
@@ -238,7 +238,7 @@ function read<V, R extends object>(
   return { result, reopened };
 }
 
-function isAskedToMove(answer: Answer | CallFailure | undefined): boolean {
+function isAskedToMove(answer: BatchAnswer | CallFailure | undefined): boolean {
   return answer instanceof RemoteError && answer.code === RESET_ELSEWHERE;
 }
 

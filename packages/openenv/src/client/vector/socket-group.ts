@@ -8,7 +8,7 @@ import type { Prepared } from "../prepare.js";
 import { LimitedTransport } from "../transport/limited-transport.js";
 import { type TurnHolder, takeTurn } from "../transport/turns.js";
 import {
-  type Answer,
+  type BatchAnswer,
   findFault,
   type Item,
   readAnswer,
@@ -105,7 +105,7 @@ export class SocketGroup implements TurnHolder {
   }
 
   /** Returns one answer for each item, in order; an item that cannot be encoded fails alone. */
-  async call(method: Method, items: readonly Item[], limits: CallOptions): Promise<(Answer | CallFailure)[]> {
+  async call(method: Method, items: readonly Item[], limits: CallOptions): Promise<(BatchAnswer | CallFailure)[]> {
     try {
       const single = method === "state" ? { type: method } : { type: method, data: items[0]?.data };
       const answer = await this.#request(this.#isBatch ? writeItems(method, items) : single, limits);
@@ -118,7 +118,7 @@ export class SocketGroup implements TurnHolder {
       if (good.length === items.length) return items.map(() => failure);
       // Nothing was sent yet: send the others without the faulty items.
       const answers = good.length === 0 ? [] : await this.call(method, good, limits);
-      return faults.map((fault) => fault ?? (answers.shift() as Answer));
+      return faults.map((fault) => fault ?? (answers.shift() as BatchAnswer));
     }
   }
 

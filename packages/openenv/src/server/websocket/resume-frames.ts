@@ -5,10 +5,10 @@ import type { ResumeRequest, Resumption } from "../../session/resume/resumptions
 import { dropRetry, holdRetry, takeRetry } from "../../session/resume/retry.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
+import type { Eventual } from "../../util/types.js";
 import { missingField } from "../../validation/errors/issues.js";
 import type { EncodedReply } from "./encode-reply.js";
 
-type MaybePromise<T> = T | Promise<T>;
 type Answer = EncodedReply | Promise<EncodedReply>;
 
 /** A frame with its values, as it was received, and how another one is read. */
@@ -24,7 +24,7 @@ interface NewRequest {
   /** Undefined for a frame that needs no number. */
   seq: number | undefined;
   /** Before it is executed; true when it must not be, see `SessionJournal.begin`. */
-  begin(): MaybePromise<boolean>;
+  begin(): Eventual<boolean>;
   store(answer: Answer): Answer;
 }
 
@@ -113,7 +113,7 @@ export function admitById(
   { retries, answered }: { retries: boolean; answered: boolean },
 ): Admitted {
   const { answers, journal } = resumption;
-  const begin = (): MaybePromise<boolean> => (mayChange(frame) && journal?.enter(frame)) || false;
+  const begin = (): Eventual<boolean> => (mayChange(frame) && journal?.enter(frame)) || false;
   const unnamed = { frame: frame as JsonObject, seq: undefined, begin, store: (answer: Answer) => answer };
   if (!isObject(frame)) return unnamed;
   if (retries) dropRetry(resumption, frame);

@@ -21,6 +21,7 @@ import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { makeId } from "../../util/make-id.js";
+import type { Eventual } from "../../util/types.js";
 import { parseInput } from "../../validation/parse-input.js";
 import { answerBatch, checkBatchFrame, isBatchMessage } from "./batch-protocol.js";
 import { byteFields, createByteReader } from "./byte-fields.js";
@@ -38,7 +39,6 @@ import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 import { admitById, admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
 
 type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage;
-type MaybePromise<T> = T | Promise<T>;
 
 /** The protocol of `/ws`. */
 export function createSessionProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
@@ -59,7 +59,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     conversation: ConnectionContext,
     frame: unknown,
     write: EncodeReply<R>,
-  ): MaybePromise<R | string> | null => {
+  ): Eventual<R | string> | null => {
     const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
     const key = extensions.length === 0 ? "" : extensions.join();
     let options = optionsBy.get(key);
@@ -69,7 +69,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     options.arrivedAt = arrivedAt;
     options.moves = sessions.departure.hasBegun && extensions.includes("move");
     try {
-      let reply: MaybePromise<Reply>;
+      let reply: Eventual<Reply>;
       if (extensions.includes("view") && isFork(frame)) reply = answerFork(conversation, frame);
       else if (batch === undefined) {
         const message = checkMessage(frame);
@@ -111,7 +111,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     conversation: ConnectionContext,
     received: ReceivedFrame<unknown>,
     write: EncodeReply,
-  ): MaybePromise<EncodedReply> | null => {
+  ): Eventual<EncodedReply> | null => {
     const { resumption } = conversation;
     const isAddress = resumption?.isAddress === true;
     if (resumption === undefined || (isResume(received.frame) && !isAddress)) {
@@ -125,7 +125,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
     const numbered = seq === undefined ? write : writeNumbered;
     if ("refused" in admitted) return render(conversation, admitted.refused, numbered);
-    const run = (isCrashed: boolean): MaybePromise<EncodedReply> | null =>
+    const run = (isCrashed: boolean): Eventual<EncodedReply> | null =>
       isCrashed ? render(conversation, stepCrashed(), numbered) : answer(conversation, admitted.frame, numbered);
     const begun = admitted.begin();
     if (isThenable(begun)) return admitted.store(begun.then(run) as Promise<EncodedReply>);

@@ -1,6 +1,5 @@
 import { OpenEnvError } from "../../errors.js";
-
-export type MaybePromise<T> = T | Promise<T>;
+import type { Eventual } from "../../util/types.js";
 
 /** What a commit survives: the end of the process, or also the end of the machine. */
 export type Durability = "process" | "disk";
@@ -37,9 +36,9 @@ export interface JournalChanges {
 /** Reads a journal, also while servers use it. */
 export interface JournalReader extends AsyncDisposable {
   /** All sessions, also those that have ended. */
-  list(): MaybePromise<JournalEntry[]>;
+  list(): Eventual<JournalEntry[]>;
   /** All that is stored of a session, as it is now; its owner keeps it. */
-  read(id: string): MaybePromise<JournalRecord | undefined>;
+  read(id: string): Eventual<JournalRecord | undefined>;
   close(): Promise<void>;
 }
 
@@ -52,21 +51,21 @@ export interface Journal extends JournalReader {
    * Stores a session of this process that has just been opened. Returns its epoch: 1, or the next one for an id whose
    * session has ended. @throws JournalError SESSION_ELSEWHERE when there is one that has not ended.
    */
-  create(id: string, tokenHash: string): MaybePromise<number>;
-  find(id: string): MaybePromise<JournalEntry | undefined>;
+  create(id: string, tokenHash: string): Eventual<number>;
+  find(id: string): Eventual<JournalEntry | undefined>;
   /** Whether a process that still runs has the session. */
-  isHeld(entry: JournalEntry): MaybePromise<boolean>;
+  isHeld(entry: JournalEntry): Eventual<boolean>;
   /**
    * Makes this process the owner and raises the epoch, in one step. Undefined for a session that is unknown or has ended.
    * @throws JournalError SESSION_ELSEWHERE when another process that still runs has it.
    */
-  takeOver(id: string): MaybePromise<JournalRecord | undefined>;
+  takeOver(id: string): Eventual<JournalRecord | undefined>;
   /** @throws JournalError EPOCH_LOST, and changes nothing, when another process has taken the session over. */
-  commit(id: string, epoch: number, changes: JournalChanges): MaybePromise<void>;
+  commit(id: string, epoch: number, changes: JournalChanges): Eventual<void>;
   /** Gives the session up for another process. Does nothing with an old epoch. */
-  release(id: string, epoch: number): MaybePromise<void>;
+  release(id: string, epoch: number): Eventual<void>;
   /** Ends the session and drops its cells; the reason is kept until {@link removeEnded}. Does nothing with an old epoch. */
-  end(id: string, epoch: number, reason: string): MaybePromise<void>;
+  end(id: string, epoch: number, reason: string): Eventual<void>;
   /**
    * Called when another server wants a session of this one, whose client has come to it. Journals of one machine have no
    * such message.
@@ -78,7 +77,7 @@ export interface Journal extends JournalReader {
    */
   takers?(): Promise<readonly JournalTaker[]>;
   /** Forgets those of the listed sessions that ended before this time, in milliseconds since 1970. */
-  removeEnded(listed: readonly JournalEntry[], before: number): MaybePromise<void>;
+  removeEnded(listed: readonly JournalEntry[], before: number): Eventual<void>;
 }
 
 /** A process that takes sessions over. */

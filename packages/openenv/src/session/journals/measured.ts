@@ -1,10 +1,11 @@
 import { isThenable } from "../../util/async/thenable.js";
+import type { Eventual } from "../../util/types.js";
 import type { JournalStatistics } from "../statistics/journal-statistics.js";
-import { type Journal, type JournalEntry, JournalError, type MaybePromise } from "./journal.js";
+import { type Journal, type JournalEntry, JournalError } from "./journal.js";
 
 /** A journal of any store whose calls are measured: whether the store can be used, and the times of its commits. */
 export function measureJournal(journal: Journal, statistics: JournalStatistics): Journal {
-  const watch = <T>(call: () => MaybePromise<T>): MaybePromise<T> => {
+  const watch = <T>(call: () => Eventual<T>): Eventual<T> => {
     const succeeded = (value: T): T => {
       statistics.isUp = true;
       return value;

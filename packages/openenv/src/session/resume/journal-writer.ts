@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isThenable } from "../../util/async/thenable.js";
-import { type Journal, type JournalChanges, JournalError, type MaybePromise } from "../journals/journal.js";
+import type { Eventual } from "../../util/types.js";
+import { type Journal, type JournalChanges, JournalError } from "../journals/journal.js";
 
 /** What the cells of a session are written with. */
 export interface WriterParts {
@@ -56,12 +57,12 @@ export class JournalWriter {
   }
 
   /** Commits all changes at once. While the journal cannot be written, the commit is repeated. */
-  commit(): MaybePromise<void> {
+  commit(): Eventual<void> {
     if (this.#put.size === 0 && this.#remove.size === 0) return undefined;
     const changes = { put: [...this.#put], remove: [...this.#remove] };
     this.#put.clear();
     this.#remove.clear();
-    const write = (): MaybePromise<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
+    const write = (): Eventual<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
     try {
       const written = this.#writing === undefined ? write() : this.#writing.then(write);
       if (!isThenable(written)) return undefined;
@@ -94,7 +95,7 @@ export class JournalWriter {
   }
 
   /** @throws JournalError for a session that has ended or belongs to another process. */
-  async #repeat(write: () => MaybePromise<void>, first: unknown): Promise<void> {
+  async #repeat(write: () => Eventual<void>, first: unknown): Promise<void> {
     let error = first;
     for (let tries = 0; ; tries++) {
       if (!(error instanceof JournalError)) throw error;
@@ -113,7 +114,7 @@ export class JournalWriter {
     }
   }
 
-  #finish(write: (journal: Journal) => MaybePromise<void>): void {
+  #finish(write: (journal: Journal) => Eventual<void>): void {
     if (this.#closed) return;
     this.#closed = true;
     // A journal that is away now may take the session for one that can be resumed: its window ends it.

@@ -5,15 +5,10 @@ import { errorData } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Turns } from "../../util/async/turns.js";
 import type { Log } from "../../util/log.js";
+import type { Eventual } from "../../util/types.js";
 import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
-import {
-  type Journal,
-  type JournalEntry,
-  JournalError,
-  type JournalRecord,
-  type MaybePromise,
-} from "../journals/journal.js";
+import { type Journal, type JournalEntry, JournalError, type JournalRecord } from "../journals/journal.js";
 import { areSiblings } from "../journals/owner.js";
 import type { SessionsJournal } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
@@ -97,12 +92,12 @@ export class JournalledSessions implements SessionsJournal {
     return this.#ask(() => this.#add(resumption, lost));
   }
 
-  #add(resumption: Resumption, lost: string | undefined): MaybePromise<void> {
+  #add(resumption: Resumption, lost: string | undefined): Eventual<void> {
     const { target, tokenHash, isAddress } = resumption;
     const key = keyOf(resumption);
     this.#had.add(key);
     const created = this.#options.journal.create(key, tokenHash);
-    const begin = (epoch: number): MaybePromise<void> => {
+    const begin = (epoch: number): Eventual<void> => {
       const own = this.#attach(resumption, (parts) => new SessionJournal(key, epoch, parts));
       if (isAddress) return own.opening(target as Session, lost);
       return target instanceof Session && target.events.last > 0 ? own.copied(target) : undefined;
@@ -205,7 +200,7 @@ export class JournalledSessions implements SessionsJournal {
 
   async #tidy(windowMs: number): Promise<void> {
     const { journal, retentionMs } = this.#options;
-    const held = new Map<string, MaybePromise<boolean>>();
+    const held = new Map<string, Eventual<boolean>>();
     const orphans = new Map<string, number>();
     const gone = new Set([...this.#had].filter((id) => !this.#has(id)));
     const entries = await journal.list();
@@ -325,7 +320,7 @@ export class JournalledSessions implements SessionsJournal {
     return session;
   }
 
-  #open(image: SessionImage | undefined, opener: SessionOpener): MaybePromise<Session> {
+  #open(image: SessionImage | undefined, opener: SessionOpener): Eventual<Session> {
     return image === undefined ? this.#sessions.open(undefined, opener) : openFrom(this.#sessions, image, opener);
   }
 
@@ -376,7 +371,7 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   /** Failures of the journal become what a client can wait for. */
-  async #ask<T>(action: () => MaybePromise<T>): Promise<T> {
+  async #ask<T>(action: () => Eventual<T>): Promise<T> {
     try {
       return await action();
     } catch (error) {

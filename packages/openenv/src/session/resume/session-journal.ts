@@ -2,10 +2,11 @@ import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
 import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { Eventual } from "../../util/types.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { describeError } from "../failure.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
-import { JournalError, type JournalRecord, type MaybePromise } from "../journals/journal.js";
+import { JournalError, type JournalRecord } from "../journals/journal.js";
 import { describeSession, takeImage } from "../restore/image.js";
 import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
@@ -54,7 +55,7 @@ export class SessionJournal {
   /** One of these events waits for that answer. */
   #hasEvent = false;
   /** Other answers that wait for the same commit. */
-  readonly #behind: ((stored: MaybePromise<void>) => void)[] = [];
+  readonly #behind: ((stored: Eventual<void>) => void)[] = [];
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;
   #isFirst = false;
@@ -119,7 +120,7 @@ export class SessionJournal {
   }
 
   /** Stores how a session by address is opened again; `lost`: why the one before it was lost, until its next reset. */
-  opening({ id, client, ownedByOrchestrator, start }: Session, lost: string | undefined): MaybePromise<void> {
+  opening({ id, client, ownedByOrchestrator, start }: Session, lost: string | undefined): Eventual<void> {
     this.#writer.put(OPEN, Buffer.from(JSON.stringify({ id, client, orchestrator: ownedByOrchestrator, start })));
     if (lost !== undefined) this.#lose(lost, "");
     return this.#writer.commit();
@@ -147,7 +148,7 @@ export class SessionJournal {
    * Called after each event, before its answer leaves the session and before the next request. `options`: of its call;
    * `prefix`: of a session in a batch.
    */
-  record(event: SessionEvent, session: Session, options: SessionCallOptions, prefix = ""): MaybePromise<void> {
+  record(event: SessionEvent, session: Session, options: SessionCallOptions, prefix = ""): Eventual<void> {
     const { environment } = session;
     const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
     // Of a batch only this session is lost.
@@ -161,12 +162,12 @@ export class SessionJournal {
     if (this.#parts.isAddress) this.#keepAnswer(event, options.requestId);
     const isOwn = options.numbered === true && this.#inRequest;
     if (isOwn) this.#hasEvent = true;
-    const commit = (): MaybePromise<void> => (isOwn ? undefined : this.#commitOther());
+    const commit = (): Eventual<void> => (isOwn ? undefined : this.#commitOther());
     return isThenable(noted) ? Promise.resolve(noted).then(commit) : commit();
   }
 
   /** Stores that the tool calls of agents are steps. */
-  chooseSteps(): MaybePromise<void> {
+  chooseSteps(): Eventual<void> {
     if (this.#writer.isClosed) return undefined;
     this.#writer.put(STEPS, new Uint8Array(1));
     return this.#commitOther();
@@ -176,21 +177,21 @@ export class SessionJournal {
    * Called before a request is executed. True when it must not be executed again, because two processes have ended while
    * they executed it.
    */
-  begin(seq: number): MaybePromise<boolean> {
+  begin(seq: number): Eventual<boolean> {
     if (this.#writer.isClosed) return false;
     this.#inRequest = true;
     return this.#orNever(this.#mark(String(seq)));
   }
 
   /** Like {@link begin}, for a request of a session by address, which its digest names. */
-  enter(request: { type?: unknown; data?: unknown }): MaybePromise<boolean> {
+  enter(request: { type?: unknown; data?: unknown }): Eventual<boolean> {
     if (this.#writer.isClosed) return false;
     const marked = this.#isFirst && this.#mark(digestRequest(request));
     // Where it fails the session has ended, and refuses the request.
     return isThenable(marked) ? Promise.resolve(marked).catch(() => false) : marked;
   }
 
-  #mark(request: string): MaybePromise<boolean> {
+  #mark(request: string): Eventual<boolean> {
     const isCrashed = this.#crashed === request;
     this.#crashed = undefined;
     if (isCrashed) return true;
@@ -202,19 +203,19 @@ export class SessionJournal {
   }
 
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
-  store(answered: JournalledAnswer, ack: number): MaybePromise<void> {
+  store(answered: JournalledAnswer, ack: number): Eventual<void> {
     if (this.#copying.length === 0) return this.#store(answered, ack);
     return Promise.all(this.#copying.splice(0)).then(() => this.#store(answered, ack));
   }
 
-  #store(answered: JournalledAnswer, ack: number): MaybePromise<void> {
+  #store(answered: JournalledAnswer, ack: number): Eventual<void> {
     this.#inRequest = this.#hasEvent = false;
     const stored = this.#isKilled ? Promise.reject(killed()) : this.#commitAnswer(answered, ack);
     if (this.#behind.length > 0) for (const leave of this.#behind.splice(0)) leave(stored);
     return this.#orNever(stored);
   }
 
-  #commitAnswer({ seq, request, answer }: JournalledAnswer, ack: number): MaybePromise<void> {
+  #commitAnswer({ seq, request, answer }: JournalledAnswer, ack: number): Eventual<void> {
     // Nothing of it would be read again.
     if (this.#writer.isClosed) return undefined;
     if (this.#lost.size > 0 && !this.#writer.hasNew) return undefined;
@@ -264,7 +265,7 @@ export class SessionJournal {
   }
 
   /** Adds to the next commit how the session is restored after this event. */
-  #note(event: SessionEvent, session: Session, prefix: string): MaybePromise<void> {
+  #note(event: SessionEvent, session: Session, prefix: string): Eventual<void> {
     const { tier } = session.events;
     const { codec } = this.#parts;
     if (tier.tier === "none") {
@@ -351,14 +352,14 @@ export class SessionJournal {
    * Commits what does not belong to a numbered request. While the event of such a request waits for its answer, this
    * waits for the same commit, because the event must not be stored without the answer.
    */
-  #commitOther(): MaybePromise<void> {
+  #commitOther(): Eventual<void> {
     if (this.#isKilled) throw killed();
     if (!this.#hasEvent) return this.#writer.commit();
     return new Promise((resolve) => this.#behind.push(resolve));
   }
 
   /** A numbered request gets no error when it is not stored here: its client repeats it on the next connection. */
-  #orNever<T>(stored: MaybePromise<T>): MaybePromise<T> {
+  #orNever<T>(stored: Eventual<T>): Eventual<T> {
     if (!isThenable(stored)) return stored;
     return Promise.resolve(stored).catch((error: unknown) => {
       if (this.#isKilled || error instanceof JournalError) return new Promise(() => {});
