@@ -1,9 +1,10 @@
-/** `npm run docs`: writes the generated pages of docs/reference from the build. `--check` only compares them. */
+/** `npm run docs`: writes the generated pages of docs/ from the build and the checks. `--check` only compares them. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { API_PACKAGES, renderApi } from "./docs/api.mjs";
 import { renderErrors } from "./docs/errors.mjs";
+import { renderLayers } from "./docs/layers.mjs";
 import { renderManifest } from "./docs/manifest.mjs";
 import { renderSettings } from "./docs/settings.mjs";
 import { ROOT } from "./root.mjs";
@@ -18,6 +19,7 @@ const config = await Promise.all(
   ),
 );
 const SETTINGS_PAGE = "docs/reference/settings.md";
+const LAYERS_PAGE = "docs/design/layers.md";
 const guides = [
   ...readdirSync(join(ROOT, "docs/guide")).map((name) => `docs/guide/${name}`),
   "docs/reference/snippets.md",
@@ -30,6 +32,7 @@ const pages = {
   "docs/reference/errors.md": renderErrors(ERRORS),
   "docs/reference/api.md": api.page,
   "docs/reference/manifest.md": renderManifest(manifestSchema),
+  [LAYERS_PAGE]: renderLayers(readFileSync(join(ROOT, LAYERS_PAGE), "utf8")),
   [SETTINGS_PAGE]: renderSettings(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8"), Object.assign({}, ...config)),
 };
 const problems = [...api.problems];

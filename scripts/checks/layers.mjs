@@ -15,7 +15,7 @@ const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
  * The layers that each layer may import, besides itself. An edge is a root file that combines client and server side: the
  * layers above both sides may import it, and entries (index.ts) may re-export it.
  */
-const MAY_IMPORT = {
+export const MAY_IMPORT = {
   faults: [],
   "error-table": ["faults"],
   errors: ["error-table", "faults", "util"],

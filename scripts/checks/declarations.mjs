@@ -1,0 +1,89 @@
+/** Rules about the declarations of the packages: no function is over 80 lines, and no two exported types have one name. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, sep } from "node:path";
+import { parseSync, Visitor } from "oxc-parser";
+import { ROOT } from "../root.mjs";
+
+const LIMIT = 80;
+const SKIPPED = /\.test(?:-d)?\.tsx?$|\/fixtures\//;
+const TYPES = ["TSInterfaceDeclaration", "TSTypeAliasDeclaration", "ClassDeclaration"];
+
+/** Functions that are longer, with their lines. The list only becomes shorter. */
+const LONG = {
+  "cli/src/client/schema-reader.ts createReader": 193,
+  "deploy/src/balancers/envoy.ts renderEnvoy": 121,
+  "deploy/src/monitoring/dashboard.ts graphs": 90,
+  "deploy/src/targets/slurm.ts renderManyNodes": 81,
+  "openenv/src/client/transport/connection.ts openConnection": 123,
+  "openenv/src/client/transport/session.ts continueSession": 89,
+  "openenv/src/protocol/codec/msgpack-check.ts checkMessagePack": 82,
+  "openenv/src/server/serve.ts serveHere": 168,
+  "openenv/src/server/websocket/session-protocol.ts createSessionProtocol": 197,
+  "openenv/src/server/websocket/socket-server.ts createSocketServer": 131,
+  "openenv/src/testing/checks/endpoints.ts endpointChecks": 106,
+  "providers/src/swarm/replicas.ts createReplicas": 88,
+  "web/src/views/play/action/action-pane.tsx ActionPane": 96,
+  "web/src/views/play/episode/reset-options.tsx ResetOptions": 166,
+  "web/src/views/play/step/step-body.tsx StepBody": 99,
+  "web/src/views/play/step/step-list.tsx StepList": 93,
+  "web/src/views/server/sessions-card.tsx SessionsCard": 95,
+};
+
+if (process.argv[1] === import.meta.filename) {
+  const files = readdirSync(join(ROOT, "packages"), { recursive: true })
+    .map((file) => file.split(sep).join("/"))
+    .filter((file) => /^[\w-]+\/src\/.*\.tsx?$/.test(file) && !SKIPPED.test(file))
+    .map((file) => [file, readFileSync(join(ROOT, "packages", file), "utf8")]);
+  const problems = findProblems(files, LONG);
+  process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
+  process.exitCode = problems.length > 0 ? 1 : 0;
+}
+
+/** The sentences about what is wrong in files, which are pairs of a path and a text. */
+export function findProblems(files, long) {
+  const seen = new Set();
+  const types = new Map();
+  const problems = [];
+  for (const [file, text] of files) {
+    const { functions, exported } = readDeclarations(file, text);
+    for (const { name, line, lines } of functions) {
+      const key = `${file} ${name}`;
+      seen.add(key);
+      if (lines <= (long[key] ?? LIMIT)) continue;
+      problems.push(`packages/${file}:${line} ${name} has ${lines} lines; ${long[key] ?? LIMIT} is the limit.`);
+    }
+    for (const name of exported) types.set(name, [...(types.get(name) ?? []), file]);
+  }
+  for (const [name, places] of types) {
+    if (places.length > 1) problems.push(`Two exported types have the name ${name}: ${places.join(", ")}`);
+  }
+  for (const key of Object.keys(long)) {
+    if (!seen.has(key)) problems.push(`${key} has at most ${LIMIT} lines now: remove it from declarations.mjs.`);
+  }
+  return problems;
+}
+
+/** The functions with more lines than the limit, and the names of exported types. */
+function readDeclarations(file, text) {
+  const functions = [];
+  const exported = [];
+  const lineOf = (offset) => text.slice(0, offset).split("\n").length;
+  const names = new Map();
+  const visit = (node) => {
+    const line = lineOf(node.start);
+    const lines = lineOf(node.end) - line + 1;
+    const name = node.id?.name ?? names.get(node) ?? "an anonymous function";
+    if (lines > LIMIT) functions.push({ name, line, lines });
+  };
+  new Visitor({
+    VariableDeclarator: ({ id, init }) => void names.set(init, id.name),
+    MethodDefinition: ({ key, value }) => void names.set(value, key.name),
+    FunctionDeclaration: visit,
+    FunctionExpression: visit,
+    ArrowFunctionExpression: visit,
+    ExportNamedDeclaration: ({ declaration }) => {
+      if (TYPES.includes(declaration?.type)) exported.push(declaration.id.name);
+    },
+  }).visit(parseSync(file, text).program);
+  return { functions, exported };
+}

@@ -1,0 +1,200 @@
+/**
+ * The rooms of the sources: the most lines that each may have, and which way imports run inside `session/` and `server/`.
+ * `npm run docs` writes the tables of docs/design/layers.md from these.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix, sep } from "node:path";
+import { ROOT } from "../root.mjs";
+import { readModule } from "./imports.mjs";
+
+const CORE = "packages/openenv/src";
+const TEST = /\.test(?:-d)?\.\w+$|\/fixtures\//;
+const SOURCE = /\.(?:tsx?|css|py)$/;
+
+/**
+ * The most lines of a room, without tests. The longest path that fits a file is its room. A ceiling falls with its room;
+ * only a planned feature raises it.
+ */
+export const CEILINGS = {
+  "packages/openenv/src": 945,
+  "packages/openenv/src/agents": 344,
+  "packages/openenv/src/client": 4730,
+  "packages/openenv/src/cluster": 1291,
+  "packages/openenv/src/compat": 363,
+  "packages/openenv/src/contract": 1766,
+  "packages/openenv/src/environment": 2113,
+  "packages/openenv/src/mcp": 308,
+  "packages/openenv/src/protocol": 2336,
+  "packages/openenv/src/testing": 1890,
+  "packages/openenv/src/util": 774,
+  "packages/openenv/src/validation": 1382,
+  "packages/openenv/src/session": 1187,
+  "packages/openenv/src/session/calls": 951,
+  "packages/openenv/src/session/isolation": 1087,
+  "packages/openenv/src/session/journals": 1671,
+  "packages/openenv/src/session/messages": 477,
+  "packages/openenv/src/session/registry": 1035,
+  "packages/openenv/src/session/restore": 852,
+  "packages/openenv/src/session/resume": 2120,
+  "packages/openenv/src/session/statistics": 258,
+  "packages/openenv/src/server": 577,
+  "packages/openenv/src/server/access": 257,
+  "packages/openenv/src/server/config": 726,
+  "packages/openenv/src/server/gateway": 116,
+  "packages/openenv/src/server/http": 954,
+  "packages/openenv/src/server/lifecycle": 160,
+  "packages/openenv/src/server/limits": 310,
+  "packages/openenv/src/server/logging": 218,
+  "packages/openenv/src/server/mcp": 653,
+  "packages/openenv/src/server/metrics": 440,
+  "packages/openenv/src/server/routes": 1693,
+  "packages/openenv/src/server/runtimes": 1401,
+  "packages/openenv/src/server/websocket": 2371,
+  "packages/bench/src": 3511,
+  "packages/cli/src": 10454,
+  "packages/deploy/src": 2274,
+  "packages/gateway/src": 895,
+  "packages/providers/src": 6547,
+  "packages/web/src": 11483,
+  "python/src": 4215,
+};
+
+/**
+ * The rooms of a layer from the lowest to the highest: what each is for, and its files and folders. A room imports only
+ * itself and lower ones.
+ */
+export const ORDER = {
+  session: {
+    statistics: ["counts what a worker does", "statistics/"],
+    journals: ["stores named values of sessions in a file, Redis or memory", "journals/"],
+    failure: [
+      "turns what an environment throws into an error with a code",
+      ...["failure.ts", "packed-error.ts", "runtime.ts", "session-killed.ts", "session-rejected-error.ts"],
+    ],
+    calls: ["one reset, step, state or tool call, and its answer", "calls/"],
+    restore: ["events, snapshots, replay and forks of a session", "restore/"],
+    messages: ["checks and writes messages", "messages/"],
+    session: [
+      "one environment with its queue and its episode",
+      ...["held-session.ts", "make-environment.ts", "session-info.ts", "session.ts", "view.ts", "watchdog.ts"],
+    ],
+    isolation: ["environments in threads and processes", "isolation/"],
+    registry: ["all sessions of a worker: slots, the queue, expiry", "registry/"],
+    resume: ["sessions that outlive their connection or their process", "resume/"],
+  },
+  server: {
+    config: ["settings and their values", "config/", "types.ts"],
+    access: ["tokens, origins, hosts", "access/"],
+    limits: ["what one client may use", "limits/"],
+    logging: ["the log", "logging/"],
+    context: ["what routes and sockets share", "context.ts"],
+    lifecycle: ["start, drain and stop", "lifecycle/"],
+    runtimes: ["sockets of Node, Bun and Deno", "runtimes/"],
+    http: ["requests, bodies and answers", "http/"],
+    websocket: ["frames of a WebSocket", "websocket/"],
+    metrics: ["the text of /metrics", "metrics/"],
+    mcp: ["MCP over HTTP", "mcp/"],
+    routes: ["the table of routes and their handlers", "routes/"],
+    gateway: ["mounts other standards", "gateway/"],
+    serve: ["puts a server together", "index.ts", "journal.ts", "serve.ts"],
+  },
+};
+
+/** Imports of a higher room, with their number. The numbers only become lower. */
+export const BACK = {
+  "server: config -> access": 2,
+  "server: context -> http": 1,
+  "server: context -> metrics": 1,
+  "server: context -> runtimes": 1,
+  "server: http -> routes": 1,
+  "server: mcp -> routes": 1,
+  "server: routes -> gateway": 3,
+  "server: runtimes -> http": 2,
+  "server: runtimes -> websocket": 5,
+  "session: calls -> restore": 3,
+  "session: calls -> session": 3,
+  "session: failure -> calls": 1,
+  "session: failure -> messages": 1,
+  "session: failure -> restore": 1,
+  "session: messages -> registry": 1,
+  "session: messages -> resume": 1,
+  "session: messages -> session": 3,
+  "session: registry -> resume": 2,
+  "session: restore -> registry": 3,
+  "session: restore -> session": 3,
+};
+
+if (process.argv[1] === import.meta.filename) {
+  const problems = [
+    ...judgeCeilings(countLines(ROOT), CEILINGS),
+    ...judgeArrows(
+      Object.keys(ORDER).flatMap((layer) => findBackArrows(join(ROOT, CORE, layer), layer, ORDER[layer])),
+      BACK,
+    ),
+  ];
+  process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
+  process.exitCode = problems.length > 0 ? 1 : 0;
+}
+
+/** The number of lines of each room that has a ceiling. */
+export function countLines(root) {
+  const lines = Object.fromEntries(Object.keys(CEILINGS).map((room) => [room, 0]));
+  for (const base of ["packages", "python"]) {
+    for (const entry of readdirSync(join(root, base), { recursive: true })) {
+      const file = `${base}/${entry.split(sep).join("/")}`;
+      const room = roomOf(file);
+      if (room && SOURCE.test(file) && !TEST.test(file)) {
+        lines[room] += readFileSync(join(root, file), "utf8").split("\n").length - 1;
+      }
+    }
+  }
+  return lines;
+}
+
+function roomOf(file) {
+  return Object.keys(CEILINGS)
+    .filter((room) => file.startsWith(`${room}/`))
+    .toSorted((a, b) => b.length - a.length)[0];
+}
+
+export function judgeCeilings(lines, ceilings) {
+  return Object.entries(ceilings)
+    .filter(([room, ceiling]) => lines[room] > ceiling)
+    .map(([room, ceiling]) => `${room} has ${lines[room]} lines; its ceiling is ${ceiling}. Make it smaller.`);
+}
+
+/** The imports of a layer that run from a room to a higher one, as "room -> room: file". */
+export function findBackArrows(folder, layer, rooms) {
+  const names = Object.keys(rooms);
+  const rankOf = (file) => {
+    const rank = names.findIndex((name) =>
+      rooms[name].slice(1).some((part) => file === part || (part.endsWith("/") && file.startsWith(part))),
+    );
+    if (rank < 0) throw new Error(`${layer}/${file} is in no room: add it to ORDER in scripts/checks/rooms.mjs.`);
+    return rank;
+  };
+  return readdirSync(folder, { recursive: true })
+    .map((file) => file.split(sep).join("/"))
+    .filter((file) => file.endsWith(".ts") && !TEST.test(file))
+    .flatMap((file) =>
+      readModule(join(folder, file)).imports.flatMap(({ specifier, line }) => {
+        const target = posix.join(posix.dirname(file), specifier).replace(/\.js$/, ".ts");
+        if (!specifier.startsWith(".") || target.startsWith("..") || TEST.test(target)) return [];
+        const [from, to] = [rankOf(file), rankOf(target)];
+        return to > from ? [{ arrow: `${layer}: ${names[from]} -> ${names[to]}`, at: `${layer}/${file}:${line}` }] : [];
+      }),
+    );
+}
+
+/** Compares the back arrows with those that are allowed. A number that is too high fails as well, so that it is lowered. */
+export function judgeArrows(found, allowed) {
+  const arrows = new Set([...found.map(({ arrow }) => arrow), ...Object.keys(allowed)]);
+  return [...arrows].flatMap((arrow) => {
+    const places = found.filter((one) => one.arrow === arrow).map(({ at }) => at);
+    const limit = allowed[arrow] ?? 0;
+    if (places.length === limit) return [];
+    if (places.length < limit)
+      return [`"${arrow}" has ${places.length} imports: lower its number in scripts/checks/rooms.mjs.`];
+    return [`"${arrow}" has ${places.length} imports, ${limit} are allowed: ${places.join(", ")}`];
+  });
+}
