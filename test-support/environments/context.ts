@@ -5,6 +5,7 @@ import type { ServerContext } from "../../packages/openenv/src/server/context.js
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
 import { Gauge } from "../../packages/openenv/src/server/metrics/gauge.js";
+import { SessionDirectory } from "../../packages/openenv/src/session/registry/directory.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
 import { Addresses } from "../../packages/openenv/src/session/resume/addresses.js";
 import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
@@ -20,6 +21,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     runtime,
     sessions,
     addresses: new Addresses(sessions, runtime.mode),
+    directory: new SessionDirectory(sessions, undefined),
     cluster: undefined,
     origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
     authorization: createAuthorization(readTokens({}, {})),

@@ -66,13 +66,13 @@ export {
   type ViewPart,
   type WebInfo,
 } from "./protocol/web.js";
+export type { ServerAbout } from "./server/cluster.js";
 export { renderDefault, type Setting } from "./server/config/setting.js";
 export type { ServerContext } from "./server/context.js";
 export type { Gateway, GatewayParts, GatewayRoute } from "./server/gateway/gateway.js";
 export type { RequestContext } from "./server/http/router.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
-export type { ServerAbout } from "./session/registry/cluster.js";
 export type { SessionEvent } from "./session/restore/session-event.js";
 export type { StoredSession } from "./session/resume/read-journal.js";
 export type { Session } from "./session/session.js";

@@ -11,7 +11,7 @@ import {
 import { call } from "./call.js";
 import { sendId } from "./event-stream.js";
 import { Refusal, SessionFailure } from "./refusal.js";
-import { addressOf, OrsSessions, STARTING } from "./sessions.js";
+import { OrsSessions, STARTING } from "./sessions.js";
 import { OrsTasks } from "./tasks.js";
 
 type Handler = (ctx: RequestContext) => void | Promise<void>;
@@ -39,7 +39,7 @@ export function createOrs(host: Host): Handler {
       const open = second === undefined ? routes.get(key) : below.get(key);
       if (open !== undefined) return await open(ctx);
       const id = sessionId(ctx);
-      if (await parts.forwardToOwner(ctx, id, () => addressOf(id))) return;
+      if (await parts.passToWorker(ctx, sessions.key(id))) return;
       await ofSession.get(key)?.(ctx, id);
     } catch (error) {
       if (error instanceof SessionFailure) return parts.sendFailure(ctx, error.data);
@@ -80,7 +80,7 @@ function rootRoutes({ parts, context }: Host, name: string): Record<string, Hand
         if (env != null && Object.keys(env).length > 0) {
           throw new Refusal(400, "env_overrides are not supported: set the variables of the server");
         }
-        if (parts.forwardToRoom(ctx, text)) return;
+        if (parts.passToRoom(ctx, text)) return;
         const isOurs = task_id?.startsWith(context.runtime.idPrefix) === true && /^[\w-]{16,128}$/.test(task_id);
         sendId(ctx.response, isOurs ? task_id : context.sessions.makeId());
       }),

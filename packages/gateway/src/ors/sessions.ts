@@ -13,7 +13,7 @@ export const STARTING = { "x-backend-state": "starting", "retry-after": "2" };
 const ID = /^[A-Za-z0-9_-]{16,128}$/;
 
 /** The address of the session: `/session/<id>` is the same session. */
-export function addressOf(id: string): string {
+function addressOf(id: string): string {
   return createHash("sha256").update(id).digest("hex");
 }
 
@@ -49,6 +49,11 @@ export class OrsSessions {
 
   constructor(host: Host) {
     this.#host = host;
+  }
+
+  /** With a journal another worker than the one that the id names may have continued the session. */
+  key(id: string): { id: string } | { address: string } {
+    return this.#host.context.sessions.journal === undefined ? { id } : { address: addressOf(id) };
   }
 
   /** The session, which this request keeps from expiring; undefined while it opens. @throws Refusal (404, 410) */

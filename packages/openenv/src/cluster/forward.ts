@@ -1,5 +1,5 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import type { ForwardedRequest } from "../session/registry/cluster.js";
+import type { ForwardedRequest } from "../server/cluster.js";
 
 /** The error codes of a connection to a server that has ended. */
 const GONE = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];

@@ -1,5 +1,6 @@
 import type { SessionQuery } from "../protocol/session-query.js";
-import type { ServerAbout, WorkerLoad } from "../session/registry/cluster.js";
+import type { ServerAbout } from "../server/cluster.js";
+import type { WorkerLoad } from "../session/registry/capacity.js";
 
 /** The data of an upgrade request whose socket is sent to another process. */
 export interface UpgradeEnvelope {

@@ -1,4 +1,4 @@
-import type { WorkerLoad } from "../session/registry/cluster.js";
+import type { WorkerLoad } from "../session/registry/capacity.js";
 import type { ClusterPeer } from "./messages.js";
 
 /** A worker passes new sessions on when it is this many sessions, and this share, above the average. */

@@ -1,10 +1,10 @@
 import { ConfigError } from "../errors.js";
+import type { ServerAbout } from "../server/cluster.js";
 import type { Settings } from "../server/config/settings.js";
 import { listenProblem } from "../server/lifecycle/listen-problem.js";
 import { onSignals } from "../server/lifecycle/signals.js";
 import { createLogger } from "../server/logging/logger.js";
 import type { RunningServer } from "../server/types.js";
-import type { ServerAbout } from "../session/registry/cluster.js";
 import { findFreePort, probePort } from "../util/free-port.js";
 import { serverUrl } from "../util/text/http-url.js";
 import { Supervisor, type WorkerProgram } from "./supervisor.js";

@@ -6,14 +6,9 @@ import type { Duplex } from "node:stream";
 import { ConfigError } from "../errors.js";
 import type { SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
+import type { Cluster, ClusterServer, ForwardedRequest, UpgradeRequest } from "../server/cluster.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/lifecycle/listen-problem.js";
-import type {
-  Cluster,
-  ClusterServer,
-  ForwardedRequest,
-  UpgradeRequest,
-  WorkerLoad,
-} from "../session/registry/cluster.js";
+import type { WorkerLoad } from "../session/registry/capacity.js";
 import type { ClusterReport } from "../session/statistics/worker-report.js";
 import { watchParent } from "../session/watchdog.js";
 import { forwardRequest } from "./forward.js";
@@ -145,12 +140,12 @@ class WorkerCluster implements Cluster {
     return (await this.#request({ what: "report", query })) as ClusterReport;
   }
 
-  ownerOf(sessionId: string): number | undefined {
+  workerOf(sessionId: string): number | undefined {
     const owner = /^w(\d+)-/.exec(sessionId)?.[1];
     return this.#owners.find((number) => number === Number(owner));
   }
 
-  async ownerOfAddress(address: string): Promise<number | undefined> {
+  async workerAt(address: string): Promise<number | undefined> {
     if (this.#server?.hasAddress(address)) return undefined;
     const opens = !this.shouldHandOff();
     this.#offered += Number(opens);

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
 import type { ServerViewSilentWorker } from "../protocol/web.js";
-import type { WorkerLoad } from "../session/registry/cluster.js";
+import type { WorkerLoad } from "../session/registry/capacity.js";
 import {
   opensSession,
   type SupervisorMessage,

@@ -3,9 +3,11 @@ import { parseJson } from "../protocol/codec/json.js";
 import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
 import { checkBody } from "../server/http/body.js";
 import { knownSession } from "../server/http/http-session.js";
+import { passToRoom } from "../server/http/pass-on.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
 import { type RequestContext, type Route, withBody } from "../server/http/router.js";
-import { atOwner, cancelledWith, forwardToRoom, send, withEphemeralSession } from "../server/routes/control.js";
+import { readKey } from "../server/http/session-key.js";
+import { cancelledWith, send, withEphemeralSession } from "../server/routes/control.js";
 import { renderMetadata } from "../server/routes/metadata.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
@@ -16,9 +18,9 @@ import { webUiOf } from "./web-ui-session.js";
 /** The routes of the Python package's web interface. A cookie names the session of a visitor. */
 export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
   "/web/metadata": { GET: metadata },
-  "/web/reset": { POST: atOwner(reset) },
-  "/web/step": { POST: atOwner(step) },
-  "/web/state": { GET: atOwner(state) },
+  "/web/reset": { POST: reset, key: readKey },
+  "/web/step": { POST: step, key: readKey },
+  "/web/state": { GET: state, key: readKey },
 };
 
 /** Like `/metadata`, with the README that the web interface shows. */
@@ -53,7 +55,7 @@ type Move = Extract<ClientMessage, { type: "reset" | "step" }>;
 async function play(ctx: RequestContext, body: string, message: Move): Promise<void> {
   const { sessions } = ctx.context;
   const known = knownSession(ctx);
-  if (known === undefined && forwardToRoom(ctx, body)) return;
+  if (known === undefined && passToRoom(ctx, body)) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await session.call(message, cancelledWith(ctx));
   const isOver = known === undefined && (reply.type === "error" || ctx.response.closed);

@@ -1,10 +1,11 @@
 import { CLOSE_CODES } from "../protocol/messages.js";
+import type { UpgradeRequest } from "../server/cluster.js";
 import type { ServerContext } from "../server/context.js";
-import { cookieSession, sessionCookieHeader } from "../server/http/http-session.js";
+import { sessionCookieHeader } from "../server/http/http-session.js";
+import { cookieId } from "../server/http/session-key.js";
 import type { Holder } from "../server/limits/backlog.js";
 import type { PeerSocket, SocketPeer, Upgrade } from "../server/runtimes/runtime.js";
 import type { SocketRoute } from "../server/websocket/socket-server.js";
-import type { UpgradeRequest } from "../session/registry/cluster.js";
 import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
 import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";
@@ -31,7 +32,7 @@ export class WebUiSockets implements SocketRoute {
   }
 
   sessionId(request: UpgradeRequest): string | null {
-    return cookieSession(request) ?? null;
+    return cookieId(request.headers) ?? null;
   }
 
   /** A visitor without a session gets a new one, as with a first reset. */
@@ -63,7 +64,7 @@ export class WebUiSockets implements SocketRoute {
 
   async #findSession(request: UpgradeRequest): Promise<Session> {
     const { sessions } = this.#context;
-    const id = cookieSession(request);
+    const id = cookieId(request.headers);
     const known = id === undefined ? undefined : sessions.named.find(id);
     if (known !== undefined) return known;
     const session = await sessions.openNamed();

@@ -1,5 +1,5 @@
 import type { ServerView } from "../protocol/web.js";
-import type { Cluster } from "../session/registry/cluster.js";
+import type { SessionDirectory } from "../session/registry/directory.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import type { Addresses } from "../session/resume/addresses.js";
 import type { Runtime } from "../session/runtime.js";
@@ -7,6 +7,7 @@ import type { RunQueue } from "../util/async/run-queue.js";
 import type { ByteBudget } from "../util/byte-budget.js";
 import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
+import type { Cluster } from "./cluster.js";
 import type { AddressedRequest } from "./http/address.js";
 import type { Backlog } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
@@ -43,6 +44,7 @@ export interface ServerContext {
   readonly runtime: Runtime;
   readonly sessions: Sessions;
   readonly addresses: Addresses;
+  readonly directory: SessionDirectory;
   readonly origins: Origins;
   readonly authorization: Authorization;
   readonly maxMessageBytes: number;

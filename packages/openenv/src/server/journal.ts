@@ -3,10 +3,10 @@ import { loadBinary } from "../protocol/codec/binary.js";
 import type { Journal } from "../session/journals/journal.js";
 import { measureJournal } from "../session/journals/measured.js";
 import { ownerName } from "../session/journals/owner.js";
-import type { Cluster } from "../session/registry/cluster.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import { JournalledSessions } from "../session/resume/journalled-sessions.js";
 import type { Runtime } from "../session/runtime.js";
+import type { Cluster } from "./cluster.js";
 import type { Config } from "./config/config.js";
 import type { Logger } from "./logging/logger.js";
 

@@ -4,7 +4,7 @@ import { WebUiSockets } from "../compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { ServerView } from "../protocol/web.js";
 import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
-import type { Cluster, ServerAbout } from "../session/registry/cluster.js";
+import { SessionDirectory } from "../session/registry/directory.js";
 import { Sessions } from "../session/registry/sessions.js";
 import { Addresses } from "../session/resume/addresses.js";
 import { createRuntime } from "../session/runtime.js";
@@ -14,6 +14,7 @@ import { serverUrl } from "../util/text/http-url.js";
 import { createAuthorization } from "./access/authorization.js";
 import { createOrigins } from "./access/origins.js";
 import { readTokens } from "./access/tokens.js";
+import type { Cluster, ServerAbout } from "./cluster.js";
 import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
 import { createRouter } from "./http/router.js";
@@ -65,6 +66,7 @@ export async function serveHere(
     runtime,
     sessions,
     addresses: new Addresses(sessions, config.mode),
+    directory: new SessionDirectory(sessions, cluster),
     cluster,
     origins: createOrigins(config),
     authorization: createAuthorization(config),

@@ -3,15 +3,19 @@ import { errorData } from "../../protocol/messages.js";
 import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
-import { readCookie } from "../access/read-cookie.js";
 import type { HttpRequest } from "../runtimes/runtime.js";
 import type { RequestContext } from "./router.js";
+import { headerId, type NamedId, readId } from "./session-key.js";
 
 /**
- * The session of the address, if the request has one; {@link namedSession} returns it from now on.
+ * The session of the address, if the request has one; {@link readId} returns it from now on.
  * @throws SessionRejectedError as {@link Addresses.claim}.
  */
-export async function claimAddress(ctx: RequestContext, claim: Claim, id = headerSession(ctx)): Promise<void> {
+export async function claimAddress(
+  ctx: RequestContext,
+  claim: Claim,
+  id = headerId(ctx.request.headers),
+): Promise<void> {
   const { request, context, address } = ctx;
   if (address === undefined) return;
   const opener = { client: "http", orchestrator: context.authorization.isOrchestrator(request.headers) } as const;
@@ -20,40 +24,18 @@ export async function claimAddress(ctx: RequestContext, claim: Claim, id = heade
   address.session?.touch();
 }
 
-function headerSession({ request }: RequestContext): string | undefined {
-  const header = request.headers[SESSION_HEADER];
-  return typeof header === "string" && header !== "" && header !== NO_SESSION ? header : undefined;
-}
-
-/** The session that a request names, by header or cookie. */
-export interface NamedSession {
-  id: string;
-  /** Named by a header. A cookie may be left from an earlier session. */
-  explicit: boolean;
-}
-
-export function namedSession(ctx: RequestContext): NamedSession | undefined {
-  const { request, address } = ctx;
-  if (address !== undefined) return address.session && { id: address.session.id, explicit: true };
-  const header = headerSession(ctx);
-  if (header !== undefined) return { id: header, explicit: true };
-  if (ctx.request.headers[SESSION_HEADER] === NO_SESSION) return undefined;
-  const id = cookieSession(request);
-  return id === undefined ? undefined : { id, explicit: false };
-}
-
 /**
  * The session that a request names. A cookie of a session that has ended is ignored.
  * @throws SessionRejectedError (SESSION_ERROR) if a header names a session that has ended.
  */
 export function knownSession(ctx: RequestContext): Session | undefined {
-  const named = namedSession(ctx);
-  if (named?.explicit) return findSession(ctx, named);
+  const named = readId(ctx);
+  if (named?.explicit) return requireSession(ctx, named);
   return named && ctx.context.sessions.named.find(named.id);
 }
 
 /** @throws SessionRejectedError (SESSION_ERROR) if it has ended. */
-export function findSession({ context }: RequestContext, { id }: NamedSession): Session {
+export function requireSession({ context }: RequestContext, { id }: NamedId): Session {
   const session = context.sessions.named.find(id);
   if (session !== undefined) return session;
   const message = `${context.sessions.named.describeMissing(id)} POST /reset without it opens one.`;
@@ -72,16 +54,11 @@ export function markSession(ctx: RequestContext, session: Session | null): void 
 export function sessionHeaders(ctx: RequestContext, session: Session | null): Record<string, string> {
   const { request, address } = ctx;
   if (session === null) return { [SESSION_HEADER]: NO_SESSION };
-  if (address !== undefined || headerSession(ctx) === session.id) return { [SESSION_HEADER]: session.id };
+  if (address !== undefined || headerId(request.headers) === session.id) return { [SESSION_HEADER]: session.id };
   return { [SESSION_HEADER]: session.id, "set-cookie": sessionCookieHeader(request, session) };
 }
 
 /** The value of `set-cookie` by which a browser names the session in its next requests. */
 export function sessionCookieHeader({ headers }: Pick<HttpRequest, "headers">, { id }: Session): string {
   return `${sessionCookie(headers.host)}=${id}; Path=/; HttpOnly; SameSite=Lax`;
-}
-
-/** The session that a browser names. */
-export function cookieSession({ headers }: Pick<HttpRequest, "headers">): string | undefined {
-  return readCookie(headers, sessionCookie(headers.host));
 }

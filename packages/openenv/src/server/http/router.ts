@@ -4,6 +4,7 @@ import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
 import { internalError } from "../../session/failure.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
+import type { SessionKey } from "../../session/registry/directory.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
@@ -12,6 +13,7 @@ import { sendTokenPage } from "../routes/web/token-page.js";
 import type { HttpRequest, HttpResponse, RequestOrigin } from "../runtimes/runtime.js";
 import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isAddressed } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
+import { passToWorker } from "./pass-on.js";
 import { inTurn, takeTurn } from "./pipeline.js";
 import { sendDetail, sendFailure, sendInvalid, sendStatus } from "./respond.js";
 
@@ -51,8 +53,13 @@ export interface RequestContext {
 
 export type Handler = (ctx: RequestContext) => void | Promise<void>;
 
+type Method = "GET" | "POST" | "DELETE";
+
 /** The handlers of one path, by method. */
-export type Route = { GET?: Handler; POST?: Handler; DELETE?: Handler };
+export type Route = { [M in Method]?: Handler } & {
+  /** How its requests name a session: another worker that has it answers. A route whose body names it asks by itself. */
+  key?(ctx: RequestContext): SessionKey;
+};
 
 /** Finds the route of a path. */
 export type Lookup = (path: string) => Route | undefined;
@@ -127,18 +134,19 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
   if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx);
   const cookie = COOKIE_PATHS.test(path) ? context.authorization.cookieFor(request.headers) : undefined;
   if (cookie !== undefined) response.setHeader("set-cookie", cookie);
-  const handler = route[method as keyof Route];
+  const handler = route[method as Method];
   if (handler === undefined) return sendStatus(response, 405, methodsOf(route));
   // A balancer must not keep a connection to a server that is about to exit.
   if (context.draining) response.setHeader("connection", "close");
   if (context.closing && !PROBES.test(path)) {
     return sendDetail(response, 503, "the server is shutting down");
   }
-  return handler(ctx);
+  if (context.cluster === undefined || route.key === undefined) return handler(ctx);
+  return passToWorker(ctx, route.key(ctx)).then((isPassed) => (isPassed ? undefined : handler(ctx)));
 }
 
-function methodsOf(route: Route): string {
-  return Object.keys(route).join(", ");
+function methodsOf({ key: _, ...handlers }: Route): string {
+  return Object.keys(handlers).join(", ");
 }
 
 function rejectUnauthorized(ctx: RequestContext): void {

@@ -14,10 +14,11 @@ import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpEndpoint, McpRequest, ServerContext } from "../context.js";
-import { claimAddress, findSession, markSession, namedSession } from "../http/http-session.js";
+import { claimAddress, markSession, requireSession } from "../http/http-session.js";
+import { passToRoom } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
-import { forwardToRoom } from "../routes/control.js";
+import { readId } from "../http/session-key.js";
 import type { HttpRequest, HttpResponse } from "../runtimes/runtime.js";
 import { acceptsEvents } from "./event-stream.js";
 import { answerWith } from "./fetch-adapter.js";
@@ -102,7 +103,7 @@ export class StreamableHttpHandler implements McpEndpoint {
     const { runtime, sessions } = this.#context;
     if (runtime.tools !== undefined) return true;
     await claimAddress(ctx, "find");
-    const named = namedSession(ctx);
+    const named = readId(ctx);
     return listAgentTools(runtime, named && sessions.named.find(named.id)) !== undefined;
   }
 
@@ -111,9 +112,9 @@ export class StreamableHttpHandler implements McpEndpoint {
     const { request, response, context } = ctx;
     const { sessions } = context;
     const ofOrchestrator = context.authorization.isOrchestrator(request.headers);
-    const named = namedSession(ctx);
-    const joined = named?.explicit ? findSession(ctx, named) : undefined;
-    if (joined === undefined && forwardToRoom(ctx, body)) return;
+    const named = readId(ctx);
+    const joined = named?.explicit ? requireSession(ctx, named) : undefined;
+    if (joined === undefined && passToRoom(ctx, body)) return;
     if (!ofOrchestrator) keepOrchestrator(joined?.peer);
     const session = joined ?? (await this.#openSession(ctx, ofOrchestrator));
     const owned = joined === undefined;
@@ -169,8 +170,8 @@ export class StreamableHttpHandler implements McpEndpoint {
 
   async #answerAlone(ctx: Parsed): Promise<void> {
     const { response, value } = ctx;
-    const named = namedSession(ctx);
-    const session = named === undefined ? null : findSession(ctx, named);
+    const named = readId(ctx);
+    const session = named === undefined ? null : requireSession(ctx, named);
     markSession(ctx, session);
     if (isObject(value) && value["method"] === "subscriptions/listen") {
       this.#listening.add(response);
@@ -185,9 +186,9 @@ export class StreamableHttpHandler implements McpEndpoint {
   /** Creates the server of one request, in the session that it names or in a new environment. */
   #serveAlone(webRequest: Request): Server {
     const ctx = this.#requests.get(webRequest) as RequestContext;
-    const named = namedSession(ctx);
+    const named = readId(ctx);
     const { sessions, runtime } = this.#context;
-    const place = named === undefined ? sessions : findSession(ctx, named);
+    const place = named === undefined ? sessions : requireSession(ctx, named);
     return renderServer(runtime, place, acceptsEvents(ctx.request.headers));
   }
 }

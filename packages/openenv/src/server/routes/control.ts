@@ -6,31 +6,24 @@ import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import { stepCrashed } from "../../session/failure.js";
 import { errorMessage, renderReply, serializeReply } from "../../session/messages/message-codec.js";
-import type { Cluster } from "../../session/registry/cluster.js";
 import { digestRequest } from "../../session/resume/request-digest.js";
 import { dropRetry, retryOverHttp } from "../../session/resume/retry.js";
 import type { EnvironmentMessage, Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
 import type { MaybePromise } from "../../util/types.js";
-import { checkBody, locateInBody, readBody } from "../http/body.js";
-import {
-  claimAddress,
-  findSession,
-  knownSession,
-  markSession,
-  namedSession,
-  sessionHeaders,
-} from "../http/http-session.js";
+import { checkBody, locateInBody } from "../http/body.js";
+import { claimAddress, knownSession, markSession, requireSession, sessionHeaders } from "../http/http-session.js";
+import { passToRoom } from "../http/pass-on.js";
 import { sendFailure, sendInvalid, sendText } from "../http/respond.js";
-import { type Handler, type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
+import { type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
+import { readId, readKey } from "../http/session-key.js";
 import { warnUnnamed } from "../http/unnamed.js";
-import { onNode } from "../runtimes/runtime.js";
 
 /** `/reset`, `/step` and `/state`: stateful if a session is named, else each request has its own environment. */
 export const CONTROL_ROUTES: Record<string, Route> = {
-  "/reset": { POST: atOwner(reset) },
-  "/step": { POST: atOwner(step) },
-  "/state": { GET: atOwner(state) },
+  "/reset": { POST: reset, key: readKey },
+  "/step": { POST: step, key: readKey },
+  "/state": { GET: state, key: readKey },
 };
 
 function reset(ctx: RequestContext): Promise<void> {
@@ -56,7 +49,7 @@ function reset(ctx: RequestContext): Promise<void> {
     const known = ctx.address === undefined ? named : knownSession(ctx);
     if (known !== undefined)
       return send(ctx, known, await callOnce(ctx, known, { message, data: options, ...id.value }));
-    if (forwardToRoom(ctx, text)) return;
+    if (passToRoom(ctx, text)) return;
     const session = await sessions.openIfRoom();
     if (session === null) {
       return withEphemeralSession(ctx, (own) => {
@@ -86,9 +79,9 @@ function step(ctx: RequestContext): Promise<void> {
 function stepIn(ctx: RequestContext, { action, timeout_s, request_id }: z.output<typeof stepRequest>) {
   const message = { type: "step", data: action } as const;
   const timeoutMs = timeout_s == null ? undefined : timeout_s * 1000;
-  const named = namedSession(ctx);
+  const named = readId(ctx);
   if (named !== undefined) {
-    const session = findSession(ctx, named);
+    const session = requireSession(ctx, named);
     const reply = callOnce(ctx, session, { message, data: action, request_id, timeoutMs });
     return after(reply, (given) => send(ctx, session, given));
   }
@@ -152,12 +145,12 @@ export function callOnce(
 
 async function state(ctx: RequestContext): Promise<void> {
   if (ctx.address !== undefined) await claimAddress(ctx, "call");
-  const named = namedSession(ctx);
+  const named = readId(ctx);
   if (named === undefined) {
     warnUnnamed(ctx);
     return withEphemeralSession(ctx, (own) => own.call({ type: "state" }));
   }
-  const session = findSession(ctx, named);
+  const session = requireSession(ctx, named);
   send(ctx, session, await session.call({ type: "state" }, cancelledWith(ctx)));
 }
 
@@ -220,37 +213,4 @@ function httpObservation({ observation, reward, done, metadata }: ObservationDat
     done,
     metadata: metadata ?? null,
   };
-}
-
-/** The other worker of the cluster that has the session of the address or of the id. */
-export async function ownerOf(ctx: RequestContext, id: string | undefined): Promise<number | undefined> {
-  const { context, address, forwarded } = ctx;
-  const { cluster, sessions } = context;
-  if (cluster === undefined || forwarded) return undefined;
-  if (address !== undefined) return cluster.ownerOfAddress(address.hash);
-  if (id === undefined || sessions.resumptions.has(id) || sessions.named.has(id)) return undefined;
-  // The number in the id may be that of another worker, before a restart.
-  return cluster.ownerOf((await sessions.journal?.siblingOf(id)) ?? id);
-}
-
-/** A session stays in the worker that opened it, so a request that names the session is forwarded there. */
-export function atOwner(handler: Handler): Handler {
-  return (ctx) => (ctx.context.cluster === undefined ? handler(ctx) : forwarded(ctx, ctx.context.cluster));
-
-  async function forwarded(ctx: RequestContext, cluster: Cluster): Promise<void> {
-    const owner = await ownerOf(ctx, namedSession(ctx)?.id);
-    if (owner === undefined) return handler(ctx);
-    const body = await readBody(ctx);
-    // The session of an address may continue in another worker.
-    cluster.forward(owner, { ...onNode(ctx), body: body.toString(), named: ctx.address === undefined });
-  }
-}
-
-/** True if another worker of the cluster has more room and answers instead. `body` is the text of the request. */
-export function forwardToRoom(ctx: RequestContext, body: string): boolean {
-  const { context, forwarded } = ctx;
-  const roomier = forwarded ? undefined : context.cluster?.withRoom();
-  if (roomier === undefined) return false;
-  context.cluster?.forward(roomier, { ...onNode(ctx), body, named: false });
-  return true;
 }

@@ -5,11 +5,9 @@ import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { clip } from "../../util/text/clip.js";
-import { readBody } from "../http/body.js";
+import { passToWorker } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
-import { onNode } from "../runtimes/runtime.js";
-import { ownerOf } from "./control.js";
 
 /** `/sessions/{id}/fork`. */
 export const FORK_ROUTE: Route = { POST: fork };
@@ -18,11 +16,7 @@ export const FORK_ROUTE: Route = { POST: fork };
 async function fork(ctx: RequestContext): Promise<void> {
   const { response, context, path } = ctx;
   const id = path.split("/")[2] as string;
-  const owner = await ownerOf(ctx, id);
-  if (owner !== undefined) {
-    const body = (await readBody(ctx)).toString();
-    return context.cluster?.forward(owner, { ...onNode(ctx), body, named: true });
-  }
+  if (await passToWorker(ctx, { id })) return;
   await withCheckedBody(ctx, forkRequest, async (wanted) => {
     const { sessions } = context;
     const session = allowedSession(ctx, id, "copying");

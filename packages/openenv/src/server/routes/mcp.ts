@@ -9,13 +9,13 @@ import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { McpEndpoint, ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
-import { claimAddress, namedSession } from "../http/http-session.js";
+import { claimAddress } from "../http/http-session.js";
+import { passToRoom, passToWorker } from "../http/pass-on.js";
 import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
+import { readMcpKey, readRpcKey } from "../http/session-key.js";
 import { acceptsEvents } from "../mcp/event-stream.js";
-import { onNode } from "../runtimes/runtime.js";
-import { forwardToRoom, ownerOf } from "./control.js";
 
 /**
  * Two kinds of client use one address. An MCP client accepts event streams, names its session or its revision of the
@@ -26,7 +26,7 @@ export const MCP_ROUTES: Record<string, Route> = { "/mcp": { POST: post, GET: li
 async function post(ctx: RequestContext): Promise<void> {
   const bytes = await readBody(ctx);
   if (!speaksMcp(ctx.request.headers)) return inTurn(ctx, () => answerPlainly(ctx, bytes.toString()));
-  if (await forwardToOwner(ctx, mcpSession(ctx), bytes)) return;
+  if (await passToWorker(ctx, readMcpKey(ctx), bytes)) return;
   const endpoint = await endpointOf(ctx.context);
   await inTurn(ctx, () => endpoint.handle({ ...pick(ctx), body: bytes.toString() }));
 }
@@ -42,23 +42,24 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     return sendRpc(ctx, rpcFailure(null, problem));
   }
   if (initializesMcp(value)) {
-    if (await forwardToOwner(ctx, mcpSession(ctx), body)) return;
+    if (await passToWorker(ctx, readMcpKey(ctx), body)) return;
     return (await endpointOf(context)).handle({ ...pick(ctx), body });
   }
-  if (context.cluster !== undefined && (await forwardToOwner(ctx, sessionOf(value), body))) return;
-  if (ctx.address === undefined && createsSession(value) && forwardToRoom(ctx, body)) return;
+  const key = readRpcKey(value, ctx.address);
+  if (context.cluster !== undefined && (await passToWorker(ctx, key, body))) return;
+  if (ctx.address === undefined && createsSession(value) && passToRoom(ctx, body)) return;
   const orchestrator = context.authorization.isOrchestrator(request.headers);
   const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
   const claim = async (kind: Claim): Promise<Session | undefined> => {
-    await claimAddress(ctx, kind, sessionOf(value) || undefined);
+    await claimAddress(ctx, kind, key.id);
     return ctx.address?.session;
   };
   const ofAddress = ctx.address === undefined ? { onDisconnect } : { claim };
   const answering = answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
   const answer = isThenable(answering) ? await answering : answering;
   // For balancers, which read headers.
-  const created = createsSession(value) && "result" in answer ? sessionOf({ params: answer.result }) : "";
-  if (created !== "") response.setHeader(SESSION_HEADER, created);
+  const created = createsSession(value) && "result" in answer ? readRpcKey({ params: answer.result }).id : undefined;
+  if (created !== undefined) response.setHeader(SESSION_HEADER, created);
   sendRpc(ctx, answer);
 }
 
@@ -80,7 +81,7 @@ async function end(ctx: RequestContext): Promise<void> {
 }
 
 async function handleInSession(ctx: RequestContext): Promise<void> {
-  if (await forwardToOwner(ctx, mcpSession(ctx), "")) return;
+  if (await passToWorker(ctx, readMcpKey(ctx), "")) return;
   await (await endpointOf(ctx.context)).handle(pick(ctx));
 }
 
@@ -108,21 +109,6 @@ function pick({
   return { request, response, forwarded, address };
 }
 
-/** True if another worker of the cluster has the session and answers. */
-async function forwardToOwner(ctx: RequestContext, session: string, body: string | Buffer): Promise<boolean> {
-  const { context } = ctx;
-  const owner = context.cluster && (await ownerOf(ctx, session || undefined));
-  if (owner === undefined) return false;
-  context.cluster?.forward(owner, { ...onNode(ctx), body: body.toString(), named: ctx.address === undefined });
-  return true;
-}
-
-/** The session that an MCP client names, by the header of MCP or by ours; empty for none. */
-function mcpSession(ctx: RequestContext): string {
-  const id = ctx.request.headers["mcp-session-id"];
-  return typeof id === "string" ? id : (namedSession(ctx)?.id ?? "");
-}
-
 /** Clients of the Python package initialize nothing, and an MCP client names its revision. */
 function initializesMcp(value: unknown): boolean {
   if (!isObject(value) || value["method"] !== "initialize") return false;
@@ -132,11 +118,4 @@ function initializesMcp(value: unknown): boolean {
 /** A plain request for a new session, which any worker of the cluster can open. */
 function createsSession(value: unknown): boolean {
   return isObject(value) && value["method"] === "openenv/session/create";
-}
-
-/** The session that a plain request names; empty for none. */
-function sessionOf(value: unknown): string {
-  const params = isObject(value) ? value["params"] : undefined;
-  const id = isObject(params) ? params["session_id"] : undefined;
-  return typeof id === "string" ? id : "";
 }

@@ -2,10 +2,9 @@ import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/
 import { errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
 import { forOperators } from "../http/operator.js";
+import { passToWorker } from "../http/pass-on.js";
 import { sendFailure, sendJson } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
-import { onNode } from "../runtimes/runtime.js";
-import { ownerOf } from "./control.js";
 
 /** Routes by which operators list, end and pause sessions. */
 export const SESSION_ROUTES: Record<string, Route> = {
@@ -27,8 +26,7 @@ async function list({ response, context }: RequestContext): Promise<void> {
 async function end(ctx: RequestContext): Promise<void> {
   const { response, context, path } = ctx;
   const id = path.slice("/sessions/".length);
-  const owner = await ownerOf(ctx, id);
-  if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
+  if (await passToWorker(ctx, { id }, "")) return;
   const session = context.sessions.byId(id);
   if (session === undefined) {
     return sendFailure(ctx, errorData("SESSION_ERROR", `No session "${clip(id, 100)}" is open here.`));

@@ -1,10 +1,9 @@
 import type { EventsBody } from "../../protocol/http.js";
 import { refuse } from "../../session/restore/image.js";
 import type { Session } from "../../session/session.js";
+import { passToWorker } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
-import { onNode } from "../runtimes/runtime.js";
-import { ownerOf } from "./control.js";
 import { allowedSession } from "./fork.js";
 
 /** `/sessions/{id}/events`. */
@@ -14,8 +13,7 @@ export const EVENTS_ROUTE: Route = { GET: read };
 async function read(ctx: RequestContext): Promise<void> {
   const { request, response, context, path } = ctx;
   const id = path.split("/")[2] as string;
-  const owner = await ownerOf(ctx, id);
-  if (owner !== undefined) return context.cluster?.forward(owner, { ...onNode(ctx), body: "", named: true });
+  if (await passToWorker(ctx, { id }, "")) return;
   const session = allowedSession(ctx, id, "reading");
   const events = keptEvents(session);
   if (context.authorization.isOperator(request.headers))

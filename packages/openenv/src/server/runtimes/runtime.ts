@@ -1,8 +1,8 @@
 import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
 import type { RunQueue } from "../../util/async/run-queue.js";
+import type { Cluster, UpgradeRequest } from "../cluster.js";
 import type { Config } from "../config/config.js";
 import type { Backlog } from "../limits/backlog.js";
 import type { Descriptors } from "../limits/descriptors.js";

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { CLOSE_CODES, EXTENSIONS, EXTENSIONS_KEY, type Extension, MOVING_KEY } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
-import type { Cluster, UpgradeRequest } from "../../session/registry/cluster.js";
+import { isThenable } from "../../util/async/thenable.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
+import type { Cluster, UpgradeRequest } from "../cluster.js";
 import type { ServerContext } from "../context.js";
 import { type AddressProblem, findAddress, isAddressed } from "../http/address.js";
 import type { PeerSocket, Upgrade } from "../runtimes/runtime.js";
@@ -98,10 +99,10 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
   };
 
   /** Opens the socket in the worker that this resolves with, here without one. */
-  const openAtOwner = async (cluster: Cluster, finding: Promise<number | undefined>, placed: Placed): Promise<void> => {
-    const owner = await finding;
-    if (owner === undefined) return open(placed.target, placed.upgrade);
-    handOff(cluster, placed.upgrade, owner);
+  const openAt = async (cluster: Cluster, locating: Promise<number | undefined>, placed: Placed): Promise<void> => {
+    const worker = await locating;
+    if (worker === undefined) return open(placed.target, placed.upgrade);
+    handOff(cluster, placed.upgrade, worker);
   };
 
   const accept = (ws: PeerSocket, { target, protocol, orchestrator, name }: Accepted): void => {
@@ -131,25 +132,11 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
         runtime.statistics.countRejection(sessions.paused ? "paused" : "draining");
         return upgrade.reject("503 Service Unavailable", "the server is paused or stops: connect to another one");
       }
-      const { cluster } = context;
-      if (cluster !== undefined && target.address !== undefined) {
-        return void openAtOwner(cluster, cluster.ownerOfAddress(target.address), { target, upgrade });
-      }
-      const { journal, resumptions } = sessions;
-      const id = target.sessionId;
-      if (cluster !== undefined && journal !== undefined && id !== null && target.extensions.includes("resume")) {
-        if (resumptions.has(id)) return open(target, upgrade);
-        // The number in the id may be that of another worker, before a restart.
-        const finding = journal
-          .siblingOf(id)
-          .then((sibling) => (sibling === undefined ? undefined : cluster.ownerOf(sibling)));
-        return void openAtOwner(cluster, finding, { target, upgrade });
-      }
-      if (cluster !== undefined) {
-        const owner = target.sessionId === null ? undefined : cluster.ownerOf(target.sessionId);
-        const elsewhere = owner !== undefined || (isNew && cluster.shouldHandOff());
-        if (elsewhere) return handOff(cluster, upgrade, owner);
-      }
+      const { cluster, directory } = context;
+      if (cluster === undefined) return open(target, upgrade);
+      const worker = directory.locate({ id: target.sessionId ?? undefined, address: target.address });
+      if (isThenable(worker)) return void openAt(cluster, worker, { target, upgrade });
+      if (worker !== undefined || (isNew && cluster.shouldHandOff())) return handOff(cluster, upgrade, worker);
       open(target, upgrade);
     },
     acceptForwarded(upgrade) {

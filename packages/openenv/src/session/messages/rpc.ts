@@ -117,7 +117,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>(
     "openenv/session/episode": readEpisode,
     [CLOSE]: (params, context) => closeSession(params["session_id"], context),
     "tools/list"(params, context) {
-      return { tools: requireTools(context, namedSession(params, context)) };
+      return { tools: requireTools(context, sessionOf(params, context)) };
     },
     "tools/call": callNamedTool,
   } satisfies Record<string, Method>),
@@ -133,7 +133,7 @@ function requireTools({ runtime }: RpcContext, session: Session | undefined): re
 
 /** Calls a tool in the session of the socket or the named session; otherwise in an environment for this call only. */
 function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<AgentResult> {
-  const named = namedSession(params, context);
+  const named = sessionOf(params, context);
   requireTools(context, named);
   const { name, arguments: given } = params;
   if (typeof name !== "string") throw new RpcError(RPC_ERRORS.invalidParams, 'Invalid params: "name" must be a string');
@@ -167,9 +167,9 @@ function toolFailure(error: NonNullable<AgentOutcome["error"]>): RpcError {
 }
 
 /** The session of the socket, or the session that the request names. */
-function namedSession(params: JsonObject, context: RpcContext): Session | undefined {
+function sessionOf(params: JsonObject, context: RpcContext): Session | undefined {
   if (context.own !== undefined) return context.own;
-  return params["session_id"] === undefined ? undefined : findSession(params["session_id"], context);
+  return params["session_id"] === undefined ? undefined : openSession(params["session_id"], context);
 }
 
 /**
@@ -197,7 +197,7 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
 
 /** The result of the session's episode so far, for its creator. */
 function readEpisode(params: JsonObject, context: RpcContext): EpisodeBody {
-  const session = namedSession(params, context);
+  const session = sessionOf(params, context);
   if (session === undefined) throw new RpcError(RPC_ERRORS.invalidParams, "Invalid params: session_id is required");
   if (session.isForbidden(context.orchestrator)) throw forbiddenTo("be read");
   const { episodeId, stepCount, reward, done, failedSteps } = session.progress;
@@ -217,7 +217,7 @@ function closeSession(id: unknown, context: RpcContext): object {
       "The session of a socket ends with the socket: close the socket instead",
     );
   }
-  const session = findSession(id, context);
+  const session = openSession(id, context);
   const { orchestrator = false, sessions, claim, runtime } = context;
   const isReserved = session.ownedByOrchestrator && !orchestrator;
   if (isReserved || (claim !== undefined && runtime.mode === "production" && !orchestrator)) {
@@ -227,7 +227,7 @@ function closeSession(id: unknown, context: RpcContext): object {
   return closed ? { session_id: id, closed } : { session_id: id, closed: false, closing: true };
 }
 
-function findSession(id: unknown, { sessions }: RpcContext): Session {
+function openSession(id: unknown, { sessions }: RpcContext): Session {
   const session = typeof id === "string" ? sessions?.named.find(id) : undefined;
   if (session === undefined) throw unknownSession(id);
   return session;

@@ -1,7 +1,19 @@
 import type { ServerCapacityStatus } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { WorkerLoad } from "./cluster.js";
+
+/** The load of one worker. */
+export interface WorkerLoad {
+  /** Open sessions. */
+  active: number;
+  /** Open sessions that may end now to make room, because their clients have never used them or not for a long time. */
+  unclaimed: number;
+  max: number;
+  /** Peers waiting for a session. */
+  waiting: number;
+  /** Maximum number of waiting peers. */
+  queueSize: number;
+}
 
 /** The capacity of one server or a whole cluster. Sessions that may end to make room count as available. */
 export function totalCapacity(

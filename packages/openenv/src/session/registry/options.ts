@@ -1,7 +1,7 @@
 import type { SessionOpener } from "../held-session.js";
 import type { ResumeLimits, Resumption } from "../resume/resumptions.js";
 import type { Session } from "../session.js";
-import type { Cluster } from "./cluster.js";
+import type { Workers } from "./directory.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
@@ -14,8 +14,8 @@ export interface SessionsOptions {
   /** Milliseconds after which a waiting peer is rejected. */
   queueTimeoutMs?: number;
   resume?: ResumeLimits;
-  /** The cluster of this server, whose workers all count for the reported capacity. */
-  cluster?: Cluster | undefined;
+  /** The workers of this server, which all count for the reported capacity. */
+  cluster?: Workers | undefined;
 }
 
 /** Tracks clients that watch sessions without using them. */

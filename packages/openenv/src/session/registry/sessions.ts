@@ -12,8 +12,7 @@ import { RESUME_DEFAULTS, type Resumption, Resumptions, sessionsOf } from "../re
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { rejection, totalCapacity } from "./capacity.js";
-import type { WorkerLoad } from "./cluster.js";
+import { rejection, totalCapacity, type WorkerLoad } from "./capacity.js";
 import { Departure } from "./departure.js";
 import { fillSession } from "./fill-session.js";
 import { NamedSessions } from "./named-sessions.js";

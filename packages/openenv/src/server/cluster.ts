@@ -1,24 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { SchemaBody, SessionInfo } from "../../protocol/http.js";
-import type { SessionQuery } from "../../protocol/session-query.js";
-import type { ClusterReport, WorkerReport } from "../statistics/worker-report.js";
+import type { SchemaBody, SessionInfo } from "../protocol/http.js";
+import type { SessionQuery } from "../protocol/session-query.js";
+import type { WorkerLoad } from "../session/registry/capacity.js";
+import type { Workers } from "../session/registry/directory.js";
+import type { ClusterReport, WorkerReport } from "../session/statistics/worker-report.js";
 
 /** The head of a request for a WebSocket. */
 export type UpgradeRequest = Readonly<Pick<IncomingMessage, "method" | "url" | "headers">>;
-
-/** The load of one server. */
-export interface WorkerLoad {
-  /** Open sessions. */
-  active: number;
-  /** Open sessions that may end now to make room, because their clients have never used them or not for a long time. */
-  unclaimed: number;
-  max: number;
-  /** Peers waiting for a session. */
-  waiting: number;
-  /** Maximum number of waiting peers. */
-  queueSize: number;
-}
 
 /** What a server reports to the supervisor, which does not load the environment. */
 export interface ServerAbout {
@@ -66,29 +55,19 @@ export interface ForwardedRequest {
 }
 
 /** The cluster from the point of view of one worker. A single server has none. */
-export interface Cluster {
+export interface Cluster extends Workers {
   /** Prefix of this worker's session ids, so that the others can find the owner of a session. */
   readonly idPrefix: string;
-  /** The number of this worker. */
-  readonly number: number;
   /** Listens on the shared port; resolves with the port. */
   listen(server: Server, host: string): Promise<number>;
   /** Called once when the server listens. */
   join(server: ClusterServer): Promise<void>;
-  /** Reports a changed load. */
-  changed(): void;
-  /** The load of each worker. */
-  loads(): WorkerLoad[];
   /** The sessions of all workers. */
   sessions(): Promise<SessionInfo[]>;
   /** Pauses or resumes opening sessions on all workers, including workers that start later. */
   pause(paused: boolean): Promise<void>;
   /** The reports of all workers with the sessions that match the query, and the workers that do not answer. */
   reports(query: SessionQuery): Promise<ClusterReport>;
-  /** The other worker that owns a named session; undefined when this worker owns it or it is unknown. */
-  ownerOf(sessionId: string): number | undefined;
-  /** The other worker that has the session of an address, or is to open it; undefined for this worker. */
-  ownerOfAddress(address: string): Promise<number | undefined>;
   /** Another worker with capacity for a session when this worker has none. */
   withRoom(): number | undefined;
   /** Whether another worker should open the session of a new socket. */

@@ -1,0 +1,28 @@
+import type { SessionKey } from "../../session/registry/directory.js";
+import { onNode } from "../runtimes/runtime.js";
+import { readBody } from "./body.js";
+import type { RequestContext } from "./router.js";
+
+/**
+ * True if another worker of the server has the session, and answers the request. The body is read unless it is given.
+ */
+export async function passToWorker(ctx: RequestContext, key: SessionKey, body?: string | Buffer): Promise<boolean> {
+  const { context, forwarded } = ctx;
+  const { cluster, directory } = context;
+  if (forwarded || cluster === undefined) return false;
+  const worker = await directory.locate(key);
+  if (worker === undefined) return false;
+  const text = (body ?? (await readBody(ctx))).toString();
+  // The session of an address may continue in another worker.
+  cluster.forward(worker, { ...onNode(ctx), body: text, named: key.address === undefined });
+  return true;
+}
+
+/** True if another worker of the server has more room, and answers the request. `body` is its text. */
+export function passToRoom(ctx: RequestContext, body: string): boolean {
+  const { context, forwarded } = ctx;
+  const roomier = forwarded ? undefined : context.cluster?.withRoom();
+  if (roomier === undefined) return false;
+  context.cluster?.forward(roomier, { ...onNode(ctx), body, named: false });
+  return true;
+}

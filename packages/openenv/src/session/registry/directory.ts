@@ -1,0 +1,51 @@
+import type { Eventual } from "../../util/types.js";
+import type { WorkerLoad } from "./capacity.js";
+import type { Sessions } from "./sessions.js";
+
+/** How a client names its session: by the id that the server gave it, or by the hash of a name that the client chose. */
+export interface SessionKey {
+  readonly id?: string | undefined;
+  /** SHA-256 of the name, hexadecimal. It counts if both are given. */
+  readonly address?: string | undefined;
+}
+
+/** The workers of this server, as one of them sees them. */
+export interface Workers {
+  /** The number of this worker. */
+  readonly number: number;
+  /** Reports a changed load. */
+  changed(): void;
+  /** The load of each worker. */
+  loads(): WorkerLoad[];
+  /** The other worker that the id of a session names; undefined when it names this worker or none that runs. */
+  workerOf(id: string): number | undefined;
+  /** The other worker that has the session of an address, or is to open it; undefined for this worker. */
+  workerAt(address: string): Promise<number | undefined>;
+}
+
+/** Finds the worker that has a session. Every way into the server asks it before it handles a request. */
+export class SessionDirectory {
+  readonly #sessions: Sessions;
+  readonly #workers: Workers | undefined;
+
+  constructor(sessions: Sessions, workers: Workers | undefined) {
+    this.#sessions = sessions;
+    this.#workers = workers;
+  }
+
+  /**
+   * The other worker that has the session; undefined for this worker, which also answers for a session that no worker has.
+   * An address is reserved for the worker, so that no two workers open it. Whether another server has the session is only
+   * decided when it is opened, because its lease may end at any time.
+   */
+  locate({ id, address }: SessionKey): Eventual<number | undefined> {
+    const workers = this.#workers;
+    if (workers === undefined) return undefined;
+    if (address !== undefined) return workers.workerAt(address);
+    const { journal, named, resumptions } = this.#sessions;
+    if (id === undefined || resumptions.has(id) || named.has(id)) return undefined;
+    if (journal === undefined) return workers.workerOf(id);
+    // The number in the id may be that of another worker, before a restart.
+    return journal.siblingOf(id).then((sibling) => workers.workerOf(sibling ?? id));
+  }
+}
