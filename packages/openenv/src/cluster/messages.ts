@@ -31,6 +31,8 @@ export interface ClusterPeer {
 export type WorkerRequest =
   | { what: "sessions" }
   | { what: "report"; query: SessionQuery }
+  /** A worker answers with its number if it has the session. */
+  | { what: "holder"; id: string }
   | { what: "pause"; paused: boolean }
   /** To the supervisor: the worker that has the session of an address, or is to open it: the one that asks, or another. */
   | { what: "owner"; address: string; asking: number; opens: boolean }

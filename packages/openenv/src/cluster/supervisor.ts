@@ -324,6 +324,8 @@ export class Supervisor {
       case "pause":
         this.#paused = about.paused;
         return this.#askAll(about, ["ready", "starting"]);
+      case "holder":
+        return this.#askAll(about).then(([worker]) => worker);
       case "owner":
         return this.#owners.find(about);
       default:

@@ -145,6 +145,11 @@ class WorkerCluster implements Cluster {
     return this.#owners.find((number) => number === Number(owner));
   }
 
+  async workerWith(id: string): Promise<number | undefined> {
+    const worker = (await this.#request({ what: "holder", id })) as number | undefined;
+    return worker === this.number ? undefined : worker;
+  }
+
   async workerAt(address: string): Promise<number | undefined> {
     if (this.#server?.hasAddress(address)) return undefined;
     const opens = !this.shouldHandOff();
@@ -296,6 +301,8 @@ async function answer(server: ClusterServer, about: WorkerRequest): Promise<unkn
       return server.report(about.query);
     case "pause":
       return server.pause(about.paused);
+    case "holder":
+      return server.hasSession(about.id) ? Number(process.env[WORKER_NUMBER]) : undefined;
     case "has":
       return server.hasAddress(about.address);
     case "lost":

@@ -30,6 +30,8 @@ export interface ClusterServer {
   upgrade(request: UpgradeRequest, socket: Duplex, head: Buffer): void;
   /** Handles a request from another worker, without forwarding it again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Whether requests can name a session of it by this id. */
+  hasSession(id: string): boolean;
   /** Whether it has the session of an address, or knows that it was lost. */
   hasAddress(address: string): boolean;
   /** The session of an address was lost with another worker. */

@@ -187,6 +187,7 @@ export async function serveHere(
     report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
     upgrade: (...handed) => sockets.acceptForwarded(listener.takeOver?.(...handed) as Upgrade),
     handle: (request, response) => void handle(request, response, { forwarded: true }),
+    hasSession: (id) => context.directory.has(id),
     hasAddress: (address) => context.addresses.has(address),
     loseAddress: (address) => context.sessions.resumptions.lose(address, "was lost with its worker"),
     inUse: () => context.sessions.inUse,

@@ -1,5 +1,6 @@
 import type { Eventual } from "../../util/types.js";
 import type { WorkerLoad } from "./capacity.js";
+import type { SessionsJournal } from "./options.js";
 import type { Sessions } from "./sessions.js";
 
 /** How a client names its session: by the id that the server gave it, or by the hash of a name that the client chose. */
@@ -19,6 +20,8 @@ export interface Workers {
   loads(): WorkerLoad[];
   /** The other worker that the id of a session names; undefined when it names this worker or none that runs. */
   workerOf(id: string): number | undefined;
+  /** Asks the other workers which of them has the session of an id. */
+  workerWith(id: string): Promise<number | undefined>;
   /** The other worker that has the session of an address, or is to open it; undefined for this worker. */
   workerAt(address: string): Promise<number | undefined>;
 }
@@ -42,10 +45,22 @@ export class SessionDirectory {
     const workers = this.#workers;
     if (workers === undefined) return undefined;
     if (address !== undefined) return workers.workerAt(address);
-    const { journal, named, resumptions } = this.#sessions;
-    if (id === undefined || resumptions.has(id) || named.has(id)) return undefined;
-    if (journal === undefined) return workers.workerOf(id);
-    // The number in the id may be that of another worker, before a restart.
-    return journal.siblingOf(id).then((sibling) => workers.workerOf(sibling ?? id));
+    if (id === undefined || this.has(id)) return undefined;
+    const { journal } = this.#sessions;
+    return journal === undefined ? workers.workerOf(id) : this.#locateMoved(id, workers, journal);
+  }
+
+  /** Whether requests can name a session of this worker by the id. */
+  has(id: string): boolean {
+    const { named, resumptions } = this.#sessions;
+    return resumptions.has(id) || named.has(id);
+  }
+
+  /** With a journal, a session may have been continued by another worker than the one that its id names. */
+  async #locateMoved(id: string, workers: Workers, journal: SessionsJournal): Promise<number | undefined> {
+    const entry = await journal.holderOf(id);
+    if (entry !== undefined) return workers.workerOf(entry.sibling ?? id);
+    // A session by address is not in the journal by its id.
+    return (await workers.workerWith(id)) ?? workers.workerOf(id);
   }
 }

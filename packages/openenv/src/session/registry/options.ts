@@ -35,8 +35,11 @@ export interface SessionsJournal {
    * @throws SessionRejectedError (JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE for an address).
    */
   add(resumption: Resumption, lost?: string): Promise<void>;
-  /** The other worker of this server that has the session, as an owner; undefined when this one may take it over. */
-  siblingOf(id: string): Promise<string | undefined>;
+  /**
+   * Who has the session: a sibling is another worker of this server, as an owner; without one this worker may take it over.
+   * Undefined if the journal does not know the id.
+   */
+  holderOf(id: string): Promise<{ sibling?: string } | undefined>;
   /**
    * Restores a session that this process does not have. Resolves with the reason if it cannot be restored.
    * @throws SessionRejectedError (CAPACITY_REACHED, JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE): it may be possible later.

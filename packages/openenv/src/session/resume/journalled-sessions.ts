@@ -105,14 +105,15 @@ export class JournalledSessions implements SessionsJournal {
     return isThenable(created) ? created.then(begin) : begin(created);
   }
 
-  async siblingOf(id: string): Promise<string | undefined> {
+  async holderOf(id: string): Promise<{ sibling?: string } | undefined> {
     const { journal, owner } = this.#options;
     try {
       const entry = await journal.find(id);
-      if (entry?.owner == null || entry.owner === owner || !areSiblings(entry.owner, owner)) return undefined;
-      return (await journal.isHeld(entry)) ? entry.owner : undefined;
+      if (entry === undefined) return undefined;
+      const isOther = entry.owner !== null && entry.owner !== owner && areSiblings(entry.owner, owner);
+      return isOther && (await journal.isHeld(entry)) ? { sibling: entry.owner } : {};
     } catch {
-      return undefined;
+      return {};
     }
   }
 
