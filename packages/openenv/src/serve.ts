@@ -9,8 +9,8 @@ import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
 
 /**
  * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when the server listens. With more
- * than one worker, or with `supervise`, this process only supervises workers, and each worker runs the same program up
- * to this call.
+ * than one worker, or with `supervise` or `heapMb`, this process only supervises workers, and each worker runs the same
+ * program up to this call.
  * @throws ConfigError for an invalid option or variable, one that this runtime (Node, Bun or Deno) cannot keep, a port in
  * use, or a value that is not an environment.
  */
@@ -37,7 +37,8 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
   const config = readConfig(environment, options, process.env);
   (await loadRuntime()).check(config);
   if (config.journal !== undefined) await (await import("./server/journal.js")).checkJournal(config);
-  if (config.workers === 1 && !config.supervise) return serveHere(environment, { config, options });
+  if (config.workers === 1 && !config.supervise && config.heapMb === undefined)
+    return serveHere(environment, { config, options });
   const { superviseWorkers } = await import("./cluster/supervise.js");
   const { about: _about, ...server } = await superviseWorkers(config);
   return { ...server, environment, webInterface: config.webInterface };

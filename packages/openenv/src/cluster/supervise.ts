@@ -16,7 +16,7 @@ export interface SupervisedServer extends Omit<RunningServer, "environment" | "w
 
 type SupervisorSettings = Pick<
   Settings,
-  "host" | "port" | "workers" | "workerTimeoutMs" | "graceMs" | "drainMs" | "logLevel" | "handleSignals"
+  "host" | "port" | "workers" | "heapMb" | "workerTimeoutMs" | "graceMs" | "drainMs" | "logLevel" | "handleSignals"
 >;
 
 /**
@@ -27,11 +27,11 @@ export async function superviseWorkers(
   settings: SupervisorSettings,
   program?: WorkerProgram,
 ): Promise<SupervisedServer> {
-  const { host, graceMs, drainMs, workers, workerTimeoutMs: hangMs } = settings;
+  const { host, graceMs, drainMs, workers, heapMb, workerTimeoutMs: hangMs } = settings;
   // The port must be fixed: workers on a port of their choice could not be replaced on the same port.
   const port = await choosePort(host, settings.port);
   const log = createLogger(settings.logLevel);
-  const supervisor = new Supervisor({ workers, port, log, graceMs, drainMs, hangMs });
+  const supervisor = new Supervisor({ workers, heapMb, port, log, graceMs, drainMs, hangMs });
   let isStarted = false;
   const replace = (): void => {
     if (!isStarted || draining !== undefined || closing !== undefined) return;

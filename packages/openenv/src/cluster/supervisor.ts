@@ -21,6 +21,8 @@ import { type WorkerEvent, WorkerProcess } from "./worker-process.js";
 
 export interface SupervisorOptions {
   workers: number;
+  /** Limit of the heap of each worker in megabytes; undefined for that of Node. */
+  heapMb?: number | undefined;
   /** The port that all workers share. */
   port: number;
   log: Log;
@@ -75,7 +77,11 @@ export class Supervisor {
   /** Resolves when all workers listen. @throws ConfigError when one cannot start. */
   async start(program?: WorkerProgram): Promise<void> {
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    if (program !== undefined) cluster.setupPrimary(program);
+    const { heapMb } = this.#options;
+    // V8 reads the limit at the start of a process: v8.setFlagsFromString() has no effect on it later.
+    const limit =
+      heapMb === undefined ? undefined : { execArgv: [...process.execArgv, `--max-old-space-size=${heapMb}`] };
+    cluster.setupPrimary({ ...program, ...limit });
     const pingMs = Math.min(PING_MS, this.#options.hangMs / 4);
     this.#timers.push(setInterval(() => this.#replaceHung(pingMs), pingMs));
     const started = new Promise<void>((resolve, reject) => {

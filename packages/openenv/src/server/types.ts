@@ -70,6 +70,11 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    * `WORKER_TIMEOUT` (seconds), default 30 s.
    */
   workerTimeoutMs?: number;
+  /**
+   * Megabytes of JavaScript heap that each worker may use. A process cannot change its own limit, so a single worker is
+   * started as a process, as with `supervise`. `HEAP_MB`, default that of Node.
+   */
+  heapMb?: number;
   /** How many peers can wait for a session of a full worker. `QUEUE_SIZE`, default 0: they are rejected at once. */
   queueSize?: number;
   /** Seconds after which a waiting peer is rejected. `QUEUE_TIMEOUT`, default 30. */

@@ -107,7 +107,7 @@ function capacity({ supportsConcurrentSessions, contract }: EnvironmentDefinitio
 }
 
 function isolation(settings: Settings): IsolationConfig | undefined {
-  const { isolation: kind, module, isolatePoolSize, isolateSpares, stepTimeout, isolateMemoryMb } = settings;
+  const { isolation: kind, module, isolatePoolSize, isolateSpares, stepTimeout, isolateMemoryMb, heapMb } = settings;
   if (kind === "none") {
     if (stepTimeout === undefined) return undefined;
     throw new ConfigError("STEP_TIMEOUT ends sessions that are isolated: set ISOLATION to thread or process, too.");
@@ -116,6 +116,12 @@ function isolation(settings: Settings): IsolationConfig | undefined {
     throw new ConfigError(
       `ISOLATION "${kind}" needs the option \`module\`: the JavaScript module that exports the environment, ` +
         'as in serve(environment, { module: new URL("./environment.js", import.meta.url) }).',
+    );
+  }
+  if (kind === "thread" && isolateMemoryMb !== undefined && heapMb !== undefined) {
+    throw new ConfigError(
+      `ISOLATE_MEMORY_MB is ${isolateMemoryMb} and HEAP_MB is ${heapMb}, but the limit of a process also holds for its ` +
+        "threads: remove one of them, or set ISOLATION to process.",
     );
   }
   const stepTimeoutMs = stepTimeout === undefined ? undefined : stepTimeout * 1000;

@@ -265,6 +265,14 @@ export const SETTINGS = {
     fallback: 30_000,
     help: "a worker that does not answer pings for this long is replaced",
   }),
+  heapMb: setting({
+    variable: "HEAP_MB",
+    kind: integer(64, 1_000_000),
+    fallback: undefined,
+    flag: "<number>",
+    help: "limit of the JavaScript heap of each worker, in MB",
+    more: "[Node's own](../guide/scaling.md#memory-of-a-worker) without it, up to 4 GB. With it, a single worker is a process as several are; refused on Bun and Deno",
+  }),
   queueSize: setting({
     variable: "QUEUE_SIZE",
     kind: integer(0, MAX_COUNT),

@@ -11,12 +11,18 @@ import type { HttpRequest, HttpResponse, PeerSocket, SocketPeer } from "./runtim
 const POLL_MS = 50;
 
 /** @throws ConfigError for a setting that neither Bun nor Deno can keep. */
-export function refuseUnsupported({ workers, supervise, isolation }: Config, runtime: string): void {
+export function refuseUnsupported({ workers, supervise, heapMb, isolation }: Config, runtime: string): void {
   if (workers > 1 || supervise) {
     const setting = workers === 1 ? "supervise is true" : `WORKERS is ${workers}`;
     throw new ConfigError(
       `${setting}, but a server on ${runtime} is one process: set it to ${workers === 1 ? "false" : "1"}, and start several ` +
         "servers behind a balancer: openenv deploy renders the configuration of HAProxy.",
+    );
+  }
+  if (heapMb !== undefined) {
+    throw new ConfigError(
+      `HEAP_MB is ${heapMb}, but a server on ${runtime} cannot set the limit of its heap: remove HEAP_MB, and limit the ` +
+        "memory of the process or container.",
     );
   }
   // It is ignored, or ends the process.

@@ -178,6 +178,7 @@ describe.each(RUNTIMES)("the limits of a server on $name", ({ name, path, availa
         return `${code} ${stderr}`;
       };
       expect(await refuse({ WORKERS: "2" })).toMatch(/^2 .*WORKERS is 2.*HAProxy/s);
+      expect(await refuse({ HEAP_MB: "500" })).toMatch(/^2 .*HEAP_MB is 500.*remove HEAP_MB/s);
       const isolation = { ISOLATION: "thread", ISOLATE_MEMORY_MB: "100" };
       expect(await refuse(isolation)).toMatch(/^2 .*ISOLATE_MEMORY_MB is 100.*process/s);
       for (const PING_INTERVAL of name === "bun" ? ["1", "481"] : ["0.4"]) {
