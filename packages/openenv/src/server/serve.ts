@@ -24,6 +24,7 @@ import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
 import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
 import { Descriptors } from "./limits/descriptors.js";
+import { watchHeap } from "./limits/heap.js";
 import { createLogger } from "./logging/logger.js";
 import { noteAccess, noteContainer, noteSharedState } from "./logging/start-notes.js";
 import { Gauge } from "./metrics/gauge.js";
@@ -112,6 +113,7 @@ export async function serveHere(
   });
   const { port } = listener;
   const reaper = startReaper(context.sessions, config);
+  const stopHeapWatch = watchHeap(runtime, context.sessions, config);
   listeningPorts().add(port);
 
   let draining: Promise<void> | undefined;
@@ -148,6 +150,7 @@ export async function serveHere(
     sockets.close();
     await listener.close();
     clearInterval(reaper);
+    stopHeapWatch();
     await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));
     await journal?.[Symbol.asyncDispose]();
     await isolated?.close();
