@@ -18,6 +18,7 @@ export { renderMaxBatches } from "./report/largest.js";
 export { drawFigure } from "./report/plot.js";
 export { readResults } from "./report/read-results.js";
 export { renderScalingReport } from "./report/render-report.js";
+export { renderSizing } from "./report/sizing.js";
 export { renderLargest, renderStop } from "./report/stops.js";
 export { renderThroughput, seconds } from "./report/tables.js";
 export { renderCsv } from "./report.js";

@@ -32,6 +32,25 @@ describe("a load", () => {
     expect(steps.reduce((sum, count) => sum + count)).toBe(done + more);
   });
 
+  it("with a think time pauses before each step, resets at the end of an episode, and ends during a pause", async () => {
+    const ends = { observation: { frame: { type: "step", data: { amount: 0 } } }, reward: null, done: true };
+    const types: unknown[] = [];
+    await using server = await startScriptedServer(async (peer) => {
+      for (;;) {
+        const { type } = (await peer.receive()) as { type: unknown };
+        types.push(type);
+        if (type === "close") return;
+        peer.send({ type: "observation", data: ends });
+      }
+    });
+    await using load = await createLoad({ url: server.url, ...single });
+    const { done } = await load.step(0.5, 50);
+    expect(done).toBeGreaterThan(0);
+    expect(done).toBeLessThanOrEqual(0.5 / 0.025 + 1);
+    expect(types).toEqual(["reset", ...Array.from({ length: done }, () => ["step", "reset"]).flat()]);
+    expect(await load.step(0.05, 1_000_000_000)).toMatchObject({ done: 0 });
+  });
+
   it("plays whole sessions and leaves none behind", async () => {
     const counter = defineCounter();
     await using server = await serve(counter.environment, { port: 0, logLevel: "silent" });

@@ -42,10 +42,11 @@ export interface LoadResult {
 
 export interface SessionLoad extends AsyncDisposable {
   /**
-   * Steps all sessions for this many seconds and waits for the last responses.
+   * Steps all sessions for this many seconds and waits for the last responses. With `thinkMs` each session waits that
+   * long on average before a step, and resets when its episode has ended; without it, it steps at once and never resets.
    * @throws Error of the first wrong or missing response.
    */
-  step(seconds: number): Promise<LoadResult>;
+  step(seconds: number, thinkMs?: number): Promise<LoadResult>;
   close(): Promise<void>;
 }
 
@@ -80,11 +81,18 @@ export async function createLoad(options: LoadOptions): Promise<SessionLoad> {
 
   const { onStep } = options;
   return {
-    step: (seconds) =>
-      runConnections(connections, seconds, (connection, done) => {
+    step: (seconds, thinkMs) => {
+      const act: Act<(typeof connections)[number]> = (connection, done) => {
         const exchange = connection.exchanges[connection.turn++ % connection.exchanges.length] as RequestTemplate;
-        connection.session.ask(exchange, onStep === undefined ? done : timed(done, onStep));
-      }),
+        const answered: typeof done =
+          thinkMs === undefined
+            ? done
+            : (failure) =>
+                failure === undefined && exchange.ended ? connection.session.ask(reset, done) : done(failure);
+        connection.session.ask(exchange, onStep === undefined ? answered : timed(answered, onStep));
+      };
+      return runConnections(connections, seconds, act, thinkMs);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -112,14 +120,30 @@ export function runSessions(options: LoadOptions, seconds: number): Promise<Load
 
 type Act<L> = (connection: L, done: (failure: Error | undefined) => void) => void;
 
-/** Each connection repeats its work until the time is over. */
-function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Promise<LoadResult> {
+/**
+ * Each connection repeats its work until the time is over. With `thinkMs` it waits before each time: at first up to that
+ * long, so that the connections do not act together, then half as long to one and a half times as long.
+ */
+function runConnections<L>(connections: L[], seconds: number, act: Act<L>, thinkMs = 0): Promise<LoadResult> {
   return new Promise((resolve, reject) => {
     const started = performance.now();
     let done = 0;
     let busy = connections.length;
     let stopping = false;
-    const stop = setTimeout(() => (stopping = true), seconds * 1000);
+    const thinking = new Set<NodeJS.Timeout>();
+    const think = (ms: number, go: () => void): void => {
+      if (thinkMs === 0) return go();
+      const timer = setTimeout(() => {
+        thinking.delete(timer);
+        go();
+      }, ms);
+      thinking.add(timer);
+    };
+    const stop = setTimeout(() => {
+      stopping = true;
+      busy -= thinking.size;
+      if (busy === 0) finish(undefined);
+    }, seconds * 1000);
     const late = setTimeout(
       () => finish(new LoadFailure("TIMEOUT", "no response in time")),
       seconds * 1000 + PATIENCE_MS,
@@ -127,6 +151,7 @@ function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Prom
     const finish = (failure: Error | undefined): void => {
       clearTimeout(stop);
       clearTimeout(late);
+      for (const timer of thinking) clearTimeout(timer);
       stopping = true;
       if (failure !== undefined) reject(failure);
       else resolve({ done, seconds: (performance.now() - started) / 1000 });
@@ -134,10 +159,10 @@ function runConnections<L>(connections: L[], seconds: number, act: Act<L>): Prom
     for (const connection of connections) {
       const next = (failure: Error | undefined): void => {
         if (failure === undefined) done++;
-        if (failure === undefined && !stopping) act(connection, next);
+        if (failure === undefined && !stopping) think(thinkMs * (0.5 + Math.random()), () => act(connection, next));
         else if (failure !== undefined || --busy === 0) finish(failure);
       };
-      act(connection, next);
+      think(thinkMs * Math.random(), () => act(connection, next));
     }
   });
 }

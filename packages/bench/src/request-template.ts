@@ -12,10 +12,16 @@ export class RequestTemplate {
   readonly #check: AnswerCheck;
   /** A response that passed the check; an identical response needs no second check. */
   #accepted: Buffer | undefined;
+  #ended = false;
 
   constructor(message: JsonObject, check: AnswerCheck) {
     this.frame = encodeFrame(OPCODE.text, Buffer.from(JSON.stringify(message)));
     this.#check = check;
+  }
+
+  /** Whether the episode had ended in the last response that passed the check. */
+  get ended(): boolean {
+    return this.#ended;
   }
 
   /** The reason why a response is wrong; undefined when it is correct. */
@@ -26,6 +32,7 @@ export class RequestTemplate {
     const problem = this.#look(data);
     if (problem !== undefined) return new Error(`wrong response: ${problem}: ${answer.toString("utf8", 0, 200)}`);
     this.#accepted = Buffer.from(answer);
+    this.#ended = data["done"] === true;
     return undefined;
   }
 

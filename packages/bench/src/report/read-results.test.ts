@@ -18,6 +18,7 @@ const request: RequestRow = {
 const client = { lagMs: 0, busy: 0.1, cpuSeconds: 1 };
 const loop: ThroughputRow = {
   ...{ url: subject.url, hardware: subject.hardware, cores: subject.cores, connections: 1, seconds: 2, steps: 100 },
+  think_seconds: null,
   ...{ steps_per_second: 50, p50_ms: 1, p90_ms: 2, p95_ms: 2, p99_ms: 3, server_processes: 1 },
   ...{ server_cpu_seconds: 0.5, steps_per_cpu_second: 200, bytes_per_session: 4000 },
   ...{ client_busy: 0.5, client_limited: false, error_type: null, error: null },

@@ -59,6 +59,7 @@ it("shows the drawn pictures and the reasons of the omitted ones", () => {
 
 it("has the median and the spread of repeated closed loops", () => {
   const loop = (steps_per_second: number, bytes_per_session: number | null, error_type: string | null = null) => ({
+    think_seconds: null,
     ...{ subject: "node", url: "", hardware: "", cores: null, connections: 256, seconds: 1, steps: 1 },
     ...{ steps_per_second, p50_ms: 10, p90_ms: 10, p95_ms: 10, p99_ms: 20, server_processes: 1, server_cpu_seconds: 1 },
     ...{
@@ -70,8 +71,11 @@ it("has the median and the spread of repeated closed loops", () => {
       error: null,
     },
   });
-  const throughput = [loop(900, 6000), loop(1000, null), loop(1400, 7000), loop(0, null, "TIMEOUT")];
-  expect(renderScalingReport({ bursts: [], throughput }, { drawn: [], omitted: [] })).toContain(
+  const thinking = { ...loop(25, 6000), think_seconds: 10 };
+  const throughput = [loop(900, 6000), loop(1000, null), loop(1400, 7000), loop(0, null, "TIMEOUT"), thinking];
+  const report = renderScalingReport({ bursts: [], throughput }, { drawn: [], omitted: [] });
+  expect(report).toContain("| node | 256, think 10 s | 1 | 25 |");
+  expect(report).toContain(
     "| node | 256 | 3 | 1,000 (900–1,400) | 10 ms (10 ms–10 ms) | 20 ms (20 ms–20 ms) | – | 6.5 kB (6.0 kB–7.0 kB) | TIMEOUT |",
   );
 });

@@ -55,6 +55,8 @@ export const throughputRow = z.object({
   ...client,
   connections: positive,
   seconds: amount,
+  // Older results do not have it.
+  think_seconds: measured.default(null),
   steps: amount,
   steps_per_second: amount,
   p50_ms: measured,

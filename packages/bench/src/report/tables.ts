@@ -63,10 +63,12 @@ function renderRange(rows: readonly NamedRow[]): string {
   return all.length < 2 ? "–" : `${seconds(Math.min(...all))} to ${seconds(Math.max(...all))}`;
 }
 
-/** Closed loops, with equal settings in one row; a dash for values that could not be measured. */
+/** Closed loops and sessions that think, with equal settings in one row; a dash for values that could not be measured. */
 export function renderThroughput(rows: readonly NamedThroughput[]): string {
   const head = ["subject", "sessions", "runs", "steps/s", "p50", "p99", "steps/CPU-second", "memory/session", ""];
-  const groups = groupBy(rows, ({ subject, connections }) => JSON.stringify([subject, connections]));
+  const groups = groupBy(rows, ({ subject, connections, think_seconds }) =>
+    JSON.stringify([subject, connections, think_seconds]),
+  );
   return renderMarkdown(
     head,
     groups.map((group) => {
@@ -74,7 +76,7 @@ export function renderThroughput(rows: readonly NamedThroughput[]): string {
       const limit = good.some(({ client_limited }) => client_limited) ? "client was the limit" : "";
       return [
         group[0]?.subject ?? "",
-        whole(group[0]?.connections ?? 0),
+        renderSessions(group[0]),
         whole(good.length),
         renderRuns(good, (row) => row.steps_per_second, rounded),
         renderRuns(good, (row) => row.p50_ms, seconds),
@@ -89,6 +91,11 @@ export function renderThroughput(rows: readonly NamedThroughput[]): string {
       ];
     }),
   );
+}
+
+function renderSessions(row: NamedThroughput | undefined): string {
+  const sessions = whole(row?.connections ?? 0);
+  return row?.think_seconds == null ? sessions : `${sessions}, think ${seconds(row.think_seconds * 1000)}`;
 }
 
 /** The median, and for several runs the minimum and maximum. */

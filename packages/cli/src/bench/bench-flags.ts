@@ -17,6 +17,10 @@ export interface BenchFlags {
   throughput?: boolean;
   connectionsGrid: number[];
   seconds: number;
+  /** Sessions that step as those of a trainer do, the average seconds between their steps, and for how long. */
+  sessions?: number;
+  think?: number;
+  for?: number;
   action?: JsonObject;
   timeout: number;
   processes?: number;

@@ -36,13 +36,14 @@ const REMEDIES: Readonly<Record<string, string>> = {
 
 /** Measures servers and ends the process: 0 measured, 1 nothing measured, 2 invalid usage, 130 interrupted. */
 export async function runBench(urls: readonly string[], given: BenchFlags): Promise<void> {
-  const flags = { ...given, ...narrowed(given) };
+  const flags = { ...given, ...narrowed(given), ...asTrainer(given) };
   if (flags.throughput && (flags.mode === "http" || flags.compare)) {
-    throw new ConfigError("--throughput always measures over WebSocket: omit --mode and --compare.");
+    const mode = flags.sessions === undefined ? "--throughput" : "--sessions";
+    throw new ConfigError(`${mode} always measures over WebSocket: omit --mode and --compare.`);
   }
   const { cold } = flags;
   if (cold !== undefined && flags.throughput) {
-    throw new ConfigError("--cold is for bursts: omit --throughput.");
+    throw new ConfigError("--cold is for bursts: omit --throughput and --sessions.");
   }
   if (cold !== undefined && cold.length !== urls.length) {
     throw new ConfigError(
@@ -89,6 +90,24 @@ function narrowed({ requests, wait, action, requestsGrid, waitGrid }: BenchFlags
     requestsGrid: requests === undefined ? requestsGrid : [requests],
     // A custom action has no wait time to set.
     waitGrid: action === undefined ? waits : [0],
+  };
+}
+
+const THINK_SECONDS = 10;
+const FOR_SECONDS = 60;
+
+/** Sessions that think are measured as a closed loop is, with a think time. */
+function asTrainer({ sessions, think, for: duration, throughput }: BenchFlags): Partial<BenchFlags> {
+  if (sessions === undefined) {
+    if (think === undefined && duration === undefined) return {};
+    throw new ConfigError("--think and --for need --sessions: how many sessions step like those of a trainer.");
+  }
+  if (throughput) throw new ConfigError("--throughput steps without a pause, --sessions with one: omit one of them.");
+  return {
+    throughput: true,
+    connectionsGrid: [sessions],
+    think: think ?? THINK_SECONDS,
+    seconds: duration ?? FOR_SECONDS,
   };
 }
 

@@ -1,4 +1,10 @@
-import { measureThroughput, renderThroughput, type ThroughputRow, waitAction } from "@openenv-ts/bench/internal";
+import {
+  measureThroughput,
+  renderSizing,
+  renderThroughput,
+  type ThroughputRow,
+  waitAction,
+} from "@openenv-ts/bench/internal";
 import { print, printError, printProgress } from "../terminal/output.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 
@@ -12,7 +18,7 @@ export async function loopSteps(run: BenchRun, flags: BenchFlags): Promise<numbe
     for (const server of servers) {
       printProgress(`${server.url}  ${connections} connections, ${flags.seconds} s`);
       const action = flags.action ?? waitAction(0);
-      const job = { server, hardware, cores, connections, seconds: flags.seconds, action };
+      const job = { server, hardware, cores, connections, seconds: flags.seconds, think: flags.think, action };
       const row = signal.aborted ? undefined : await Promise.race([measureThroughput(generator, job), interrupted]);
       if (row === undefined) break;
       rows.push(row);
@@ -23,6 +29,7 @@ export async function loopSteps(run: BenchRun, flags: BenchFlags): Promise<numbe
     print(JSON.stringify({ dir: files.dir, interrupted: signal.aborted, rows }, null, 2));
   } else if (rows.length > 0) {
     print(renderThroughput(rows.map((row) => ({ ...row, subject: row.url }))));
+    if (flags.think !== undefined) for (const row of rows) print(`\n${renderSizing(row)}`);
     print(`\nResults: ${files.dir} (openenv bench report ${files.dir})`);
   }
   const failed = rows.filter(({ error_type }) => error_type !== null);

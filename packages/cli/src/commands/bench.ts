@@ -13,6 +13,7 @@ Examples:
   openenv bench ws://one:8000 ws://two:8000 --compare --output-dir results/two-servers
   openenv bench http://localhost:8000 --cold "openenv serve envs/benchmark --workers 2" -n 64 -w 1
   openenv bench http://localhost:8000 --throughput
+  openenv bench http://localhost:8000 --sessions 140 --think 10 --for 60 --action '{"message":"hi"}'
   openenv bench report results/*`;
 
 const REPORT_EXAMPLES = `
@@ -50,6 +51,13 @@ export function configureBench(command: Command): void {
       [1, 32, 256, 2048],
     )
     .option("--seconds <seconds>", "duration of each closed loop", secondsBetween(0.1, 600), 5)
+    .option(
+      "--sessions <number>",
+      "measure this many sessions that step like those of a trainer, and how large a worker can be",
+      wholeNumber(1, 100_000),
+    )
+    .option("--think <seconds>", "average time before each step of --sessions (default: 10)", secondsBetween(0, 3600))
+    .option("--for <seconds>", "duration of --sessions (default: 60)", secondsBetween(0.1, 86_400))
     .option("--action <json>", "action of every step, for servers without wait_seconds", jsonObject)
     .option("--timeout <seconds>", "timeout of a request", secondsBetween(0.1, 86_400), 120)
     .option(

@@ -16,7 +16,7 @@ export function forkGenerator(number: number): LoadGenerator {
   return {
     burst: (job, onProgress) => ask({ do: "burst", job }, onProgress) as Promise<BurstResult>,
     open: (job) => ask({ do: "open", job }) as Promise<void>,
-    step: (seconds) => ask({ do: "step", seconds }) as ReturnType<LoadGenerator["step"]>,
+    step: (seconds, thinkMs) => ask({ do: "step", seconds, thinkMs }) as ReturnType<LoadGenerator["step"]>,
     closeSessions: () => ask({ do: "close" }) as Promise<void>,
     interrupt: () => void (child.connected && child.send({ do: "interrupt" } satisfies GeneratorCommand)),
     close: () => stop(child),

@@ -7,7 +7,7 @@ import { createGenerator, type LoadJob } from "./generator.js";
 export type GeneratorCommand =
   | { do: "burst"; job: BurstJob }
   | { do: "open"; job: LoadJob }
-  | { do: "step"; seconds: number }
+  | { do: "step"; seconds: number; thinkMs: number | undefined }
   | { do: "close" }
   | { do: "interrupt" };
 
@@ -42,7 +42,7 @@ function obey(command: Exclude<GeneratorCommand, { do: "interrupt" }>): Promise<
     case "open":
       return generator.open(command.job);
     case "step":
-      return generator.step(command.seconds);
+      return generator.step(command.seconds, command.thinkMs);
     case "close":
       return generator.closeSessions();
   }

@@ -26,10 +26,10 @@ export interface StepsResult {
 export interface LoadGenerator {
   /** @throws LoadFailure for an invalid URL. */
   burst(job: BurstJob, onProgress: (progress: BurstProgress) => void): Promise<BurstResult>;
-  /** Opens and resets sessions. @throws LoadFailure of the first failed session. */
+  /** Opens and resets sessions, in addition to those that are open. @throws LoadFailure of the first failed session. */
   open(job: LoadJob): Promise<void>;
-  /** Steps the open sessions. @throws LoadFailure of the first wrong or missing response. */
-  step(seconds: number): Promise<StepsResult>;
+  /** Steps the open sessions; with `thinkMs` as trainers do. @throws LoadFailure of the first wrong or missing response. */
+  step(seconds: number, thinkMs?: number): Promise<StepsResult>;
   /** Closes the open sessions. */
   closeSessions(): Promise<void>;
   /** Cancels the running burst; its requests end as INTERRUPTED. */
@@ -41,11 +41,12 @@ export interface LoadGenerator {
 export function createGenerator(number = 0): LoadGenerator {
   let sources: { address: string; next: () => string | undefined } | undefined;
   let stop = new AbortController();
-  let load: SessionLoad | undefined;
+  let loads: SessionLoad[] = [];
   let latencies: number[] = [];
   const closeSessions = async (): Promise<void> => {
-    await load?.close();
-    load = undefined;
+    const open = loads;
+    loads = [];
+    await Promise.all(open.map((load) => load.close()));
   };
   /** Shared by all loads, because the ports of the last one are still in use. */
   const sourcesFor = (address: string): (() => string | undefined) => {
@@ -60,13 +61,15 @@ export function createGenerator(number = 0): LoadGenerator {
       const workload = { actions: () => [action], check: ({ observation }: JsonObject) => judge(observation) };
       const onStep = (milliseconds: number): number => latencies.push(milliseconds);
       const source = sourcesFor(address);
-      load = await createLoad({ url, address, token, connections, source, workload, onStep });
+      loads.push(await createLoad({ url, address, token, connections, source, workload, onStep }));
     },
-    async step(seconds) {
-      if (load === undefined) throw new LoadFailure("CLOSED", "no sessions are open");
+    async step(seconds, thinkMs) {
+      if (loads.length === 0) throw new LoadFailure("CLOSED", "no sessions are open");
       latencies = [];
       const stopWatching = watchClient();
-      const { done, seconds: took } = await load.step(seconds);
+      const results = await Promise.all(loads.map((load) => load.step(seconds, thinkMs)));
+      const done = results.reduce((sum, result) => sum + result.done, 0);
+      const took = Math.max(...results.map((result) => result.seconds));
       return { done, seconds: took, latencies: Float64Array.from(latencies), client: stopWatching() };
     },
     closeSessions,

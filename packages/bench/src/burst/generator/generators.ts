@@ -13,6 +13,7 @@ export function createGenerators(count: number, areCold = false): LoadGenerator 
   const close = async (): Promise<void> => void (await Promise.all(all.map((generator) => generator.close())));
   let all = areCold ? [] : start();
   let working = all;
+  let open = 0;
   return {
     async burst(job, onProgress) {
       if (areCold) all = start();
@@ -30,13 +31,17 @@ export function createGenerators(count: number, areCold = false): LoadGenerator 
     },
     async open(job) {
       const parts = share(job.connections, count).map((connections): LoadJob => ({ ...job, connections }));
-      working = all.slice(0, parts.length);
+      working = all.slice(0, Math.max(parts.length, open));
+      open = working.length;
       await settle(parts.map((part, index) => (all[index] as LoadGenerator).open(part)));
     },
-    async step(seconds) {
-      return joinSteps(await settle(working.map((generator) => generator.step(seconds))));
+    async step(seconds, thinkMs) {
+      return joinSteps(await settle(working.map((generator) => generator.step(seconds, thinkMs))));
     },
-    closeSessions: async () => void (await Promise.all(all.map((generator) => generator.closeSessions()))),
+    async closeSessions() {
+      open = 0;
+      await Promise.all(all.map((generator) => generator.closeSessions()));
+    },
     interrupt: () => all.forEach((generator) => void generator.interrupt()),
     close,
   };

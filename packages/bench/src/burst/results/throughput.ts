@@ -10,8 +10,11 @@ import { percentile } from "./percentile.js";
 /** Time for a server to settle after its first sessions, before memory is measured. */
 const SETTLE_MS = 300;
 const WARM_UP_SECONDS = 0.5;
-/** With fewer sessions, the growth is within the noise of the heap. */
-const LEAST_SESSIONS_FOR_MEMORY = 256;
+/** Sessions that are opened first with a think time, so that the growth does not contain what is loaded once. */
+const FIRST_SESSIONS = 8;
+/** With fewer sessions memory is not measured: in a closed loop, the growth is within the noise of the heap. */
+const LEAST_SESSIONS_OF_LOOP = 256;
+export const LEAST_SESSIONS = 8;
 
 export interface ThroughputJob {
   server: ServerLocation;
@@ -19,11 +22,14 @@ export interface ThroughputJob {
   cores: number | null;
   connections: number;
   seconds: number;
+  /** Average seconds that each session waits before a step, as a trainer does; undefined for a closed loop. */
+  think?: number | undefined;
   action: JsonObject;
 }
 
 /**
- * One row of throughput.csv: a closed loop with this number of sessions. Values that could not be measured are null.
+ * One row of throughput.csv: a closed loop with this number of sessions, or sessions that think. Values that could not be
+ * measured are null.
  */
 export interface ThroughputRow {
   url: string;
@@ -31,6 +37,7 @@ export interface ThroughputRow {
   cores: number | null;
   connections: number;
   seconds: number;
+  think_seconds: number | null;
   steps: number;
   steps_per_second: number;
   p50_ms: number | null;
@@ -40,7 +47,10 @@ export interface ThroughputRow {
   server_processes: number;
   server_cpu_seconds: number | null;
   steps_per_cpu_second: number | null;
-  /** Growth of the server's resident memory while the sessions were opened. */
+  /**
+   * Growth of the server's resident memory while the sessions were opened; with a think time until the end, and divided
+   * by those that were opened after the first ones.
+   */
   bytes_per_session: number | null;
   client_busy: number;
   client_limited: boolean;
@@ -48,20 +58,27 @@ export interface ThroughputRow {
   error: string | null;
 }
 
-/** Steps sessions in a closed loop; failures are in the row. */
+/** Steps sessions in a closed loop, or as trainers do; failures are in the row. */
 export async function measureThroughput(generator: LoadGenerator, job: ThroughputJob): Promise<ThroughputRow> {
-  const { server, hardware, cores, connections, seconds, action } = job;
+  const { server, hardware, cores, connections, seconds, think, action } = job;
+  const thinkMs = think === undefined ? undefined : think * 1000;
+  const first = think === undefined ? 0 : Math.min(FIRST_SESSIONS, Math.ceil(connections / 2));
   const { url, address, token, port, local } = server;
   const use = (): ReturnType<typeof readServerUse> | undefined => (local ? readServerUse(port) : undefined);
-  const row: ThroughputRow = { url, hardware, cores, connections, seconds, ...NOTHING };
+  const row: ThroughputRow = { url, hardware, cores, connections, seconds, think_seconds: think ?? null, ...NOTHING };
+  const open = (more: number): Promise<void> => generator.open({ url, address, token, connections: more, action });
   try {
+    if (first > 0) {
+      await open(first);
+      await generator.step(WARM_UP_SECONDS, 0);
+    }
     const empty = use();
-    await generator.open({ url, address, token, connections, action });
+    if (connections > first) await open(connections - first);
     await sleep(SETTLE_MS);
     const opened = use();
-    await generator.step(WARM_UP_SECONDS);
+    if (first === 0) await generator.step(WARM_UP_SECONDS);
     const before = use();
-    const { done, seconds: took, latencies, client } = await generator.step(seconds);
+    const { done, seconds: took, latencies, client } = await generator.step(seconds, thinkMs);
     const after = use();
     const sorted = latencies.sort();
     row.steps = done;
@@ -75,9 +92,11 @@ export async function measureThroughput(generator: LoadGenerator, job: Throughpu
       row.server_cpu_seconds = Math.round((after.cpuSeconds - before.cpuSeconds) * 100) / 100;
       if (row.server_cpu_seconds > 0) row.steps_per_cpu_second = Math.round(done / row.server_cpu_seconds);
     }
-    if (empty && opened && opened.processes > 0 && connections >= LEAST_SESSIONS_FOR_MEMORY) {
+    const full = first > 0 ? after : opened;
+    const least = first > 0 ? LEAST_SESSIONS : LEAST_SESSIONS_OF_LOOP;
+    if (empty && full && full.processes > 0 && connections >= least) {
       // A heap with free space from earlier sessions does not grow, so the value says nothing.
-      const growth = Math.round((opened.bytes - empty.bytes) / connections);
+      const growth = Math.round((full.bytes - empty.bytes) / (connections - first));
       row.bytes_per_session = growth > 0 ? growth : null;
     }
   } catch (error) {
