@@ -216,7 +216,13 @@ describe("after a process has ended while it restored sessions", () => {
       counts.push([...ids.map((id) => store.sessions.get(id)?.cells.get("restoring")?.toString()), next.reserved]);
     };
     const takeOver = (nth: number) => next.takeOver(ids[nth] as string, ["first", "second"][nth] as string, opener);
-    return { counts, takeOver, sessions: taken };
+    return {
+      counts,
+      takeOver,
+      sessions: taken,
+      own: next,
+      owners: () => ids.map((id) => store.sessions.get(id)?.owner),
+    };
   }
 
   test("only one of them is restored at a time, so that the next end is counted for one of them", async () => {
@@ -240,6 +246,16 @@ describe("after a process has ended while it restored sessions", () => {
     ]);
     sessions.pause(false);
     expect(await takeOver(0)).toBe(undefined);
+  });
+
+  test("a restore that an orderly end interrupts does not count, and leaves the session to the next process", async () => {
+    const { counts, takeOver, own, owners } = await leave("0");
+    const restoring = takeOver(0);
+    await expect.poll(() => counts).toEqual([["1", "0", expect.any(Number)]]);
+    own.releaseAll();
+    await expect.poll(owners).toEqual([null, "here"]);
+    expect(counts[1]).toEqual(["0", "0", expect.any(Number)]);
+    await restoring;
   });
 
   test("a session is lost after five of them", async () => {

@@ -1,14 +1,12 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
-import { errorData } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { Turns } from "../../util/async/turns.js";
 import type { Log } from "../../util/log.js";
 import type { Eventual } from "../../util/types.js";
 import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
-import { type Journal, type JournalEntry, JournalError, type JournalRecord } from "../journals/journal.js";
+import type { Journal, JournalRecord } from "../journals/journal.js";
 import { areSiblings } from "../journals/owner.js";
 import type { SessionsJournal } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
@@ -17,6 +15,7 @@ import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import type { JournalStatistics } from "../statistics/journal-statistics.js";
+import { askJournal } from "./ask-journal.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
 import {
   isAddress,
@@ -30,7 +29,7 @@ import {
   readUnsent,
   STEPS,
 } from "./journal-cells.js";
-import { keyOf, type Resumption, sessionsOf } from "./resumptions.js";
+import { isTokenOf, keyOf, type Resumption, sessionsOf } from "./resumptions.js";
 import { restoreRetry } from "./retry.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
@@ -69,6 +68,8 @@ export class JournalledSessions implements SessionsJournal {
    * one of them.
    */
   readonly #suspects = new Turns(MAX_SUSPECT_MS);
+  /** The restores that are running, with the number of those before. */
+  readonly #tries = new Map<JournalRecord, number>();
   #tidying: Promise<void> | undefined;
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
@@ -189,6 +190,8 @@ export class JournalledSessions implements SessionsJournal {
     for (const resumption of resumptions.all()) {
       if (resumption.journal?.isRestorable === true) resumptions.release(resumption);
     }
+    // This process ends in order, and not because of them.
+    for (const [record, before] of this.#tries) void this.#leave(record, before).catch(() => {});
   }
 
   /**
@@ -283,6 +286,7 @@ export class JournalledSessions implements SessionsJournal {
     const { journal, codec } = this.#options;
     const { id, epoch } = record;
     const batch = opener.client === "batch" ? new Batch(this.#sessions, id) : undefined;
+    this.#tries.set(record, nth - 1);
     try {
       await journal.commit(id, epoch, putRestores(nth));
       if (batch === undefined) this.#continue(await this.#openOne(record, opener), record);
@@ -300,15 +304,22 @@ export class JournalledSessions implements SessionsJournal {
       const isLater = !(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED";
       // A client by address resets what is lost.
       if (!isLater && isAddress(record)) return this.#lose(record, error.message);
-      try {
-        // A session that was refused before it was tried may still end the process.
-        await journal.commit(id, epoch, putRestores(isLater ? nth - 1 : 0));
-      } finally {
-        // A server with another version or more room may restore it.
-        await journal.release(id, epoch);
-      }
+      // A session that was refused before it was tried may still end the process.
+      await this.#leave(record, isLater ? nth - 1 : 0);
       if (isLater) throw error;
       return error.message;
+    } finally {
+      this.#tries.delete(record);
+    }
+  }
+
+  /** Leaves a session that was not restored to a server with another version or more room. */
+  async #leave({ id, epoch }: JournalRecord, restores: number): Promise<void> {
+    const { journal } = this.#options;
+    try {
+      await journal.commit(id, epoch, putRestores(restores));
+    } finally {
+      await journal.release(id, epoch);
     }
   }
 
@@ -371,26 +382,9 @@ export class JournalledSessions implements SessionsJournal {
     return own;
   }
 
-  /** Failures of the journal become what a client can wait for. */
-  async #ask<T>(action: () => Eventual<T>): Promise<T> {
-    try {
-      return await action();
-    } catch (error) {
-      if (error instanceof SessionRejectedError) throw error;
-      const code = error instanceof JournalError ? error.code : "JOURNAL_UNAVAILABLE";
-      const isElsewhere = code !== "JOURNAL_UNAVAILABLE";
-      if (!isElsewhere)
-        this.#options.log.warn({ err: toError(error), fault: "infrastructure" }, "the journal could not be used");
-      // Clients do not get the name of its file or host.
-      const data = isElsewhere ? errorData("SESSION_ELSEWHERE", toError(error).message) : UNAVAILABLE;
-      throw new SessionRejectedError(data, { cause: error });
-    }
+  #ask<T>(action: () => Eventual<T>): Promise<T> {
+    return askJournal(action, this.#options.log);
   }
 }
 
 const TAKEN_OVER = "another process has taken over the session";
-const UNAVAILABLE = errorData("JOURNAL_UNAVAILABLE", "The server cannot use its journal now: try again later.");
-
-function isTokenOf({ tokenHash }: JournalEntry, token: string): boolean {
-  return timingSafeEqual(createHash("sha256").update(token).digest(), Buffer.from(tokenHash, "hex"));
-}

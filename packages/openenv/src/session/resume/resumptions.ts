@@ -340,7 +340,8 @@ function ownBytes(target: Session | SessionGroup): number {
   return "sessions" in target ? GROUP_BYTES : 0;
 }
 
-function isTokenOf({ tokenHash }: Pick<Resumption, "tokenHash">, token: string): boolean {
+/** Compares in constant time. */
+export function isTokenOf({ tokenHash }: Pick<Resumption, "tokenHash">, token: string): boolean {
   const hash = createHash("sha256").update(token).digest();
   return timingSafeEqual(hash, Buffer.from(tokenHash, "hex"));
 }
