@@ -11,6 +11,7 @@ import type { Session } from "../session.js";
 import { JournalStatistics } from "../statistics/journal-statistics.js";
 import { Addresses, type AddressHolder } from "./addresses.js";
 import { JournalledSessions } from "./journalled-sessions.js";
+import type { Resumption } from "./resumptions.js";
 
 const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
 const codec = await loadBinary();
@@ -102,6 +103,25 @@ describe("a session whose end the journal has not seen", () => {
       expect(store.sessions.get(session.id)?.ended).toMatchObject({ reason: "was not resumed in time" });
     },
   );
+
+  test("is left to other processes when it was taken over after the takeover had failed", async () => {
+    const [before, server] = [start(), start()];
+    const { session } = await open(before);
+    before.sessions.giveUp(before.sessions.resumptions.get(session.id) as Resumption, "is left");
+    const { takeOver } = server.journal;
+    server.journal.takeOver = () => {
+      throw unavailable("redis://secret-host", "no answer");
+    };
+    const opener = { client: "websocket", orchestrator: false } as const;
+    await expect(server.own.takeOver(session.id, "token", opener)).rejects.toMatchObject({
+      data: { code: "JOURNAL_UNAVAILABLE" },
+    });
+    await server.own.tidy(Number.POSITIVE_INFINITY);
+    await takeOver(session.id);
+    expect(store.sessions.get(session.id)?.owner).toBe("here");
+    await server.own.tidy(Number.POSITIVE_INFINITY);
+    expect(store.sessions.get(session.id)?.owner).toBe(null);
+  });
 
   test("is not one that is open, nor one of another server in the same process", async () => {
     const [server, other] = [start(), start()];

@@ -38,6 +38,8 @@ const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 800;
 /** A session is lost when so many processes in a row have ended while they restored it. */
 const MAX_RESTORES = 5;
+/** How late a journal may still apply a takeover that seemed to fail: this process is then the owner without the session. */
+const LATE_MS = 60_000;
 /** How long a session during whose restore a process has ended may delay the restore of the next one. */
 const MAX_SUSPECT_MS = 10_000;
 
@@ -61,8 +63,8 @@ export class JournalledSessions implements SessionsJournal {
   readonly #sessions: Sessions;
   readonly #options: JournalledOptions;
   readonly #restoring = new Map<string, Promise<string | undefined>>();
-  /** The keys of sessions that this server has had since the last run of {@link tidy} that found them. */
-  readonly #had = new Set<string>();
+  /** The sessions that this server has had or tried to take over, by their keys, and since when. */
+  readonly #had = new Map<string, number>();
   /**
    * Restores of sessions during whose restore a process has ended. Only one runs at a time: the next end then counts for
    * one of them.
@@ -96,7 +98,7 @@ export class JournalledSessions implements SessionsJournal {
   #add(resumption: Resumption, lost: string | undefined): Eventual<void> {
     const { target, tokenHash, isAddress } = resumption;
     const key = keyOf(resumption);
-    this.#had.add(key);
+    this.#had.set(key, performance.now());
     const created = this.#options.journal.create(key, tokenHash);
     const begin = (epoch: number): Eventual<void> => {
       const own = this.#attach(resumption, (parts) => new SessionJournal(key, epoch, parts));
@@ -206,7 +208,7 @@ export class JournalledSessions implements SessionsJournal {
     const { journal, retentionMs } = this.#options;
     const held = new Map<string, Eventual<boolean>>();
     const orphans = new Map<string, number>();
-    const gone = new Set([...this.#had].filter((id) => !this.#has(id)));
+    const gone = new Set([...this.#had.keys()].filter((id) => !this.#has(id)));
     const entries = await journal.list();
     for (const entry of entries) {
       const own = this.#sessions.resumptions.find(entry.id);
@@ -220,14 +222,16 @@ export class JournalledSessions implements SessionsJournal {
       if (!held.has(owner)) held.set(owner, journal.isHeld(entry));
       if (!(await held.get(owner))) orphans.set(entry.id, this.#orphans.get(entry.id) ?? performance.now());
     }
-    for (const id of gone) if (!this.#has(id)) this.#had.delete(id);
+    for (const [id, since] of this.#had) {
+      if (gone.has(id) && !this.#has(id) && performance.now() - since > LATE_MS) this.#had.delete(id);
+    }
     this.#owners = (await Promise.all(held.values())).filter(Boolean).length;
     for (const [id, seen] of orphans) {
       if (performance.now() - seen < windowMs) continue;
       // Its client has come meanwhile.
       if (this.#has(id)) continue;
       orphans.delete(id);
-      this.#had.add(id);
+      this.#had.set(id, performance.now());
       const record = await Promise.resolve(journal.takeOver(id)).catch(() => undefined);
       if (record !== undefined) await journal.end(id, record.epoch, "was not resumed in time");
     }
@@ -257,7 +261,7 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
-    this.#had.add(id);
+    this.#had.set(id, performance.now());
     const record = await this.#ask(() => this.#options.journal.takeOver(id));
     if (record === undefined) return "the session has ended";
     const begun = readRestores(record);
