@@ -166,7 +166,7 @@ test.skipIf(!promtool.available)(
 test.skipIf(!promtool.available)(
   "the autoscaler goes from 5 full servers to 20 in two cycles, and to the needed 25 in three",
   async () => {
-    const { "servers.yaml": servers = "", "prometheus-adapter.values.yaml": adapter = "" } = render({
+    const { "servers.yaml": servers = "", "monitoring/prometheus-adapter.values.yaml": adapter = "" } = render({
       target: "kubernetes",
       topology: { ...IMAGE, maxNodes: 100 },
     });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { parseDocument } from "yaml";
@@ -13,8 +13,10 @@ import {
   requirePromtool,
   requireSlurm,
 } from "../../../test-support/requirement.js";
+import { pipedFiles } from "./targets.js";
 
 const run = promisify(execFile);
+const MANIFESTS = Object.entries(CASES).filter(([, { target }]) => target === "kubernetes");
 const SUFFIX = { envoy: "envoy.yaml", haproxy: "haproxy.cfg" } as const;
 
 for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
@@ -26,25 +28,29 @@ for (const [kind, { require, check }] of Object.entries(BALANCERS)) {
   test.skipIf(!component.available).each<[string, Case]>(configs)(
     `${kind} accepts the configuration of %s`,
     async (_name, given) => {
-      const text = render(given)[file] ?? "";
-      await withFile(file, text, (path) => run(component.path, check(path)));
+      const { [file]: text = "", ...others } = render(given);
+      // Envoy looks for its file of endpoints in the folder in which it is started.
+      await withFile(file, text, async (path) => {
+        const cwd = dirname(path);
+        if (target === "envoy")
+          for (const [name, other] of Object.entries(others)) await writeFile(join(cwd, name), other);
+        await run(component.path, check(path), { cwd });
+      });
     },
   );
 }
 
 const kubernetes = await requireKubernetesValidate();
-for (const name of ["kubernetes", "kubernetes-small"]) {
-  test.skipIf(!kubernetes.available)(
-    `the schemas of Kubernetes know every field of ${name}`,
-    { timeout: 60_000 },
-    async () => {
-      const files = Object.entries(render(CASES[name] as Case)).filter(([file]) => !file.startsWith("prometheus"));
-      for (const [file, text] of files) {
-        await withFile(file, text, (path) => run(kubernetes.path, ["--strict", path]));
-      }
-    },
-  );
-}
+test.skipIf(!kubernetes.available).each(MANIFESTS)(
+  "the schemas of Kubernetes know every field of %s",
+  { timeout: 60_000 },
+  async (_name, given) => {
+    const files = render(given);
+    for (const file of pipedFiles("kubernetes", files)) {
+      await withFile(file, files[file] ?? "", (path) => run(kubernetes.path, ["--strict", path]));
+    }
+  },
+);
 
 const slurm = await requireSlurm();
 for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
@@ -79,7 +85,7 @@ test.skipIf(!promtool.available)("Prometheus accepts the scrape job and the aler
     await run(promtool.path, ["check", "config", "--syntax-only", beside]);
   });
   // Debian builds promtool without Kubernetes discovery.
-  const { "prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
+  const { "monitoring/prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
   const [{ kubernetes_sd_configs: _, ...job }] = parseDocument(pods).toJS().scrape_configs;
   const rest = JSON.stringify({ scrape_configs: [job] });
   await withFile("prometheus.yaml", rest, (path) => run(promtool.path, ["check", "config", "--syntax-only", path]));

@@ -10,5 +10,11 @@ export function isBalancer(target: DeployTarget): target is BalancerKind {
   return (BALANCERS as readonly string[]).includes(target);
 }
 
-/** Text files by name, the main file first. */
+/** Text files by path, the main file first. Files in a folder are for other programs than the target's own tool. */
 export type RenderedFiles = Record<string, string>;
+
+/** The files that the tool of a target reads from standard input: the main file, in Kubernetes all manifests. */
+export function pipedFiles(target: DeployTarget, files: RenderedFiles): string[] {
+  const names = Object.keys(files);
+  return target === "kubernetes" ? names.filter((name) => !name.includes("/")) : names.slice(0, 1);
+}

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
 import { TARGETS } from "../../../deploy/src/targets.js";
 
@@ -56,13 +57,40 @@ test("files that were edited are kept unless an option replaces them", async () 
   expect(await callCommand(args, { cwd: project.dir })).toMatchObject({ code: 0 });
 });
 
-test("several files are printed below their names, or as JSON", async () => {
+test.each([
+  ["compose", ["compose.yaml", "haproxy.cfg"]],
+  ["swarm", ["stack.yaml", "haproxy.cfg"]],
+  ["slurm", ["job.sbatch"]],
+])("%s: the main file is printed alone, a note names the others, and JSON has all", async (target, names) => {
   await using project = await createProject();
-  const args = ["deploy", "render", "--target", "swarm", "--image", "echo:1"];
-  const { stdout } = await callCommand(args, { cwd: project.dir });
-  expect(stdout).toMatch(/^# ---- stack\.yaml ----\n[\s\S]*^# ---- haproxy\.cfg ----$/m);
-  const asJson = await callCommand([...args, "--json"], { cwd: project.dir });
-  expect(Object.keys(JSON.parse(asJson.stdout))).toEqual(["stack.yaml", "haproxy.cfg"]);
+  const args = ["deploy", "render", "--target", target, "--image", "echo:1"];
+  const { stdout, stderr } = await callCommand(args, { cwd: project.dir });
+  const { stdout: json } = await callCommand([...args, "--json"], { cwd: project.dir });
+  const files = JSON.parse(json);
+  expect(Object.keys(files)).toEqual(names);
+  expect(stdout).toBe(files[names[0] as string]);
+  expect(stderr).toBe(names.length === 1 ? "" : `not printed: ${names[1]}. Write all files with -o <dir>.\n`);
+});
+
+test("kubectl gets a stream of every manifest and nothing else, and a folder that it can apply", async () => {
+  const topology = "name: echo\nimage: echo:1\nmaxNodes: 4\njournal: redis\n";
+  await using project = await createProject({ "topology.yaml": topology });
+  const args = ["deploy", "render", "--target", "kubernetes", "--topology", "topology.yaml"];
+  const { stdout, stderr } = await callCommand(args, { cwd: project.dir });
+  expect(stderr).toBe(
+    "not printed: monitoring/prometheus.scrape.yaml, monitoring/prometheus-adapter.values.yaml. Write all files with -o <dir>.\n",
+  );
+  const kinds = (text: string): string[] => parseAllDocuments(text).map((one) => one.toJS().kind);
+  const printed = kinds(stdout);
+  expect(printed).toHaveLength(11);
+  expect(printed).not.toContain(undefined);
+  await callCommand([...args, "-o", "out"], { cwd: project.dir });
+  // Like kubectl apply -f out, which does not read the folders in it.
+  const entries = await readdir(join(project.dir, "out"), { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => join(project.dir, "out", name));
+  const written = await Promise.all(files.map(async (file) => kinds(await readFile(file, "utf8"))));
+  expect(written.flat().toSorted()).toEqual(printed.toSorted());
+  expect(await readdir(join(project.dir, "out/monitoring"))).toHaveLength(2);
 });
 
 test.each([

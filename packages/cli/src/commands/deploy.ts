@@ -6,12 +6,13 @@ import type { DeployFlags } from "../terminal/render-deployment.js";
 const EXAMPLES = `
 A topology file (YAML or JSON) describes the deployment; options override its values. Keys: name, image, directory,
 dockerfile, nodes, workers, capacity, spareNodes, maxNodes, port, balancer, resources, nodeSelector, tolerations,
-runtimeClass, variables, ingressHost, graceSeconds, slurm. The command only writes files. Review and apply them
+runtimeClass, journal, variables, ingressHost, graceSeconds, slurm. The command only writes files. Review and apply them
 yourself.
 
 Examples:
   openenv deploy render --target compose --image my-env:1.0 --nodes 4 --workers 2 -o deploy
   openenv deploy render --target kubernetes --topology topology.yaml -o deploy
+  openenv deploy render --target kubernetes --image registry.example.org/my-env:1.0 | kubectl apply -f -
   openenv deploy render --target slurm --directory ./my-env --nodes 2 > job.sbatch
   openenv deploy render --target haproxy --backend 10.0.0.5:8000 --backend 10.0.0.6:8000`;
 
@@ -35,7 +36,7 @@ export function configureDeploy(command: Command): void {
     .option("--balancer-port <number>", "port of the balancer (default 8080)", wholeNumber(1, 65_535))
     .option("--balancer-host <address>", "address that the balancer listens on (default 0.0.0.0)")
     .option("--backend <host:port>", "server behind a standalone balancer; repeatable", collect)
-    .option("-o, --output-dir <dir>", "folder for the files (default: print them)")
+    .option("-o, --output-dir <dir>", "folder for the files (default: print what the tool of the target reads)")
     .option("--force", "overwrite existing files")
     .option("--json", "print the files, or with -o their paths, as JSON")
     .addHelpText("after", EXAMPLES)

@@ -1,17 +1,18 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import {
   type DeployTarget,
   isBalancer,
   parseTopology,
   parseYaml,
+  pipedFiles,
   type RenderedFiles,
   renderTarget,
   type Topology,
 } from "@openenv-ts/deploy";
 import { ConfigError, isObject } from "openenv-ts/internal";
-import { exit, print } from "./output.js";
+import { exit, print, printNote } from "./output.js";
 
 export interface DeployFlags {
   target: DeployTarget;
@@ -41,7 +42,8 @@ export async function renderDeployment(flags: DeployFlags): Promise<void> {
   const topology = await readTopology(flags);
   rejectContradictions(flags, topology);
   const files = renderTarget(flags.target, placed(flags, topology), flags.backend);
-  if (flags.outputDir === undefined) print(flags.json ? JSON.stringify(files, null, 2) : renderFiles(files));
+  if (flags.outputDir === undefined && flags.json) print(JSON.stringify(files, null, 2));
+  else if (flags.outputDir === undefined) pipe(flags.target, files);
   else {
     const paths = await writeFiles(files, flags.outputDir, flags.force ?? false);
     print(flags.json ? JSON.stringify(paths, null, 2) : paths.join("\n"));
@@ -54,7 +56,7 @@ function rejectContradictions({ target, balancer, backend, nodes }: DeployFlags,
   if (isBalancer(target) && balancer !== undefined && balancer !== target) {
     throw new ConfigError(`--target ${target} conflicts with --balancer ${balancer}: omit --balancer.`);
   }
-  // Envoy resolves one name to the addresses of all servers.
+  // Envoy resolves one name to the addresses of all servers, and may get more servers later.
   if (target === "envoy" || backend === undefined || nodes === undefined || nodes + spareNodes === backend.length)
     return;
   throw new ConfigError(
@@ -113,11 +115,12 @@ function defined(values: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** A single file without a heading; several files, each below its name. */
-function renderFiles(files: RenderedFiles): string {
-  const entries = Object.entries(files);
-  const texts = entries.map(([name, text]) => (entries.length === 1 ? text : `# ---- ${name} ----\n${text}`));
-  return texts.join("\n").trimEnd();
+/** Prints what the tool of the target reads from standard input, and notes which files that leaves out. */
+function pipe(target: DeployTarget, files: RenderedFiles): void {
+  const names = pipedFiles(target, files);
+  print(names.map((name) => files[name]).join("---\n"));
+  const others = Object.keys(files).filter((name) => !names.includes(name));
+  if (others.length > 0) printNote(`not printed: ${others.join(", ")}. Write all files with -o <dir>.`);
 }
 
 async function writeFiles(files: RenderedFiles, folder: string, force: boolean): Promise<string[]> {
@@ -129,7 +132,9 @@ async function writeFiles(files: RenderedFiles, folder: string, force: boolean):
       );
     }
   }
-  await mkdir(folder, { recursive: true });
-  for (const { path, text } of entries) await writeFile(path, text);
+  for (const { path, text } of entries) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
   return entries.map(({ path }) => path);
 }

@@ -7,10 +7,11 @@ import { parseTopology, type TopologyInput } from "../topology.js";
 const ECHO = { name: "echo", image: "registry.example.org/echo:1.0", nodes: 3, workers: 2, capacity: 250 } as const;
 
 test("the series of the autoscaler have the labels of its query, and are scraped with the token", () => {
-  const { "prometheus.scrape.yaml": job = "", "prometheus-adapter.values.yaml": values = "" } = render({
-    ...ECHO,
-    maxNodes: 12,
-  });
+  const { "monitoring/prometheus.scrape.yaml": job = "", "monitoring/prometheus-adapter.values.yaml": values = "" } =
+    render({
+      ...ECHO,
+      maxNodes: 12,
+    });
   const [scrape] = parseAllDocuments(job)[0]?.toJS().scrape_configs ?? [];
   expect(scrape).toMatchObject({
     job_name: "echo",
@@ -25,7 +26,7 @@ test("the series of the autoscaler have the labels of its query, and are scraped
 test("every Pod fits the Pod Security Standard restricted, also with a low port", () => {
   const files = Object.entries(render({ ...ECHO, maxNodes: 12, balancer: { port: 80 } }));
   const pods = files
-    .filter(([name]) => !name.startsWith("prometheus"))
+    .filter(([name]) => !name.includes("/"))
     .flatMap(([, text]) => parseAllDocuments(text).map((one) => one.toJS()))
     .filter(({ kind }) => ["Deployment", "DaemonSet"].includes(kind))
     .map(({ spec }) => spec.template.spec);

@@ -39,8 +39,8 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
     "balancer.yaml": renderBalancerManifests(topology),
     ...(topology.journal === "redis" && { "journal.yaml": renderJournal(topology) }),
     "prepull.yaml": renderYaml(prepull(topology)),
-    "prometheus.scrape.yaml": renderPodScrape(topology, labels(topology, "server")),
-    ...(autoscaling.length > 0 && { "prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
+    "monitoring/prometheus.scrape.yaml": renderPodScrape(topology, labels(topology, "server")),
+    ...(autoscaling.length > 0 && { "monitoring/prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
   };
 }
 
