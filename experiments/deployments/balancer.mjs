@@ -49,9 +49,10 @@ export async function startBalancer(servers, { kind = "haproxy", processes = 1, 
       ...["--capacity", Math.ceil(capacity / processes)],
       ...servers.flatMap((server, index) => ["--backend", `${nameOf(index)}:${server.port}`]),
     ]);
-    await replace(join(dir, FILES[kind]), NAMES, () => "127.0.0.1");
+    // Envoy has the addresses in a separate file.
+    await replace(join(dir, kind === "envoy" ? "endpoints.yaml" : FILES.haproxy), NAMES, () => "127.0.0.1");
     await ADAPT[kind](dir);
-    for (let number = 0; number < processes; number++) running.push(spawnChild(COMMANDS[kind](dir), { env }));
+    for (let number = 0; number < processes; number++) running.push(spawnChild(COMMANDS[kind](dir), { env, cwd: dir }));
     await waitUntilHealthy(port);
     const ended = running.find(({ child }) => child.exitCode !== null);
     if (ended) throw new Error(`a balancer has exited: ${ended.child.stderr.read()}`);

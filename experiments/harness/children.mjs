@@ -22,8 +22,8 @@ export async function startChild(command, { findPort, env, onText = () => {} }) 
 }
 
 /** Starts a process that ends with this one. */
-export function spawnChild([file, ...args], { env = {}, stdio = ["ignore", "pipe", "pipe"] } = {}) {
-  const child = spawn(file, args, { env: { ...process.env, ...env }, stdio });
+export function spawnChild([file, ...args], { env = {}, cwd, stdio = ["ignore", "pipe", "pipe"] } = {}) {
+  const child = spawn(file, args, { env: { ...process.env, ...env }, cwd, stdio });
   running.add(child);
   child.once("exit", () => running.delete(child));
   return { child, pid: child.pid, close: () => stop(child) };

@@ -1,10 +1,11 @@
 /** Real balancers on loopback, with the configuration of `renderTarget`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { ENDPOINTS_FILE } from "../../packages/deploy/src/balancers/envoy.js";
 import { renderTarget } from "../../packages/deploy/src/render.js";
 import { parseTopology } from "../../packages/deploy/src/topology.js";
 import { findFreePort } from "../free-port.js";
@@ -16,6 +17,8 @@ export interface TestBalancer extends AsyncDisposable {
   output(): string;
   /** Ends it and starts it again without its state. */
   restart(): Promise<void>;
+  /** Envoy only: replaces the text of its file of endpoints, which it watches. */
+  replaceEndpoints(text: string): Promise<void>;
   /** HAProxy only: a new process takes over; the old one ends with its last connection. */
   reload(): Promise<void>;
 }
@@ -36,7 +39,7 @@ interface Kind {
   check(config: string): string[];
 }
 
-const ENVOY = ["--log-level", "error", "--concurrency", "1", "--use-dynamic-base-id"];
+const ENVOY = ["--log-level", "warning", "--concurrency", "1", "--use-dynamic-base-id"];
 
 export const BALANCERS = {
   haproxy: {
@@ -70,11 +73,11 @@ export async function startBalancer(
     nodes: backends.length,
     balancer: { host: "127.0.0.1", port, metricsPort },
   });
-  const [[name, text] = ["", ""]] = Object.entries(renderTarget(kind, topology, backends));
-  const config = join(folder, name);
-  await writeFile(config, edit(adapt(text)));
+  const files = renderTarget(kind, topology, backends);
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), edit(adapt(text)));
+  const config = join(folder, Object.keys(files)[0] ?? "");
   const url = `http://127.0.0.1:${port}`;
-  let running: Running | undefined = await run(path, BALANCERS[kind].args(config), url).catch(
+  let running: Running | undefined = await run(path, BALANCERS[kind].args(config), { url, cwd: folder }).catch(
     async (error: unknown) => {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -90,11 +93,15 @@ export async function startBalancer(
     output: () => running?.output() ?? "",
     async restart() {
       await end();
-      running = await run(path, BALANCERS[kind].args(config), url);
+      running = await run(path, BALANCERS[kind].args(config), { url, cwd: folder });
+    },
+    async replaceEndpoints(text) {
+      await writeFile(join(folder, "new.yaml"), text);
+      await rename(join(folder, "new.yaml"), join(folder, ENDPOINTS_FILE));
     },
     async reload() {
       const old = running;
-      running = await run(path, [...BALANCERS[kind].args(config), "-sf", String(old?.pid)], url);
+      running = await run(path, [...BALANCERS[kind].args(config), "-sf", String(old?.pid)], { url, cwd: folder });
       replaced.push(old);
       // Until then either process may answer.
       await old?.prints(/Proxy openenv stopped/);
@@ -120,8 +127,12 @@ interface Running {
 }
 
 /** Starts a balancer with these arguments and waits until a request for `/health` at `url` succeeds. */
-export async function run(path: string, args: readonly string[], url: string): Promise<Running> {
-  const child = spawn(path, args, { stdio: ["ignore", "pipe", "pipe"] });
+export async function run(
+  path: string,
+  args: readonly string[],
+  { url, cwd }: { url: string; cwd?: string },
+): Promise<Running> {
+  const child = spawn(path, args, { stdio: ["ignore", "pipe", "pipe"], cwd });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += String(chunk)));
   const exited = once(child, "close");

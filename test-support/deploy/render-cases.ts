@@ -37,6 +37,7 @@ export interface Case {
 export const CASES: Record<string, Case> = {
   haproxy: { target: "haproxy", topology: IMAGE, backends: BACKENDS },
   envoy: { target: "envoy", topology: IMAGE, backends: BACKENDS },
+  "envoy-name": { target: "envoy", topology: IMAGE, backends: ["env.internal:8000"] },
   compose: { target: "compose", topology: IMAGE },
   "compose-journal": { target: "compose", topology: { ...IMAGE, journal: "redis" } },
   "compose-envoy": { target: "compose", topology: { ...IMAGE, ...GPU, balancer: { kind: "envoy" } } },

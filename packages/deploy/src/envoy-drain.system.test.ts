@@ -10,7 +10,7 @@ import { findFreePort } from "../../../test-support/free-port.js";
 import { requireEnvoy } from "../../../test-support/requirement.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
-import { ADMIN, ENVOY_CONFIG } from "./balancers/envoy-start.js";
+import { ENVOY_CONFIG } from "./balancers/envoy-start.js";
 
 const envoy = await requireEnvoy();
 const { start } = useServers();
@@ -55,25 +55,28 @@ test.skipIf(!envoy.available)(
   },
 );
 
-/** Starts the machine's Envoy with the script of the container. */
+/** Starts the machine's Envoy with the script of the container, and an admin port that the topology sets. */
 async function startEnvoy(serverPort: number, edit = (config: string) => config) {
   const folder = await mkdtemp(join(tmpdir(), "openenv-envoy-"));
   const [port, admin] = [await findFreePort(), await findFreePort()];
-  const balancer = { kind: "envoy", host: "127.0.0.1", port } as const;
+  const balancer = { kind: "envoy", port, adminPort: admin } as const;
   const backends = [`127.0.0.1:${serverPort}`];
-  const { "envoy.yaml": config = "" } = render({ target: "envoy", topology: { balancer }, backends });
-  const { "envoy.sh": script = "" } = render({
-    target: "compose",
-    topology: { image: "echo:1", balancer: { kind: "envoy" } },
+  const topology = { balancer: { ...balancer, host: "127.0.0.1" } };
+  const { "envoy.yaml": config = "", "endpoints.yaml": endpoints = "" } = render({
+    target: "envoy",
+    topology,
+    backends,
   });
+  const { "envoy.sh": script = "" } = render({ target: "compose", topology: { image: "echo:1", balancer } });
   const file = join(folder, "envoy.yaml");
-  await writeFile(file, edit(config.replace(`port_value: ${ADMIN.port}`, `port_value: ${admin}`)));
+  await writeFile(file, edit(config));
+  await writeFile(join(folder, "endpoints.yaml"), endpoints);
   const command = `/docker-entrypoint.sh envoy -c ${ENVOY_CONFIG}`;
   expect(script).toContain(command);
   const run = [envoy.path, ...BALANCERS.envoy.args(file)].join(" ");
   const scriptFile = join(folder, "envoy.sh");
-  await writeFile(scriptFile, script.replace(command, run).replaceAll(String(ADMIN.port), String(admin)));
-  const child = spawn("bash", [scriptFile], { stdio: "ignore" });
+  await writeFile(scriptFile, script.replace(command, run));
+  const child = spawn("bash", [scriptFile], { stdio: "ignore", cwd: folder });
   const exited = once(child, "close");
   const url = `http://127.0.0.1:${port}`;
   await expect.poll(async () => child.exitCode !== null || (await serves(url)), { timeout: 20_000 }).toBe(true);

@@ -42,7 +42,7 @@ for (const kind of ["haproxy", "envoy"] as const) {
       const config = join(folder, kind === "envoy" ? "envoy.yaml" : "haproxy.cfg");
       await writeFile(config, text);
       const url = `http://127.0.0.1:${port}`;
-      const balancer = await run(component.path, BALANCERS[kind].args(config), url);
+      const balancer = await run(component.path, BALANCERS[kind].args(config), { url });
       try {
         // A server may count before its first check.
         await expect

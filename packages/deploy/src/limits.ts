@@ -65,6 +65,11 @@ export function countServers(topology: Topology, backends: readonly Backend[]): 
   return isFixed ? backends.length : Math.max(backends.length, mostNodes(topology));
 }
 
+/** The number of servers that Envoy is sized for. Its file of endpoints may get more than the addresses that are given. */
+export function countEnvoyServers(topology: Topology, backends: readonly Backend[]): number {
+  return Math.max(backends.length, mostNodes(topology));
+}
+
 /** The largest number of servers of the deployment. */
 export function mostNodes({ nodes, spareNodes, maxNodes }: Topology): number {
   return maxNodes ?? nodes + spareNodes;

@@ -180,11 +180,29 @@ test.each<Case>([
   expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
 });
 
-test.each(["haproxy", "envoy"] as const)("%s counts the given addresses, not nodes", (target) => {
-  const given = { target, topology: IMAGE, backends: BACKENDS };
+test("HAProxy counts the given addresses, not nodes", () => {
+  const given: Case = { target: "haproxy", topology: IMAGE, backends: BACKENDS };
   const [text = ""] = Object.values(render(given));
   expect(text).toContain("2 x 2 workers x 250 sessions");
   expect(render({ ...given, topology: { ...IMAGE, nodes: 7 } })).toEqual(render(given));
+});
+
+test("Envoy has room for as many servers as there are nodes, because its file of endpoints may get more", () => {
+  const size = (nodes: number): string | undefined =>
+    render({ target: "envoy", topology: { ...IMAGE, nodes }, backends: BACKENDS })["envoy.yaml"]?.split("\n")[0];
+  expect(size(1)).toMatch(/2 x 2 workers x 250 sessions/);
+  expect(size(7)).toMatch(/7 x 2 workers x 250 sessions/);
+});
+
+test("the admin port of Envoy is that of the topology, also in the script that stops it", () => {
+  const topology = { ...IMAGE, balancer: { kind: "envoy", adminPort: 9911, metricsPort: 9902 } } as const;
+  for (const target of ["compose", "kubernetes", "envoy"] as const) {
+    const backends = target === "envoy" ? { backends: BACKENDS } : {};
+    const text = Object.values(render({ target, topology, ...backends })).join("\n");
+    expect(text.match(/address: 127\.0\.0\.1, port_value: 9911/g)).toHaveLength(2);
+    expect(text.includes("/dev/tcp/127.0.0.1/9911")).toBe(target === "compose");
+    expect(text).not.toContain("9901");
+  }
 });
 
 test("a DNS name counts as many servers as there are nodes", () => {
@@ -218,6 +236,18 @@ describe("a topology that does not fit the target is rejected before any file is
     [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
     [{ target: "envoy", topology: {}, backends: ["env"] }, /must be host:port/],
     [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers itself/],
+    [
+      { target: "compose", topology: { image: "a:1", balancer: { adminPort: 9911 } } },
+      /HAProxy has no admin port: remove balancer\.adminPort/,
+    ],
+    [
+      { target: "slurm", topology: { directory: ".", nodes: 2, balancer: { kind: "envoy", adminPort: 9911 } } },
+      /is a socket in its folder: remove balancer\.adminPort/,
+    ],
+    [
+      { target: "envoy", topology: { balancer: { port: 9901 } }, backends: BACKENDS },
+      /has the port 9901 already: choose another balancer\.adminPort/,
+    ],
     [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is given twice/],
   ])("%j", (given, message) => {
     expect(() => render(given)).toThrow(message);

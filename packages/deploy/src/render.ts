@@ -1,5 +1,5 @@
 import { ConfigError } from "openenv-ts/internal";
-import { renderEnvoy } from "./balancers/envoy.js";
+import { ENDPOINTS_FILE, renderEndpoints, renderEnvoy } from "./balancers/envoy.js";
 import { renderHaproxy } from "./balancers/haproxy.js";
 import { renderMonitoring } from "./monitoring/monitoring.js";
 import { renderCompose } from "./targets/compose.js";
@@ -7,7 +7,7 @@ import { renderKubernetes } from "./targets/kubernetes.js";
 import { renderSlurm } from "./targets/slurm.js";
 import { renderSwarm } from "./targets/swarm.js";
 import { BALANCERS, type BalancerKind, type DeployTarget, isBalancer, type RenderedFiles } from "./targets.js";
-import { type Backend, parseBackend, type Topology } from "./topology.js";
+import { type Backend, hasAddress, parseBackend, type Topology } from "./topology.js";
 
 /**
  * Renders the files of a target. `backends` (`host:port`) are the servers of a standalone balancer.
@@ -36,19 +36,20 @@ export function renderTarget(
     case "monitoring":
       return renderMonitoring(fixed);
     default:
-      return renderBalancer(target, fixed, named(backends));
+      return renderBalancer(target, fixed, parseBackends(backends));
   }
 }
 
 function renderBalancer(kind: BalancerKind, topology: Topology, backends: readonly Backend[]): RenderedFiles {
-  if (kind === "envoy") return { "envoy.yaml": renderEnvoy(topology, { backends }) };
-  return { "haproxy.cfg": renderHaproxy(topology, { backends }) };
-}
-
-function named(backends: readonly string[]): Backend[] {
   if (backends.length === 0) {
     throw new ConfigError("A balancer needs its servers, for example --backend 10.0.0.5:8000 --backend 10.0.0.6:8000.");
   }
+  if (kind === "haproxy") return { "haproxy.cfg": renderHaproxy(topology, { backends }) };
+  const config = { "envoy.yaml": renderEnvoy(topology, { backends }) };
+  return backends.every(hasAddress) ? { ...config, [ENDPOINTS_FILE]: renderEndpoints(backends) } : config;
+}
+
+function parseBackends(backends: readonly string[]): Backend[] {
   const twice = backends.find((backend, index) => backends.indexOf(backend) < index);
   if (twice !== undefined) throw new ConfigError(`The backend ${twice} is given twice. Give each server once.`);
   return backends.map(parseBackend);

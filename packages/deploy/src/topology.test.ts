@@ -44,7 +44,10 @@ test.each([
   [{ node: 4 }, /unknown key "node" \(did you mean nodes\?\)/],
   [{ resources: { cpu: 4 } }, /resources: unknown key "cpu" \(did you mean cpus\?\)/],
   [{ balancer: { kind: "nginx" } }, /balancer\.kind: must be one of envoy, haproxy\.$/],
-  [{ balancer: { colour: "red" } }, /balancer: unknown key "colour" \(the keys are kind, port, host, metricsPort\)/],
+  [
+    { balancer: { colour: "red" } },
+    /balancer: unknown key "colour" \(the keys are kind, port, host, metricsPort, adminPort\)/,
+  ],
 ])("%j is rejected", (given, message) => {
   expect(() => parseTopology(given)).toThrow(message);
 });

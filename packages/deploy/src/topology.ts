@@ -90,6 +90,8 @@ const balancer = group({
   host: z.union([z.ipv4(), z.literal("::")], "must be an IPv4 address, or :: for every address").default("0.0.0.0"),
   /** Port of `/metrics` for Prometheus, open to anyone who can reach it; without it there are no metrics. */
   metricsPort: port.optional(),
+  /** Port of Envoy's admin interface on 127.0.0.1; default: 9901. */
+  adminPort: port.optional(),
 });
 
 const slurm = group({

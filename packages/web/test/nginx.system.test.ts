@@ -69,7 +69,7 @@ ${location}
   );
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
-    const running = await run(nginx.path, NGINX.args(config), `http://127.0.0.1:${port}${PREFIX}`);
+    const running = await run(nginx.path, NGINX.args(config), { url: `http://127.0.0.1:${port}${PREFIX}` });
     return {
       async [Symbol.asyncDispose]() {
         await running.end();

@@ -1,4 +1,5 @@
 import type { BalancerKind, RenderedFiles } from "../targets.js";
+import type { Topology } from "../topology.js";
 import { ENVOY_CONFIG, ENVOY_START, renderEnvoyStart } from "./envoy-start.js";
 
 /** A configuration file of a balancer, and its path in the container. */
@@ -8,11 +9,11 @@ interface BalancerFile {
   text: string;
 }
 
-export function balancerFiles(kind: BalancerKind, config: string): BalancerFile[] {
+export function balancerFiles(kind: BalancerKind, balancer: Topology["balancer"], config: string): BalancerFile[] {
   if (kind === "haproxy") return [{ file: "haproxy.cfg", target: "/usr/local/etc/haproxy/haproxy.cfg", text: config }];
   return [
     { file: "envoy.yaml", target: ENVOY_CONFIG, text: config },
-    { file: "envoy.sh", target: ENVOY_START, text: renderEnvoyStart() },
+    { file: "envoy.sh", target: ENVOY_START, text: renderEnvoyStart(balancer) },
   ];
 }
 

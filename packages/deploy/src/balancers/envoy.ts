@@ -1,5 +1,6 @@
+import { ConfigError } from "openenv-ts/internal";
 import {
-  countServers,
+  countEnvoyServers,
   JOB_DEPLOYMENT,
   JOB_FOLDER,
   JOB_METRICS_PORT,
@@ -8,27 +9,29 @@ import {
   type Servers,
   totalLimit,
 } from "../limits.js";
-import type { Backend, Topology } from "../topology.js";
+import { type Backend, hasAddress, type Topology } from "../topology.js";
 import { ADMIN } from "./envoy-start.js";
 
-/** The text of `envoy.yaml`; the endpoints are the last lines. */
+/** The file with the addresses of the servers, which Envoy watches, in the folder of `envoy.yaml`. */
+export const ENDPOINTS_FILE = "endpoints.yaml";
+
+/** The text of `envoy.yaml`. For a job the endpoints are the last lines; names are looked up, addresses have a file. */
 export function renderEnvoy(
   topology: Topology,
   { backends = [], discovery, connections, isJob = false }: Servers,
 ): string {
   const { balancer, name, workers, capacity } = topology;
-  const servers = countServers(topology, backends);
+  const servers = countEnvoyServers(topology, backends);
+  const hasFile = !isJob && backends.length > 0 && backends.every(hasAddress);
   const endpoints: readonly Backend[] =
     discovery === undefined ? backends : [{ host: discovery.name, port: topology.port }];
   const limit = connections ?? totalLimit(topology, servers);
-  const admin = isJob
-    ? `pipe: { path: "${JOB_FOLDER}/admin" }`
-    : `socket_address: { address: ${ADMIN.address}, port_value: ${ADMIN.port} }`;
+  const admin = renderAdmin(balancer, isJob);
   return `# Envoy for the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
 ${renderDescriptors(limit)}admin:
   address:
     ${admin}
-
+${hasFile ? `# Envoy requires a name for itself to read a file of endpoints.\nnode: { id: "${name}", cluster: "${name}" }\n` : ""}
 static_resources:
   listeners:
 ${renderListener("openenv", balancer.host, isJob ? JOB_PORT : balancer.port, isJob)}                use_remote_address: true
@@ -86,13 +89,7 @@ ${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession(
 ${renderMetricsListener(balancer, isJob)}
   clusters:
 ${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - name: openenv
-      cluster_type:
-        name: envoy.cluster.dns
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster
-          dns_lookup_family: V4_PREFERRED
-          dns_refresh_rate: 1s
-      connect_timeout: 2s
+${hasFile ? FILE_CLUSTER : DNS_CLUSTER}      connect_timeout: 2s
       lb_policy: LEAST_REQUEST
       # Drain on removal: a server that discovery no longer lists gets no new requests, whatever its health. Its sockets
       # stay open until it closes them. A request for one of its sessions goes to another server: "no such session".
@@ -127,12 +124,52 @@ ${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - na
           healthy_threshold: 1
           # A host name that a server on the same machine accepts, too.
           http_health_check: { path: /health, host: localhost${isJob ? NAMED_CHECK : ""} }
-      load_assignment:
-        cluster_name: openenv
-        endpoints:
-          - lb_endpoints:
-${endpoints.map(renderEndpoint).join("")}`;
+${hasFile ? "" : `      load_assignment:\n        cluster_name: openenv\n        endpoints:\n${renderList(endpoints)}`}`;
 }
+
+/** Several jobs may share a machine, so that of a job is a socket in its folder. */
+function renderAdmin({ port, metricsPort, adminPort }: Topology["balancer"], isJob: boolean): string {
+  if (isJob && adminPort !== undefined) {
+    throw new ConfigError("The admin interface of a job's Envoy is a socket in its folder: remove balancer.adminPort.");
+  }
+  if (isJob) return `pipe: { path: "${JOB_FOLDER}/admin" }`;
+  const own = adminPort ?? ADMIN.port;
+  if (own === port || own === metricsPort) {
+    throw new ConfigError(`Envoy's admin interface has the port ${own} already: choose another balancer.adminPort.`);
+  }
+  return `socket_address: { address: ${ADMIN.address}, port_value: ${own} }`;
+}
+
+/** The text of {@link ENDPOINTS_FILE}. */
+export function renderEndpoints(backends: readonly Backend[]): string {
+  return `# The servers behind Envoy, which reads this file again when it is replaced, but not when it is edited in place:
+#   cp ${ENDPOINTS_FILE} new.yaml, add a line to new.yaml or remove one, mv new.yaml ${ENDPOINTS_FILE}
+resources:
+    - "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+      cluster_name: openenv
+      endpoints:
+${renderList(backends)}`;
+}
+
+function renderList(endpoints: readonly Backend[]): string {
+  return `          - lb_endpoints:\n${endpoints.map(renderEndpoint).join("")}`;
+}
+
+const DNS_CLUSTER = `      cluster_type:
+        name: envoy.cluster.dns
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster
+          dns_lookup_family: V4_PREFERRED
+          dns_refresh_rate: 1s
+`;
+const FILE_CLUSTER = `      type: EDS
+      eds_cluster_config:
+        eds_config:
+          path_config_source:
+            # Relative to the folder in which Envoy is started.
+            path: ./${ENDPOINTS_FILE}
+            watched_directory: { path: . }
+`;
 
 const NO_SHARED_PORT = `      # Another job's Envoy at the same port would get every second connection.
       enable_reuse_port: false
@@ -140,7 +177,7 @@ const NO_SHARED_PORT = `      # Another job's Envoy at the same port would get e
 /** Another job may start a server at the address of one that has ended; that server rejects this name. */
 const NAMED_CHECK = `, request_headers_to_add: [{ header: { key: openenv-deployment, value: "${JOB_DEPLOYMENT}" } }]`;
 
-/** A line for the end of the file; scripts append such lines for servers that they learn later. */
+/** A line for the end of a file; scripts append such lines for servers that they learn later. */
 export function renderEndpoint({ host, port }: { host: string; port: number | string }): string {
   const address = host.replace(/^\[(.*)\]$/, "$1");
   return `              - endpoint: { address: { socket_address: { address: "${address}", port_value: ${port} } } }\n`;

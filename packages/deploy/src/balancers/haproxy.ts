@@ -1,3 +1,4 @@
+import { ConfigError } from "openenv-ts/internal";
 import {
   connectionLimit,
   countServers,
@@ -14,6 +15,9 @@ import type { Backend, Topology } from "../topology.js";
 /** The text of `haproxy.cfg`; the servers are the last lines. */
 export function renderHaproxy(topology: Topology, { backends = [], discovery, isJob = false }: Servers): string {
   const { balancer, graceSeconds } = topology;
+  if (balancer.adminPort !== undefined) {
+    throw new ConfigError("HAProxy has no admin port: remove balancer.adminPort, or set balancer.kind to envoy.");
+  }
   const port = isJob ? JOB_PORT : balancer.port;
   const servers = countServers(topology, backends);
   const resolvers =

@@ -37,7 +37,7 @@ export function renderCompose(topology: Topology): RenderedFiles {
   const raise = describeRaise(files);
   const ports = `${balancer.port}:${balancer.port}`;
   const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
-  const given = balancerFiles(kind, renderConfig(topology, { discovery: { name: "env" } }));
+  const given = balancerFiles(kind, balancer, renderConfig(topology, { discovery: { name: "env" } }));
   const isBrought = topology.journal === "redis";
   const compose = {
     name,

@@ -39,7 +39,7 @@ export function renderSwarm(topology: Topology): RenderedFiles {
   rejectHost("A swarm", topology);
   const limits = { cpus: String(resources.cpus), memory: `${resources.memoryMb}M` };
   const renderConfig = kind === "envoy" ? renderEnvoy : renderHaproxy;
-  const files = balancerFiles(kind, renderConfig(topology, { discovery: { name: "tasks.env" } }));
+  const files = balancerFiles(kind, balancer, renderConfig(topology, { discovery: { name: "tasks.env" } }));
   // A swarm config is immutable, so changed content needs a new name.
   const configs = files.map(({ file, target, text }) => ({ source: `balancer-${fingerprint(text)}`, target, file }));
   const stack = {

@@ -49,7 +49,7 @@ for (const [kind, { require, args }] of Object.entries({ nginx: NGINX, haproxy: 
       const [config, port] = [join(folder, "config"), await findFreePort()];
       await writeFile(config, CONFIGS[kind as keyof typeof CONFIGS](port, new URL(server.url).host));
       const url = `http://127.0.0.1:${port}`;
-      const proxy = await run(component.path, args(config), url);
+      const proxy = await run(component.path, args(config), { url });
       try {
         await expectNoOperator(server, url);
       } finally {
