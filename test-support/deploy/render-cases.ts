@@ -70,6 +70,11 @@ export const CASES: Record<string, Case> = {
   },
   "slurm-gpu": { target: "slurm", topology: { image: "echo:1", resources: { memoryMb: 512, gpus: 1 } } },
   monitoring: { target: "monitoring", topology: { ...IMAGE, balancer: { metricsPort: 9902 } } },
+  "monitoring-backends": {
+    target: "monitoring",
+    topology: { ...IMAGE, journal: "redis", balancer: { metricsPort: 9902 } },
+    backends: BACKENDS,
+  },
 };
 
 export function render({ target, topology, backends }: Case): RenderedFiles {

@@ -9,6 +9,7 @@ import { CASES, type Case, IMAGE, render } from "../../../test-support/deploy/re
 import { requirePromtool } from "../../../test-support/requirement.js";
 import { REJECTION_REASONS } from "../../openenv/src/session/statistics/statistics.js";
 import { CONNECTIONS, RECORDED } from "./monitoring/metric.js";
+import type { TopologyInput } from "./topology.js";
 
 const promtool = await requirePromtool();
 const run = promisify(execFile);
@@ -23,12 +24,24 @@ interface Scenario {
   expressions?: { expr: string; at: string; value: number }[];
   /** Whether the named alerts fire at a time. */
   alerts?: { name: string; at: string; fires: boolean }[];
+  /** The text of the only instance of an alert that fires at a time. */
+  texts?: { name: string; at: string; summary: string }[];
+  /** Keys in addition to those of the fixture. */
+  topology?: TopologyInput;
 }
 
-async function judge({ series, expressions = [], alerts = [] }: Scenario): Promise<void> {
+async function judge({ series, expressions = [], alerts = [], texts = [], topology }: Scenario): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-alerts-"));
   try {
-    const { "alerts.yaml": rules = "" } = render(CASES["monitoring"] as Case);
+    const given = CASES["monitoring"] as Case;
+    const { "alerts.yaml": rules = "" } = render({ ...given, topology: { ...given.topology, ...topology } });
+    const fired = texts.map(({ name, at, summary }) => ({
+      alertname: name,
+      eval_time: at,
+      exp_alerts: [
+        { exp_labels: { severity: "critical", job: "echo", instance: "a:8000" }, exp_annotations: { summary } },
+      ],
+    }));
     // Compares only whether an alert fires, not its labels and texts.
     const firing = alerts.map(({ name, at, fires }) => ({
       expr: `count(ALERTS{alertname="${name}",alertstate="firing"}) or vector(0)`,
@@ -40,8 +53,10 @@ async function judge({ series, expressions = [], alerts = [] }: Scenario): Promi
       eval_time: at,
       exp_samples: [{ labels: "{}", value }],
     }));
-    const input = Object.entries(series).map(([name, given]) => ({ series: name, values: given }));
-    const tests = [{ interval: INTERVAL, input_series: input, promql_expr_test: [...values, ...firing] }];
+    const input = Object.entries(series).map(([name, points]) => ({ series: name, values: points }));
+    const tests = [
+      { interval: INTERVAL, input_series: input, promql_expr_test: [...values, ...firing], alert_rule_test: fired },
+    ];
     await writeFile(join(folder, "alerts.yaml"), rules);
     const file = join(folder, "test.yaml");
     await writeFile(file, stringify({ rule_files: ["alerts.yaml"], evaluation_interval: INTERVAL, tests }));
@@ -136,6 +151,44 @@ test.skipIf(!promtool.available)("a journal that is away for a minute raises an 
       alerts: [{ name: "OpenEnvJournalAway", at: "3m", fires }],
     });
   }
+});
+
+test.skipIf(!promtool.available)(
+  "a journal whose commits are slow raises an alert, one slow commit in twenty does not",
+  async () => {
+    // Of 20 commits in each interval, so many take at most half a second, the others at most a second.
+    for (const [quick, fires] of [
+      [19, false],
+      [16, true],
+    ] as const) {
+      const bucket = (le: string, each: number) => ({
+        [of("openenv_journal_commit_seconds_bucket", { le })]: `0+${each}x60`,
+      });
+      await judge({
+        series: { ...bucket("0.5", quick), ...bucket("1", 20), ...bucket("+Inf", 20) },
+        alerts: [
+          { name: "OpenEnvJournalSlow", at: "4m", fires: false },
+          { name: "OpenEnvJournalSlow", at: "11m", fires },
+        ],
+      });
+    }
+  },
+);
+
+test.skipIf(!promtool.available).each<[TopologyInput, string]>([
+  [{}, "Its sessions are lost, except those that a journal has."],
+  [{ variables: { JOURNAL: "/journal/sessions.lmdb" } }, "Its sessions are lost, except those that a journal has."],
+  [{ journal: "redis" }, "Other servers continue those of its sessions that are in the journal; the others are lost."],
+  [
+    { variables: { JOURNAL: "redis://cache:6379" } },
+    "Other servers continue those of its sessions that are in the journal; the others are lost.",
+  ],
+])("the alert of a server that is down says what happens to its sessions: %j", async (topology, what) => {
+  await judge({
+    topology,
+    series: { [`up{job="echo",instance="a:8000"}`]: "0x40" },
+    texts: [{ name: "OpenEnvServerDown", at: "5m", summary: `a:8000 does not answer. ${what}` }],
+  });
 });
 
 test.skipIf(!promtool.available)(

@@ -84,6 +84,13 @@ test.skipIf(!promtool.available)("Prometheus accepts the scrape job and the aler
     await writeFile(beside, config);
     await run(promtool.path, ["check", "config", "--syntax-only", beside]);
   });
+  const { "alerts.yaml": rules = "", "prometheus.yaml": listed = "" } = render(CASES["monitoring-backends"] as Case);
+  await withFile("alerts.yaml", rules, async (path) => {
+    await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
+    const beside = join(path, "../prometheus.yaml");
+    await writeFile(beside, listed);
+    await run(promtool.path, ["check", "config", "--syntax-only", beside]);
+  });
   // Debian builds promtool without Kubernetes discovery.
   const { "monitoring/prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);
   const [{ kubernetes_sd_configs: _, ...job }] = parseDocument(pods).toJS().scrape_configs;

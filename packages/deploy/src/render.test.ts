@@ -205,6 +205,20 @@ test("the admin port of Envoy is that of the topology, also in the script that s
   }
 });
 
+test("Prometheus scrapes the given servers, as many as the alert expects", () => {
+  const topology = { ...IMAGE, balancer: { host: "10.0.0.9", metricsPort: 9902 } };
+  const backends = ["10.0.0.5:8000", "gpu-2.example:8000", "[fd00::7]:8000", "10.0.0.8:8000"];
+  const { "prometheus.yaml": text = "", "alerts.yaml": alerts = "" } = render({
+    target: "monitoring",
+    topology,
+    backends,
+  });
+  const jobs: { static_configs: object[] }[] = parseDocument(text).toJS().scrape_configs;
+  expect(jobs.map((job) => job.static_configs)).toEqual([[{ targets: backends }], [{ targets: ["10.0.0.9:9902"] }]]);
+  expect(text).not.toContain("dns_sd_configs");
+  expect(alerts).toContain('sum(up{job="echo"}) < 4 or');
+});
+
 test("a DNS name counts as many servers as there are nodes", () => {
   const { "envoy.yaml": text } = render({ target: "envoy", topology: IMAGE, backends: ["env.internal:8000"] });
   expect(text).toContain("3 x 2 workers x 250 sessions");
@@ -236,6 +250,7 @@ describe("a topology that does not fit the target is rejected before any file is
     [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
     [{ target: "envoy", topology: {}, backends: ["env"] }, /must be host:port/],
     [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers itself/],
+    [{ target: "monitoring", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is given twice/],
     [
       { target: "compose", topology: { image: "a:1", balancer: { adminPort: 9911 } } },
       /HAProxy has no admin port: remove balancer\.adminPort/,

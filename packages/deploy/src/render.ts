@@ -10,7 +10,8 @@ import { BALANCERS, type BalancerKind, type DeployTarget, isBalancer, type Rende
 import { type Backend, hasAddress, parseBackend, type Topology } from "./topology.js";
 
 /**
- * Renders the files of a target. `backends` (`host:port`) are the servers of a standalone balancer.
+ * Renders the files of a target. `backends` (`host:port`) are the servers of a standalone balancer, or those that
+ * Prometheus scrapes.
  * @throws ConfigError when the topology does not fit the target.
  */
 export function renderTarget(
@@ -18,9 +19,9 @@ export function renderTarget(
   topology: Topology,
   backends: readonly string[] = [],
 ): RenderedFiles {
-  if (backends.length > 0 && !isBalancer(target)) {
+  if (backends.length > 0 && target !== "monitoring" && !isBalancer(target)) {
     throw new ConfigError(
-      `Backends are only for a standalone balancer (${BALANCERS.join(", ")}); ${target} finds its servers itself.`,
+      `Backends are only for a standalone balancer (${BALANCERS.join(", ")}) and for monitoring; ${target} finds its servers itself.`,
     );
   }
   if (target === "kubernetes") return renderKubernetes(topology);
@@ -34,7 +35,7 @@ export function renderTarget(
     case "slurm":
       return renderSlurm(fixed);
     case "monitoring":
-      return renderMonitoring(fixed);
+      return renderMonitoring(fixed, parseBackends(backends));
     default:
       return renderBalancer(target, fixed, parseBackends(backends));
   }

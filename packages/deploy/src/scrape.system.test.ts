@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseDocument } from "yaml";
-import { CASES, type Case, IMAGE, render } from "../../../test-support/deploy/render-cases.js";
+import { IMAGE, render } from "../../../test-support/deploy/render-cases.js";
 import { findFreePort } from "../../../test-support/free-port.js";
 import { OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { requirePrometheus } from "../../../test-support/requirement.js";
@@ -38,23 +38,21 @@ test.skipIf(!prometheus.available)(
     const { result } = await running.ask<{ result: { value: [number, string] }[] }>("query?query=openenv_sessions_max");
     expect(result.map(({ value }) => Number(value[1]))).toEqual([100]);
     const { groups } = await running.ask<{ groups: { name: string; rules: object[] }[] }>("rules");
-    expect(groups.map(({ name, rules }) => [name, rules.length])).toEqual([[IMAGE.name, 15]]);
+    expect(groups.map(({ name, rules }) => [name, rules.length])).toEqual([[IMAGE.name, 14]]);
   },
 );
 
-/** Uses the files of `openenv deploy render`, except the path of the token and the name that only a swarm resolves. */
+/** Uses the files of `openenv deploy render`, except the path of the token. */
 async function startPrometheus(ports: readonly number[]) {
   const folder = await mkdtemp(join(tmpdir(), "openenv-prometheus-"));
-  const files = render(CASES["monitoring"] as Case);
-  const config = parseDocument(files["prometheus.yaml"] ?? "").toJS();
-  const [{ dns_sd_configs: _, ...job }] = config.scrape_configs;
-  const credentials = join(folder, "token");
-  job.authorization.credentials_file = credentials;
   const targets = ports.map((port) => `127.0.0.1:${port}`);
-  job.static_configs = [{ targets }];
+  const files = render({ target: "monitoring", topology: IMAGE, backends: targets });
+  const config = parseDocument(files["prometheus.yaml"] ?? "").toJS();
+  const credentials = join(folder, "token");
+  config.scrape_configs[0].authorization.credentials_file = credentials;
   await writeFile(credentials, `${OPERATOR_TOKEN}\n`);
   await writeFile(join(folder, "alerts.yaml"), files["alerts.yaml"] ?? "");
-  await writeFile(join(folder, "prometheus.yaml"), renderYaml({ ...config, scrape_configs: [job] }));
+  await writeFile(join(folder, "prometheus.yaml"), renderYaml(config));
   const port = await findFreePort();
   const args = {
     "config.file": join(folder, "prometheus.yaml"),

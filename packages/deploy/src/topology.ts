@@ -25,6 +25,13 @@ export function nodeCapacity({ workers, capacity }: Topology): number {
   return workers * capacity;
 }
 
+/** What the variable JOURNAL is: the address of a Redis, or the path of a file. */
+export function readJournal({ variables }: Topology): { redis?: string; file?: string } {
+  const value = variables["JOURNAL"] ?? "";
+  if (value === "" || value === "memory") return {};
+  return /^rediss?:/.test(value) ? { redis: value } : { file: value };
+}
+
 /**
  * Checks a topology and fills in the defaults.
  * @throws ConfigError with each invalid key and its allowed values.

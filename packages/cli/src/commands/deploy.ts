@@ -35,7 +35,7 @@ export function configureDeploy(command: Command): void {
     .addOption(new Option("--balancer <kind>", "load balancer in front of the servers").choices([...BALANCERS]))
     .option("--balancer-port <number>", "port of the balancer (default 8080)", wholeNumber(1, 65_535))
     .option("--balancer-host <address>", "address that the balancer listens on (default 0.0.0.0)")
-    .option("--backend <host:port>", "server behind a standalone balancer; repeatable", collect)
+    .option("--backend <host:port>", "server behind a standalone balancer, or one to monitor; repeatable", collect)
     .option("-o, --output-dir <dir>", "folder for the files (default: print what the tool of the target reads)")
     .option("--force", "overwrite existing files")
     .option("--json", "print the files, or with -o their paths, as JSON")

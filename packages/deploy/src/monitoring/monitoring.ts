@@ -1,16 +1,19 @@
-import { mostNodes, totalLimit } from "../limits.js";
+import { countEnvoyServers, countServers, mostNodes, totalLimit } from "../limits.js";
 import { sizeEnvoys } from "../sizing.js";
 import type { RenderedFiles } from "../targets.js";
-import { nodeCapacity, type Topology } from "../topology.js";
+import { type Backend, nodeCapacity, readJournal, type Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { renderDashboard } from "./dashboard.js";
 import { balancerJobName, connections, loadRatio, metric, RECORDED, turnedAway } from "./metric.js";
 
-/** The monitoring of a deployment: a scrape job and alert rules for Prometheus, and a dashboard for Grafana. */
-export function renderMonitoring(topology: Topology): RenderedFiles {
+/**
+ * The monitoring of a deployment: a scrape job and alert rules for Prometheus, and a dashboard for Grafana. With
+ * `backends` these are the servers; otherwise they are found by the names of a swarm or of Compose.
+ */
+export function renderMonitoring(topology: Topology, backends: readonly Backend[]): RenderedFiles {
   return {
-    "prometheus.yaml": renderYaml(scrape(topology)),
-    "alerts.yaml": renderYaml(alerts(topology)),
+    "prometheus.yaml": renderYaml(scrape(topology, backends)),
+    "alerts.yaml": renderYaml(alerts(topology, backends)),
     "dashboard.json": renderDashboard(topology),
   };
 }
@@ -48,20 +51,36 @@ function keep(what: string, value: string): object {
   return { source_labels: [`__meta_kubernetes_pod_${what}`], regex: value, action: "keep" };
 }
 
-function scrape(topology: Topology): object {
+function scrape(topology: Topology, backends: readonly Backend[]): object {
+  const { metricsPort, host } = topology.balancer;
+  const isGiven = backends.length > 0;
+  const addresses = backends.map((one) => `${one.host}:${one.port}`);
   const job = {
     ...jobOf(topology),
     "# Each server, not the balancer, which would pass each scrape to one of them.": null,
-    "# tasks.env is the name in a swarm's network; in Compose it is env. For Kubernetes use": null,
-    "# prometheus.scrape.yaml, next to its manifests, instead of this job.": null,
-    dns_sd_configs: [{ names: ["tasks.env"], type: "A", port: topology.port }],
+    ...(isGiven ? listed(addresses) : { ...DISCOVERY_NOTE, ...looked("tasks.env", topology.port) }),
   };
-  const { metricsPort } = topology.balancer;
+  const isLocal = ["0.0.0.0", "::"].includes(host);
   const balancers = metricsPort !== undefined && {
     ...balancerJob(topology),
-    dns_sd_configs: [{ names: ["tasks.balancer"], type: "A", port: metricsPort }],
+    ...(isGiven && isLocal && { "# If Prometheus runs on another machine than the balancer: its address.": null }),
+    ...(isGiven ? listed([`${isLocal ? "localhost" : host}:${metricsPort}`]) : looked("tasks.balancer", metricsPort)),
   };
   return { rule_files: ["alerts.yaml"], scrape_configs: [job, ...(balancers ? [balancers] : [])] };
+}
+
+const DISCOVERY_NOTE = {
+  "# tasks.env is the name in a swarm's network; in Compose it is env. For Kubernetes use": null,
+  "# prometheus.scrape.yaml, which is rendered with its manifests, instead of this job. For servers at": null,
+  "# addresses of yours, render this file with --backend for each.": null,
+};
+
+function looked(name: string, port: number): object {
+  return { dns_sd_configs: [{ names: [name], type: "A", port }] };
+}
+
+function listed(targets: readonly string[]): object {
+  return { static_configs: [{ targets: [...targets] }] };
 }
 
 function jobOf({ name }: Topology): object {
@@ -74,8 +93,9 @@ function jobOf({ name }: Topology): object {
   };
 }
 
-function alerts(topology: Topology): object {
+function alerts(topology: Topology, backends: readonly Backend[]): object {
   const { name, nodes, spareNodes } = topology;
+  const servers = backends.length || nodes + spareNodes;
   const here = `{job="${name}"}`;
   const sum = (expression: string): string => `sum(${expression})`;
   const rate = (what: string): string => sum(`rate(${what}[5m])`);
@@ -86,11 +106,11 @@ function alerts(topology: Topology): object {
     recorded(topology, RECORDED.clientErrors, errors('fault="client"')),
     rule("OpenEnvServerDown", "2m", "critical", {
       expr: `up${here} == 0`,
-      summary: "{{ $labels.instance }} does not answer; its sessions are lost.",
+      summary: `{{ $labels.instance }} does not answer. ${describeLoss(topology)}`,
     }),
     rule("OpenEnvServersMissing", "5m", "critical", {
-      expr: `sum(up${here}) < ${nodes + spareNodes} or absent(up${here})`,
-      summary: `Fewer than ${nodes + spareNodes} servers are up.`,
+      expr: `sum(up${here}) < ${servers} or absent(up${here})`,
+      summary: `Fewer than ${servers} servers are up.`,
     }),
     rule("OpenEnvNearlyFull", "5m", "warning", {
       expr: `${RECORDED.load}${here} > 0.9`,
@@ -106,7 +126,7 @@ function alerts(topology: Topology): object {
     }),
     rule("OpenEnvWorkerRestarts", "0m", "warning", {
       expr: `increase(${metric("openenv_worker_restarts_total")}${here}[10m]) > 0`,
-      summary: "{{ $labels.instance }} lost a worker and its sessions; see its log for the reason.",
+      summary: `{{ $labels.instance }} lost a worker. ${KEPT} Its log has the reason.`,
     }),
     rule("OpenEnvErrors", "5m", "warning", {
       note: "Errors of the server and its environment. Errors of clients are recorded, but raise no alert.",
@@ -138,16 +158,30 @@ function alerts(topology: Topology): object {
       expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
       summary: "A worker of {{ $labels.instance }} is running out of file descriptors: raise its limit (ulimit -n).",
     }),
-    ...balancerRules(topology),
+    ...balancerRules(topology, backends),
   ];
   return { groups: [{ name, rules }] };
 }
 
+/** Servers that are started by hand may have a journal that the topology does not name. */
+function describeLoss(topology: Topology): string {
+  if (topology.journal === undefined && readJournal(topology).redis === undefined) return KEPT;
+  return "Other servers continue those of its sessions that are in the journal; the others are lost.";
+}
+
+const KEPT = "Its sessions are lost, except those that a journal has.";
+
 /** Several Envoys share the connections; each has room for its share. */
-function balancerRules(topology: Topology): object[] {
+function balancerRules(topology: Topology, backends: readonly Backend[]): object[] {
   const { kind, metricsPort } = topology.balancer;
   if (metricsPort === undefined) return [];
-  const room = { haproxy: totalLimit(topology, mostNodes(topology)), envoy: sizeEnvoys(topology).connections };
+  const room =
+    backends.length > 0
+      ? {
+          haproxy: totalLimit(topology, countServers(topology, backends)),
+          envoy: totalLimit(topology, countEnvoyServers(topology, backends)),
+        }
+      : { haproxy: totalLimit(topology, mostNodes(topology)), envoy: sizeEnvoys(topology).connections };
   const isFull = (["haproxy", "envoy"] as const)
     .filter((one) => kind === undefined || kind === one)
     .map((one) => `${connections(one, topology)} > ${Math.floor(0.9 * room[one])}`);
