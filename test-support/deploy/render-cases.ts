@@ -50,6 +50,14 @@ export const CASES: Record<string, Case> = {
   "swarm-envoy": { target: "swarm", topology: { ...IMAGE, balancer: { kind: "envoy" } } },
   kubernetes: { target: "kubernetes", topology: EVERYTHING },
   "kubernetes-journal": { target: "kubernetes", topology: { image: "echo:1", journal: "redis" } },
+  "kubernetes-file": {
+    target: "kubernetes",
+    topology: {
+      image: "echo:1",
+      variables: { JOURNAL: "/var/lib/openenv/sessions.lmdb" },
+      writable: ["/app/data"],
+    },
+  },
   "kubernetes-small": { target: "kubernetes", topology: { image: "echo:1" } },
   "slurm-one": {
     target: "slurm",

@@ -11,3 +11,6 @@ export function unprivileged(user: number): object {
 
 /** What it requires of each container. */
 export const WITHOUT_RIGHTS = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+
+/** The same, for an image whose program writes to volumes alone. */
+export const READ_ONLY = { ...WITHOUT_RIGHTS, readOnlyRootFilesystem: true };

@@ -263,6 +263,10 @@ describe("a topology that does not fit the target is rejected before any file is
       { target: "envoy", topology: { balancer: { port: 9901 } }, backends: BACKENDS },
       /has the port 9901 already: choose another balancer\.adminPort/,
     ],
+    [
+      { target: "kubernetes", topology: { image: "a:1", variables: { JOURNAL: "./sessions.lmdb" } } },
+      /JOURNAL must be the absolute path of a file in a folder.*got "\.\/sessions\.lmdb"/,
+    ],
     [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is given twice/],
   ])("%j", (given, message) => {
     expect(() => render(given)).toThrow(message);

@@ -54,6 +54,7 @@ const HOST_PORT = /^([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\]
 /** No characters with a meaning in a shell, YAML or a configuration language. */
 const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,299}$/;
 const DIRECTORY = /^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,999}$/;
+const FOLDER = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,255}){1,32}$/;
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const LABEL_KEY = /^(?:[a-z0-9][a-z0-9.-]{0,252}\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 /** As in Kubernetes, a label may have an empty value (`node-role.kubernetes.io/worker: ""`). */
@@ -152,6 +153,11 @@ const topologySchema = group({
         .regex(/^[^\p{Cc}$]*$/u, "must be text on one line without a dollar sign"),
     )
     .default({}),
+  /** Folders that the environment writes to, besides /tmp. In Kubernetes the rest of the image is read-only. */
+  writable: z
+    .array(z.string().regex(FOLDER, "must be an absolute path below /, without . or .. in it"))
+    .max(32, "must be at most 32")
+    .default([]),
   /** Host name of the Kubernetes Ingress; without it there is no Ingress. */
   ingressHost: z
     .string()

@@ -1,4 +1,4 @@
-import { unprivileged, WITHOUT_RIGHTS } from "../pod-security.js";
+import { READ_ONLY, unprivileged } from "../pod-security.js";
 import { type EnvoySize, sizeEnvoys } from "../sizing.js";
 import { BALANCER_IMAGES, fingerprint, LEAVE_SECONDS, stopSeconds } from "../targets/container.js";
 import type { Topology } from "../topology.js";
@@ -85,7 +85,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
               lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS + graceSeconds } } },
               [`# For ${size.connections} connections when one of the Envoys is gone.`]: null,
               resources: { requests: amounts, limits: amounts },
-              securityContext: WITHOUT_RIGHTS,
+              securityContext: READ_ONLY,
               volumeMounts: [{ name: "config", mountPath: "/etc/envoy", readOnly: true }],
             },
           ],

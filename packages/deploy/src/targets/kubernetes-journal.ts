@@ -1,4 +1,4 @@
-import { unprivileged, WITHOUT_RIGHTS } from "../pod-security.js";
+import { READ_ONLY, unprivileged } from "../pod-security.js";
 import type { Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { REDIS } from "./container.js";
@@ -38,7 +38,7 @@ export function renderJournal(topology: Topology): string {
               "# It keeps all sessions in memory: raise both for more of them.": null,
               resources: { requests: { cpu: "0.5", memory: "1Gi" }, limits: { memory: "1Gi" } },
               volumeMounts: [{ name: "data", mountPath: "/data" }],
-              securityContext: WITHOUT_RIGHTS,
+              securityContext: READ_ONLY,
             },
           ],
         },

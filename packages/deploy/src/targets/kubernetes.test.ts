@@ -23,15 +23,37 @@ test("the series of the autoscaler have the labels of its query, and are scraped
   expect(targets).toEqual(["namespace", "pod"]);
 });
 
-test("every Pod fits the Pod Security Standard restricted, also with a low port", () => {
-  const files = Object.entries(render({ ...ECHO, maxNodes: 12, balancer: { port: 80 } }));
-  const pods = files
-    .filter(([name]) => !name.includes("/"))
-    .flatMap(([, text]) => parseAllDocuments(text).map((one) => one.toJS()))
-    .filter(({ kind }) => ["Deployment", "DaemonSet"].includes(kind))
+const TMP = "/tmp";
+
+test("every Pod fits the Pod Security Standard restricted and writes to volumes alone, also with a low port", () => {
+  const pods = documents({ ...ECHO, maxNodes: 12, balancer: { port: 80 }, journal: "redis" })
+    .filter(({ kind }) => ["Deployment", "DaemonSet", "StatefulSet"].includes(kind))
     .map(({ spec }) => spec.template.spec);
-  expect(pods).toHaveLength(3);
-  for (const pod of pods) expectRestricted(pod);
+  expect(pods).toHaveLength(4);
+  for (const pod of pods) {
+    expectRestricted(pod);
+    for (const { securityContext } of [...pod.containers, ...(pod.initContainers ?? [])]) {
+      expect(securityContext.readOnlyRootFilesystem).toBe(true);
+    }
+  }
+});
+
+test("a server may write to /tmp, to the folder of its journal and to those of the topology, each mounted once", () => {
+  const mounts = (topology: TopologyInput) => {
+    const { containers, volumes } = servers({ ...ECHO, ...topology }).spec.template.spec;
+    const [{ volumeMounts }] = containers;
+    expect(volumes).toEqual(volumeMounts.map(({ name }: { name: string }) => ({ name, emptyDir: {} })));
+    return volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);
+  };
+  expect(mounts({})).toEqual([TMP]);
+  expect(mounts({ journal: "redis" })).toEqual([TMP]);
+  expect(mounts({ variables: { JOURNAL: "memory" } })).toEqual([TMP]);
+  expect(mounts({ variables: { JOURNAL: "/journal/sessions.lmdb" } })).toEqual([TMP, "/journal"]);
+  expect(mounts({ variables: { JOURNAL: `${TMP}/sessions.lmdb` } })).toEqual([TMP]);
+  const writable = ["/app/data", "/app/data/cache", `${TMP}/x`];
+  expect(mounts({ writable, variables: { JOURNAL: "/app/data/sessions.lmdb" } })).toEqual([TMP, "/app/data"]);
+  for (const wrong of ["app", "/", "/app/../etc", "/a b", "/app/"])
+    expect(() => mounts({ writable: [wrong] })).toThrow();
 });
 
 test("Envoy in Kubernetes may listen on a low port without root", () => {
@@ -89,7 +111,13 @@ function render(topology: TopologyInput) {
   return renderTarget("kubernetes", parseTopology(topology));
 }
 
-/** The Deployment of the Envoys. */
+/** The objects of all manifests. */
+function documents(topology: TopologyInput) {
+  const files = Object.entries(render(topology)).filter(([name]) => !name.includes("/"));
+  return files.flatMap(([, text]) => parseAllDocuments(text).map((one) => one.toJS()));
+}
+
+/** The Deployment of the servers. */
 function servers(topology: TopologyInput) {
   const { "servers.yaml": text = "" } = render(topology);
   return parseAllDocuments(text)[0]?.toJS();
@@ -98,9 +126,9 @@ function servers(topology: TopologyInput) {
 /** The Deployment of the balancers, and their configuration. */
 function renderBalancers(topology: TopologyInput) {
   const { "balancer.yaml": text = "" } = render(topology);
-  const documents = parseAllDocuments(text).map((one) => one.toJS());
-  const deployment = documents.find(({ kind }) => kind === "Deployment");
-  const config: string = documents.find(({ kind }) => kind === "ConfigMap").data["envoy.yaml"];
+  const all = parseAllDocuments(text).map((one) => one.toJS());
+  const deployment = all.find(({ kind }) => kind === "Deployment");
+  const config: string = all.find(({ kind }) => kind === "ConfigMap").data["envoy.yaml"];
   const { template } = deployment.spec;
   return { deployment, config, template, container: template.spec.containers[0] };
 }

@@ -1,10 +1,11 @@
+import { posix } from "node:path";
 import { ConfigError, countSilentChecks } from "openenv-ts/internal";
 import { renderBalancerManifests } from "../balancers/kubernetes-balancer.js";
 import { loadRatio, metric } from "../monitoring/metric.js";
 import { renderPodScrape } from "../monitoring/monitoring.js";
-import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "../pod-security.js";
+import { READ_ONLY, SERVER_USER, unprivileged } from "../pod-security.js";
 import type { RenderedFiles } from "../targets.js";
-import type { Topology } from "../topology.js";
+import { readJournal, type Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
 import { journalHost, renderJournal } from "./kubernetes-journal.js";
@@ -21,7 +22,10 @@ const FILL = 0.8;
 const LOAD_METRIC = "openenv_load_ratio";
 const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
 
-/** Manifests for `kubectl apply -f`: the servers, their balancers, and a DaemonSet that pulls the image early. */
+/**
+ * Manifests for `kubectl apply -f`: the servers, their balancers, and a DaemonSet that pulls the image
+ * early. The folder `monitoring` has what `kubectl` does not accept.
+ */
 export function renderKubernetes(topology: Topology): RenderedFiles {
   const { image, balancer, directory } = topology;
   if (image === undefined) {
@@ -49,6 +53,7 @@ function deployment(topology: Topology): object {
   const live = { httpGet: { path: "/livez", port: "http" }, timeoutSeconds: 5 };
   const amounts = { cpu: String(resources.cpus), memory: `${resources.memoryMb}Mi` };
   const gpus = resources.gpus > 0 ? { "nvidia.com/gpu": resources.gpus } : {};
+  const folders = writableFolders(topology);
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -99,13 +104,30 @@ function deployment(topology: Topology): object {
                 failureThreshold: countSilentChecks(LIVE_SECONDS, topology.variables),
               },
               lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS } } },
-              securityContext: WITHOUT_RIGHTS,
+              securityContext: READ_ONLY,
+              volumeMounts: folders.map((mountPath, index) => ({ name: `writable-${index}`, mountPath })),
             },
           ],
+          "# They are empty in a new Pod. A container that restarts in its Pod finds them as they were.": null,
+          volumes: folders.map((_, index) => ({ name: `writable-${index}`, emptyDir: {} })),
         },
       },
     },
   };
+}
+
+/** /tmp, the folder of a journal in a file, and those of the topology, each once. */
+function writableFolders(topology: Topology): string[] {
+  const { file } = readJournal(topology);
+  const folder = file === undefined ? "/tmp" : posix.dirname(posix.normalize(file));
+  if (!/^\/./.test(folder)) {
+    throw new ConfigError(
+      `Images are read-only in Kubernetes: JOURNAL must be the absolute path of a file in a folder, such as /journal/sessions.lmdb, got "${file}".`,
+    );
+  }
+  const all = ["/tmp", ...topology.writable, folder];
+  const isBelow = (one: string): boolean => all.some((other) => one.startsWith(`${other}/`));
+  return [...new Set(all)].filter((one) => !isBelow(one));
 }
 
 /** A headless Service: its name resolves to the addresses of all servers. */
@@ -188,7 +210,7 @@ function prepull(topology: Topology): object {
               image,
               command: ["node", "--version"],
               resources: { requests: small, limits: small },
-              securityContext: WITHOUT_RIGHTS,
+              securityContext: READ_ONLY,
             },
           ],
           containers: [
@@ -196,7 +218,7 @@ function prepull(topology: Topology): object {
               name: "pause",
               image: PAUSE_IMAGE,
               resources: { requests: small, limits: small },
-              securityContext: WITHOUT_RIGHTS,
+              securityContext: READ_ONLY,
             },
           ],
         },
