@@ -56,6 +56,7 @@ export const CASES: Record<string, Case> = {
       image: "echo:1",
       variables: { JOURNAL: "/var/lib/openenv/sessions.lmdb" },
       writable: ["/app/data"],
+      egress: "none",
     },
   },
   "kubernetes-small": { target: "kubernetes", topology: { image: "echo:1" } },

@@ -263,6 +263,7 @@ describe("a topology that does not fit the target is rejected before any file is
       { target: "envoy", topology: { balancer: { port: 9901 } }, backends: BACKENDS },
       /has the port 9901 already: choose another balancer\.adminPort/,
     ],
+    [{ target: "compose", topology: { image: "a:1", egress: "none" } }, /remove egress for compose/],
     [
       { target: "kubernetes", topology: { image: "a:1", variables: { JOURNAL: "./sessions.lmdb" } } },
       /JOURNAL must be the absolute path of a file in a folder.*got "\.\/sessions\.lmdb"/,

@@ -25,6 +25,9 @@ export function renderTarget(
     );
   }
   if (target === "kubernetes") return renderKubernetes(topology);
+  if (topology.egress !== undefined && target !== "monitoring" && !isBalancer(target)) {
+    throw new ConfigError(`Only Kubernetes restricts what servers connect to: remove egress for ${target}.`);
+  }
   // Only Kubernetes adds servers by itself; the other targets start a fixed number.
   const fixed = { ...topology, maxNodes: undefined };
   switch (target) {

@@ -158,6 +158,11 @@ const topologySchema = group({
     .array(z.string().regex(FOLDER, "must be an absolute path below /, without . or .. in it"))
     .max(32, "must be at most 32")
     .default([]),
+  /**
+   * What the servers of Kubernetes may connect to. `public`: all but private and link-local addresses; the default. Other
+   * targets restrict nothing.
+   */
+  egress: z.enum(["none", "public", "all"], "must be one of none, public, all").optional(),
   /** Host name of the Kubernetes Ingress; without it there is no Ingress. */
   ingressHost: z
     .string()

@@ -6,7 +6,7 @@ import type { DeployFlags } from "../terminal/render-deployment.js";
 const EXAMPLES = `
 A topology file (YAML or JSON) describes the deployment; options override its values. Keys: name, image, directory,
 dockerfile, nodes, workers, capacity, spareNodes, maxNodes, port, balancer, resources, nodeSelector, tolerations,
-runtimeClass, journal, variables, writable, ingressHost, graceSeconds, slurm. The command only writes files. Review and apply them
+runtimeClass, journal, variables, writable, egress, ingressHost, graceSeconds, slurm. The command only writes files. Review and apply them
 yourself.
 
 Examples:

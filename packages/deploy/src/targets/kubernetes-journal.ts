@@ -3,7 +3,8 @@ import type { Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { REDIS } from "./container.js";
 
-const PORT = 6379;
+/** The port of Redis. */
+export const JOURNAL_PORT = 6379;
 
 /** The name of the Service of the Redis that {@link renderJournal} renders. */
 export function journalHost({ name }: Topology): string {
@@ -33,7 +34,7 @@ export function renderJournal(topology: Topology): string {
               name: "redis",
               image,
               args: [...command],
-              ports: [{ name: "redis", containerPort: PORT }],
+              ports: [{ name: "redis", containerPort: JOURNAL_PORT }],
               readinessProbe: { tcpSocket: { port: "redis" }, periodSeconds: 2 },
               "# It keeps all sessions in memory: raise both for more of them.": null,
               resources: { requests: { cpu: "0.5", memory: "1Gi" }, limits: { memory: "1Gi" } },
@@ -55,7 +56,7 @@ export function renderJournal(topology: Topology): string {
     apiVersion: "v1",
     kind: "Service",
     metadata: { name, labels },
-    spec: { selector: labels, ports: [{ name: "redis", port: PORT, targetPort: "redis" }] },
+    spec: { selector: labels, ports: [{ name: "redis", port: JOURNAL_PORT, targetPort: "redis" }] },
   };
   return renderYaml(set, service);
 }

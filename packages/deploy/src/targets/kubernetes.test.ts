@@ -56,6 +56,44 @@ test("a server may write to /tmp, to the folder of its journal and to those of t
     expect(() => mounts({ writable: [wrong] })).toThrow();
 });
 
+test("servers reach DNS, their journal and the public internet, and only servers reach the journal", () => {
+  const policies = (topology: TopologyInput) =>
+    new Map(
+      documents({ ...ECHO, ...topology })
+        .filter(({ kind }) => kind === "NetworkPolicy")
+        .map(({ metadata, spec }) => [metadata.name, spec]),
+    );
+  const dns = {
+    ports: [
+      { protocol: "UDP", port: 53 },
+      { protocol: "TCP", port: 53 },
+    ],
+  };
+  const peer = (component: string) => ({
+    podSelector: { matchLabels: { "app.kubernetes.io/name": "echo", "app.kubernetes.io/component": component } },
+  });
+  const port = (number: number) => [{ protocol: "TCP", port: number }];
+  const open = policies({ journal: "redis", port: 8001 });
+  expect([...open.keys()]).toEqual(["echo", "echo-balancer", "echo-journal"]);
+  expect(open.get("echo")).toMatchObject({ ...peer("server"), ingress: [{ ports: port(8001) }] });
+  const [first, second, internet] = open.get("echo").egress;
+  expect([first, second]).toEqual([dns, { to: [peer("journal")], ports: port(6379) }]);
+  expect(internet.to[0].ipBlock.cidr).toBe("0.0.0.0/0");
+  // The metadata service of clouds hands out credentials.
+  expect(internet.to[0].ipBlock.except).toContain("169.254.0.0/16");
+  expect(open.get("echo-balancer").egress).toEqual([dns, { to: [peer("server")], ports: port(8001) }]);
+  expect(open.get("echo-journal")).toMatchObject({
+    ingress: [{ from: [peer("server")], ports: port(6379) }],
+    egress: [],
+  });
+  const egress = (topology: TopologyInput) => policies(topology).get("echo").egress;
+  expect(egress({ egress: "none" })).toEqual([dns]);
+  expect(egress({ egress: "all" })).toEqual([dns, {}]);
+  expect(egress({ egress: "none", journal: "secret" })).toEqual([dns, { ports: port(6379) }]);
+  const elsewhere = { egress: "none", variables: { JOURNAL: "redis://cache.internal:6380/1" } } as const;
+  expect(egress(elsewhere)).toEqual([dns, { ports: port(6380) }]);
+});
+
 test("Envoy in Kubernetes may listen on a low port without root", () => {
   const sysctls = [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }];
   const low = renderBalancers({ ...ECHO, balancer: { port: 80 } });

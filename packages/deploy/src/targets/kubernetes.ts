@@ -9,6 +9,7 @@ import { readJournal, type Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
 import { journalHost, renderJournal } from "./kubernetes-journal.js";
+import { renderNetworkPolicies } from "./kubernetes-network.js";
 
 /** Interval of the liveness probe in seconds. */
 const LIVE_SECONDS = 10;
@@ -23,7 +24,7 @@ const LOAD_METRIC = "openenv_load_ratio";
 const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
 
 /**
- * Manifests for `kubectl apply -f`: the servers, their balancers, and a DaemonSet that pulls the image
+ * Manifests for `kubectl apply -f`: the servers, their balancers, network policies, and a DaemonSet that pulls the image
  * early. The folder `monitoring` has what `kubectl` does not accept.
  */
 export function renderKubernetes(topology: Topology): RenderedFiles {
@@ -42,6 +43,7 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
     "servers.yaml": renderYaml(deployment(topology), service(topology), disruption(topology), ...autoscaling),
     "balancer.yaml": renderBalancerManifests(topology),
     ...(topology.journal === "redis" && { "journal.yaml": renderJournal(topology) }),
+    "network.yaml": renderNetworkPolicies(topology),
     "prepull.yaml": renderYaml(prepull(topology)),
     "monitoring/prometheus.scrape.yaml": renderPodScrape(topology, labels(topology, "server")),
     ...(autoscaling.length > 0 && { "monitoring/prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
