@@ -301,14 +301,15 @@ export function requireCompose(): Promise<Component> {
 
 /** A kubernetes-validate, which checks manifests against the published schemas: `OPENENV_KUBERNETES_VALIDATE`. */
 export function requireKubernetesValidate(): Promise<Component> {
-  return find({
-    name: "kubernetes",
-    variable: "OPENENV_KUBERNETES_VALIDATE",
-    candidates: ["kubernetes-validate"],
-    args: ["--help"],
-    expected: /--strict/,
-    what: "kubernetes-validate",
-  });
+  const variable = "OPENENV_KUBERNETES_VALIDATE";
+  const what = "kubernetes-validate";
+  return findCommand("kubernetes", /--strict/, { variable, candidates: [what], args: ["--help"], what });
+}
+
+/** A kubectl of a cluster that tests may fill: `OPENENV_KUBECTL`. No other is tried: its cluster could be in use. */
+export function requireKubectl(): Promise<Component> {
+  const what = "a kubectl of a cluster that tests may fill";
+  return findCommand("kubectl", /^ok$/, { candidates: [], args: ["get", "--raw", "/readyz"], what });
 }
 
 /** An executable with the name of the component, which prints its version; its variable is `OPENENV_` and the name. */

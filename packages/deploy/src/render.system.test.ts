@@ -1,19 +1,23 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { parseDocument } from "yaml";
+import { parseAllDocuments, parseDocument } from "yaml";
+import { callCommand, createProject } from "../../../test-support/commands/command-line.js";
 import { BALANCERS } from "../../../test-support/deploy/balancers.js";
 import { BACKENDS, CASES, type Case, render } from "../../../test-support/deploy/render-cases.js";
 import {
   requireCompose,
+  requireKubectl,
   requireKubernetesValidate,
   requirePromtool,
   requireSlurm,
 } from "../../../test-support/requirement.js";
 import { pipedFiles } from "./targets.js";
+import { renderYaml } from "./yaml.js";
 
 const run = promisify(execFile);
 const MANIFESTS = Object.entries(CASES).filter(([, { target }]) => target === "kubernetes");
@@ -48,6 +52,42 @@ test.skipIf(!kubernetes.available).each(MANIFESTS)(
     const files = render(given);
     for (const file of pipedFiles("kubernetes", files)) {
       await withFile(file, files[file] ?? "", (path) => run(kubernetes.path, ["--strict", path]));
+    }
+  },
+);
+
+const cluster = await requireKubectl();
+test.skipIf(!cluster.available)(
+  "kubectl applies what deploy render prints for Kubernetes to a namespace that enforces the standard restricted",
+  { timeout: 120_000 },
+  async () => {
+    const kubectl = async (args: string[], input = "") => {
+      const running = run(cluster.path, args);
+      running.child.stdin?.end(input);
+      const { stdout, stderr } = await running;
+      // Deployments that violate the standard are only warned of.
+      expect(stderr).not.toContain("PodSecurity");
+      return stdout;
+    };
+    const namespace = `openenv-render-${randomUUID().slice(0, 8)}`;
+    const policy = "pod-security.kubernetes.io";
+    const labels = { [`${policy}/enforce`]: "restricted", [`${policy}/warn`]: "restricted" };
+    await kubectl(
+      ["apply", "-f", "-"],
+      renderYaml({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } }),
+    );
+    try {
+      for (const [name, { topology }] of MANIFESTS) {
+        await using project = await createProject({ "topology.json": JSON.stringify(topology) });
+        const args = ["deploy", "render", "--target", "kubernetes", "--topology", "topology.json"];
+        const { code, stdout } = await callCommand(args, { cwd: project.dir });
+        expect([name, code]).toEqual([name, 0]);
+        const applied = await kubectl(["apply", "--namespace", namespace, "--validate=strict", "-f", "-"], stdout);
+        const count = parseAllDocuments(stdout).length;
+        expect(applied.match(/ (created|configured|unchanged)$/gm)).toHaveLength(count);
+      }
+    } finally {
+      await kubectl(["delete", "namespace", namespace, "--wait=false"]);
     }
   },
 );
