@@ -1,3 +1,4 @@
+import { Audit } from "../../packages/openenv/src/server/access/audit.js";
 import { createAuthorization } from "../../packages/openenv/src/server/access/authorization.js";
 import { createOrigins } from "../../packages/openenv/src/server/access/origins.js";
 import { readTokens } from "../../packages/openenv/src/server/access/tokens.js";
@@ -17,6 +18,7 @@ const MB = 1024 * 1024;
 /** Creates the context of a server's transports, for tests of limits that have no option. */
 export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null });
+  const authorization = createAuthorization(readTokens({}, {}));
   return {
     runtime,
     sessions,
@@ -24,7 +26,8 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     directory: new SessionDirectory(sessions, undefined),
     cluster: undefined,
     origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
-    authorization: createAuthorization(readTokens({}, {})),
+    authorization,
+    audit: new Audit(runtime.log, authorization),
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),

@@ -11,7 +11,7 @@ import { LISTEN_BACKLOG, listenProblem } from "../server/lifecycle/listen-proble
 import type { WorkerLoad } from "../session/registry/capacity.js";
 import type { ClusterReport } from "../session/statistics/worker-report.js";
 import { watchParent } from "../session/watchdog.js";
-import { forwardRequest } from "./forward.js";
+import { forwardRequest, readForwarded } from "./forward.js";
 import {
   type ClusterPeer,
   opensSession,
@@ -97,7 +97,7 @@ class WorkerCluster implements Cluster {
     process.once("exit", () => {
       if (!process.connected) rmSync(this.#folder, { recursive: true, force: true });
     });
-    const local = createServer((request, response) => server.handle(request, response));
+    const local = createServer((request, response) => server.handle(readForwarded(request), response));
     // Readable only by this user. The supervisor only chose the name: if it is killed early, there is no folder.
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = socketPath(this.#folder, this.number);

@@ -5,6 +5,7 @@ import type { Addresses } from "../session/resume/addresses.js";
 import type { Runtime } from "../session/runtime.js";
 import type { RunQueue } from "../util/async/run-queue.js";
 import type { ByteBudget } from "../util/byte-budget.js";
+import type { Audit } from "./access/audit.js";
 import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
 import type { Cluster } from "./cluster.js";
@@ -47,6 +48,7 @@ export interface ServerContext {
   readonly directory: SessionDirectory;
   readonly origins: Origins;
   readonly authorization: Authorization;
+  readonly audit: Audit;
   readonly maxMessageBytes: number;
   readonly pingIntervalMs: number;
   /** The memory for all HTTP bodies that are being read. */

@@ -11,6 +11,7 @@ import { createRuntime } from "../session/runtime.js";
 import { watchLoop } from "../session/watchdog.js";
 import { ByteBudget } from "../util/byte-budget.js";
 import { serverUrl } from "../util/text/http-url.js";
+import { Audit } from "./access/audit.js";
 import { createAuthorization } from "./access/authorization.js";
 import { createOrigins } from "./access/origins.js";
 import { readTokens } from "./access/tokens.js";
@@ -63,6 +64,7 @@ export async function serveHere(
     guarded: config.mode === "production" && config.orchestratorToken !== undefined,
   });
   const sessions = new Sessions(runtime, { ...config, cluster });
+  const authorization = createAuthorization(config);
   const context: ServerContext = {
     runtime,
     sessions,
@@ -70,7 +72,8 @@ export async function serveHere(
     directory: new SessionDirectory(sessions, cluster),
     cluster,
     origins: createOrigins(config),
-    authorization: createAuthorization(config),
+    authorization,
+    audit: new Audit(log, authorization),
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
@@ -157,6 +160,7 @@ export async function serveHere(
     listeningPorts().delete(port);
     context.descriptors.close();
     context.gauge.close();
+    context.audit.close();
     stopWatching();
     log.close();
     stopSignals();

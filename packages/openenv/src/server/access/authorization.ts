@@ -16,6 +16,8 @@ export interface Authorization {
    * token as `x-api-key`.
    */
   isClient(headers: IncomingHttpHeaders): boolean;
+  /** Whether no token of the server is the one of a request, or made its cookie; undefined if it has neither. */
+  isWrong(headers: IncomingHttpHeaders): boolean | undefined;
   /**
    * The value of `set-cookie` that makes a browser a client: links and pages cannot send headers.
    * Undefined unless a client token is set and the request has a token.
@@ -32,6 +34,8 @@ export function createAuthorization(initial: Tokens): Authorization {
     const { clientToken, operatorToken, orchestratorToken } = tokens;
     return [clientToken, orchestratorToken, operatorToken].some((token) => carries(headers, token));
   };
+  const hasKey = ({ "x-api-key": key }: IncomingHttpHeaders): boolean =>
+    typeof key === "string" && hasToken({ authorization: BEARER + key });
   return {
     get hasOperator() {
       return tokens.operatorToken !== undefined;
@@ -39,11 +43,16 @@ export function createAuthorization(initial: Tokens): Authorization {
     isOperator: (headers) => carries(headers, tokens.operatorToken),
     isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
     isClient(headers) {
-      if (clientKey === undefined || hasToken(headers)) return true;
-      const key = headers["x-api-key"];
-      if (typeof key === "string" && hasToken({ authorization: BEARER + key })) return true;
+      if (clientKey === undefined || hasToken(headers) || hasKey(headers)) return true;
       const cookie = readCookie(headers, clientCookie(headers.host));
       return cookie !== undefined && sameText(cookie, clientKey);
+    },
+    isWrong(headers) {
+      if (tokenOf(headers) !== undefined || headers["x-api-key"] !== undefined) {
+        return !hasToken(headers) && !hasKey(headers);
+      }
+      const cookie = readCookie(headers, clientCookie(headers.host));
+      return clientKey === undefined || cookie === undefined ? undefined : !sameText(cookie, clientKey);
     },
     cookieFor(headers) {
       if (clientKey === undefined || !hasToken(headers)) return undefined;

@@ -6,6 +6,7 @@ import { internalError } from "../../session/failure.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import type { SessionKey } from "../../session/registry/directory.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
+import { requesterOf } from "../access/audit.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
@@ -149,7 +150,8 @@ function methodsOf({ key: _, ...handlers }: Route): string {
   return Object.keys(handlers).join(", ");
 }
 
-function rejectUnauthorized(ctx: RequestContext): void {
+async function rejectUnauthorized(ctx: RequestContext): Promise<void> {
+  await ctx.context.audit.refuse(requesterOf(ctx));
   ctx.response.setHeader("www-authenticate", "Bearer");
   if (sendTokenPage(ctx)) return;
   sendFailure(ctx, errorData("UNAUTHORIZED", CLIENTS_ONLY));

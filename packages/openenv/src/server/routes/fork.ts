@@ -5,6 +5,7 @@ import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { clip } from "../../util/text/clip.js";
+import { requesterOf } from "../access/audit.js";
 import { passToWorker } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
@@ -19,22 +20,23 @@ async function fork(ctx: RequestContext): Promise<void> {
   if (await passToWorker(ctx, { id })) return;
   await withCheckedBody(ctx, forkRequest, async (wanted) => {
     const { sessions } = context;
-    const session = allowedSession(ctx, id, "copying");
+    const session = await allowedSession(ctx, id, "copying");
     sendJson(response, 200, await forkResumable(sessions, session, wanted));
   });
 }
 
+const ACTS = { copying: "copies a session", reading: "reads the events of a session" } as const;
+
 /** @throws SessionRejectedError when the request has neither the session's token nor that of the operator. */
-export function allowedSession(
-  { request: { headers }, context }: RequestContext,
-  id: string,
-  doing: "copying" | "reading",
-): Session {
-  const { authorization, runtime, sessions } = context;
+export async function allowedSession(ctx: RequestContext, id: string, doing: keyof typeof ACTS): Promise<Session> {
+  const { headers } = ctx.request;
+  const { audit, authorization, runtime, sessions } = ctx.context;
   const isOperator = authorization.isOperator(headers);
   const token = headers[SESSION_TOKEN_HEADER];
   const isHolder = typeof token === "string" && sessions.resumptions.isToken(id, token);
-  if (!isOperator && !isHolder) {
+  if (isOperator) audit.acts(requesterOf(ctx), ACTS[doing]);
+  else if (!isHolder) {
+    await audit.refuse(requesterOf(ctx));
     const message = `${doing} a session needs its token in the header ${SESSION_TOKEN_HEADER}, or the operator's as bearer token`;
     throw refuse("UNAUTHORIZED", message);
   }

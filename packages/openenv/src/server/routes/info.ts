@@ -12,7 +12,7 @@ export const INFO_ROUTES: Record<string, Route> = {
   "/health": { GET: health },
   "/metadata": { GET: metadata },
   "/schema": { GET: schema },
-  "/metrics": { GET: forOperators(metrics) },
+  "/metrics": { GET: forOperators(metrics, "reads the metrics", "polls") },
 };
 
 function health({ request, response, context }: RequestContext): void {

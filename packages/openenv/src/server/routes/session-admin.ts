@@ -8,13 +8,13 @@ import type { Handler, RequestContext, Route } from "../http/router.js";
 
 /** Routes by which operators list, end and pause sessions. */
 export const SESSION_ROUTES: Record<string, Route> = {
-  "/sessions": { GET: forOperators(list) },
-  "/sessions/pause": { POST: forOperators(pause(true)) },
-  "/sessions/resume": { POST: forOperators(pause(false)) },
+  "/sessions": { GET: forOperators(list, "lists the sessions") },
+  "/sessions/pause": { POST: forOperators(pause(true), "pauses the server") },
+  "/sessions/resume": { POST: forOperators(pause(false), "resumes the server") },
 };
 
 /** `/sessions/{id}`. */
-export const SESSION_ROUTE: Route = { DELETE: forOperators(end) };
+export const SESSION_ROUTE: Route = { DELETE: forOperators(end, "ends a session") };
 
 async function list({ response, context }: RequestContext): Promise<void> {
   const sessions = await (context.cluster?.sessions() ?? context.sessions.list());
@@ -40,7 +40,6 @@ function pause(paused: boolean): Handler {
   return async ({ response, context }) => {
     if (context.cluster === undefined) context.sessions.pause(paused);
     else await context.cluster.pause(paused);
-    context.runtime.log.info({}, paused ? "an operator has paused the server" : "an operator has resumed the server");
     const body: PausedBody = { paused };
     sendJson(response, 200, body);
   };

@@ -14,7 +14,7 @@ async function read(ctx: RequestContext): Promise<void> {
   const { request, response, context, path } = ctx;
   const id = path.split("/")[2] as string;
   if (await passToWorker(ctx, { id }, "")) return;
-  const session = allowedSession(ctx, id, "reading");
+  const session = await allowedSession(ctx, id, "reading");
   const events = keptEvents(session);
   if (context.authorization.isOperator(request.headers))
     return sendJson(response, 200, { events } satisfies EventsBody);

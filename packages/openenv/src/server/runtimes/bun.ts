@@ -138,6 +138,10 @@ class BunUpgrade implements Upgrade {
     this.#answer = answer;
   }
 
+  get address(): string {
+    return this.#server.requestIP(this.#request)?.address ?? "unknown";
+  }
+
   get descriptors(): number {
     return AT_START + this.#server.pendingRequests + this.#server.pendingWebSockets;
   }

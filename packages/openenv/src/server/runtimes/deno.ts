@@ -48,9 +48,8 @@ export const DENO: ServerRuntime = {
     const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
     const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request, { remoteAddr }) => {
       if (wantsWebSocket(request)) {
-        return new Promise((resolve) =>
-          upgrade(new DenoUpgrade(request, { idleTimeout, open, backlog: context.backlog }, resolve)),
-        );
+        const how = { idleTimeout, open, backlog: context.backlog, address: remoteAddr.hostname ?? "unknown" };
+        return new Promise((resolve) => upgrade(new DenoUpgrade(request, how, resolve)));
       }
       const response = new FetchResponse();
       // Without --unstable-no-legacy-abort Deno also aborts after the answer, when that does nothing, and says so once.
@@ -92,6 +91,10 @@ class DenoUpgrade implements Upgrade {
     this.#request = request;
     this.#how = how;
     this.#answer = answer;
+  }
+
+  get address(): string {
+    return this.#how.address;
   }
 
   get descriptors(): number {
@@ -190,6 +193,7 @@ interface UpgradeParts {
   idleTimeout: number;
   open: Open;
   backlog: Backlog;
+  address: string;
 }
 
 interface Open {

@@ -128,6 +128,10 @@ class NodeUpgrade implements Upgrade {
     socket.on("error", destroy);
   }
 
+  get address(): string {
+    return (this.#socket as Socket).remoteAddress ?? "unknown";
+  }
+
   get descriptors(): number {
     return descriptorOf(this.#socket);
   }

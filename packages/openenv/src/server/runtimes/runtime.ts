@@ -70,6 +70,8 @@ export interface HttpResponse extends EventEmitter {
 /** A request for a WebSocket, which must be accepted or rejected. */
 export interface Upgrade {
   readonly request: UpgradeRequest;
+  /** As {@link clientAddress}. */
+  readonly address: string;
   /** File descriptors in use, at least. */
   readonly descriptors: number;
   /** Calls `open` with the socket once the handshake is done. */
@@ -148,9 +150,12 @@ export async function loadRuntime(): Promise<ServerRuntime> {
 }
 
 /** The address of the other end of the connection, which may be a proxy. */
-export function clientAddress(request: HttpRequest): string {
-  const { clientAddress: known, socket } = request as HttpRequest & Partial<Pick<IncomingMessage, "socket">>;
+export function clientAddress({ clientAddress: known, socket }: Connected): string {
   return known ?? socket?.remoteAddress ?? "unknown";
+}
+
+interface Connected extends Pick<HttpRequest, "clientAddress"> {
+  readonly socket?: Pick<IncomingMessage["socket"], "remoteAddress">;
 }
 
 /** The same request and answer on Node, which alone has clusters. */

@@ -81,6 +81,12 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
     return route && { handler: route, sessionId: route.sessionId(request), extensions: [] };
   };
 
+  const refuseToken = async (upgrade: Upgrade): Promise<void> => {
+    const { address, request } = upgrade;
+    await context.audit.refuse({ client: address, headers: request.headers, request: "WebSocket handshake" });
+    upgrade.reject("401 Unauthorized", CLIENTS_ONLY);
+  };
+
   const open = (target: Target, upgrade: Upgrade): void => {
     if (context.descriptors.areShort(upgrade.descriptors)) {
       return upgrade.reject("503 Service Unavailable", NO_DESCRIPTORS);
@@ -122,7 +128,7 @@ export function createSocketServer(context: ServerContext, mounted: readonly Soc
       if (!isTarget(target)) return rejectPath(upgrade, target);
       const objection = context.origins.rejectionReason(request.headers);
       if (objection !== undefined) return upgrade.reject("403 Forbidden", objection);
-      if (!context.authorization.isClient(request.headers)) return upgrade.reject("401 Unauthorized", CLIENTS_ONLY);
+      if (!context.authorization.isClient(request.headers)) return void refuseToken(upgrade);
       const isNew = target.sessionId === null && target.address === undefined;
       if (context.closing || (sessions.rejectsNew && isNew)) {
         runtime.statistics.countRejection("draining");

@@ -11,7 +11,13 @@ export const WEB_ROUTES: Record<string, Route> = {
   "/web": { GET: toPage },
   "/web/": WEB_ASSET,
   "/web/info": { GET: lazily(async () => (await page()).info) },
-  "/web/server": { GET: forOperators(lazily(async () => (await page()).server)) },
+  "/web/server": {
+    GET: forOperators(
+      lazily(async () => (await page()).server),
+      "reads the server view",
+      "polls",
+    ),
+  },
 };
 
 /** Relative, so that it stays below the prefix of a proxy. */
