@@ -1,6 +1,5 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { ForwardedRequest } from "../server/cluster.js";
-import { clientAddress } from "../server/runtimes/runtime.js";
 
 /** Names the client in a forwarded request, which the local socket does not. Only workers can reach that socket. */
 const CLIENT_HEADER = "openenv-client-address";
@@ -51,5 +50,6 @@ function sendBusy(response: ServerResponse): void {
 
 function onwardHeaders(request: IncomingMessage, body: string): IncomingMessage["headers"] {
   const { connection: _own, "keep-alive": _too, "transfer-encoding": _chunked, ...onward } = request.headers;
-  return { ...onward, "content-length": String(Buffer.byteLength(body)), [CLIENT_HEADER]: clientAddress(request) };
+  const address = request.socket.remoteAddress ?? "unknown";
+  return { ...onward, "content-length": String(Buffer.byteLength(body)), [CLIENT_HEADER]: address };
 }
