@@ -77,6 +77,7 @@ export const metadataBody = z.object({
   author: z.string().nullable(),
   documentation_url: z.string().nullable(),
   contract: contractFingerprint.exactOptional(),
+  server_version: z.string().exactOptional(),
 }) satisfies z.ZodType<MetadataBody>;
 
 const publishedTool = z.object({

@@ -10,7 +10,7 @@ export interface ContractFingerprint {
   hash: string;
 }
 
-/** `GET /metadata`. `contract` is ours; the other members are the reference's, null when unset. */
+/** `GET /metadata`. `contract` and `server_version`, that of the package `openenv-ts`, are ours; the other members are the reference's, null when unset. */
 export interface MetadataBody {
   name: string;
   description: string;
@@ -19,6 +19,7 @@ export interface MetadataBody {
   author: string | null;
   documentation_url: string | null;
   contract?: ContractFingerprint;
+  server_version?: string;
 }
 
 /** A tool in `GET /schema`; `output_schema` describes its result, where it declares one. */

@@ -34,7 +34,10 @@ const ERROR_SERIES = (Object.keys(STATUS) as WireCode[]).flatMap((code) =>
 
 /** The metrics of `GET /metrics`; all but the first three have the label `worker`. */
 export const METRICS = {
-  openenv_info: { type: "gauge", help: "Always 1; the labels name the environment and the versions." },
+  openenv_info: {
+    type: "gauge",
+    help: "Always 1; the labels name the environment, its version and that of the server.",
+  },
   openenv_workers: { type: "gauge", help: "Workers that answered." },
   openenv_worker_restarts_total: { type: "counter", help: "Workers that were replaced." },
   openenv_sessions: { type: "gauge", help: "Open sessions.", value: ({ worker }) => worker.sessions },
@@ -165,7 +168,7 @@ export function renderMetrics(
   const ofAll: Record<string, string> = {
     openenv_info: sample(
       "openenv_info",
-      { environment: contract.name, version: packageVersion(), mode: runtime.mode },
+      { environment: contract.name, version: contract.version, mode: runtime.mode, server_version: packageVersion() },
       1,
     ),
     openenv_workers: sample("openenv_workers", {}, reports.length),

@@ -228,7 +228,9 @@ describe("GET /metrics", () => {
     expect(lines).toContain('openenv_errors_total{worker="0",code="VALIDATION_ERROR",fault="client"} 1');
     expect(lines).toContain('openenv_websockets{worker="0"} 1');
     expect(lines).toContain("openenv_workers 1");
-    expect(text).toMatch(/^openenv_info\{environment="counter_env",version="[^"]+",mode="production"\} 1$/m);
+    expect(text).toMatch(
+      /^openenv_info\{environment="counter_env",version="1\.0\.0",mode="production",server_version="\d[^"]*"\} 1$/m,
+    );
     for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes"]) {
       expect(text).toMatch(new RegExp(`^${name}\\{worker="0"\\} [\\d.e-]+$`, "m"));
     }

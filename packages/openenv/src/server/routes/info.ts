@@ -1,5 +1,6 @@
-import type { HealthBody } from "../../protocol/http.js";
+import type { HealthBody, MetadataBody } from "../../protocol/http.js";
 import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
+import { packageVersion } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { forOperators } from "../http/operator.js";
 import { sendJson, sendText } from "../http/respond.js";
@@ -29,7 +30,11 @@ function isMisdirected({ headers }: HttpRequest, { deployment }: ServerContext):
 }
 
 async function metadata({ response, context }: RequestContext): Promise<void> {
-  sendJson(response, 200, await renderMetadata(context.runtime.definition));
+  const body: MetadataBody = {
+    ...(await renderMetadata(context.runtime.definition)),
+    server_version: packageVersion(),
+  };
+  sendJson(response, 200, body);
 }
 
 function schema({ response, context }: RequestContext): void {
