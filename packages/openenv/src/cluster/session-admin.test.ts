@@ -22,6 +22,13 @@ test("an operator ends a session and pauses the server through any worker", { ti
     expect([ended.status, await ended.json()]).toEqual([200, { session_id, closed: true }]);
     expect((await fetch(`${url}/sessions/${session_id}`, { method: "DELETE", headers })).status).toBe(404);
   }
+  // Any worker may accept a request: the one that has the session knows the client, and each act is logged once.
+  for (const { session_id } of sessions) {
+    for (const authorization of ["Bearer wrong", headers.authorization]) {
+      const asked = await fetch(`${url}/sessions/${session_id}/events`, { headers: { ...headers, authorization } });
+      expect(asked.status === 401).toBe(authorization === "Bearer wrong");
+    }
+  }
   const answers = await Promise.all(opened.map(({ socket }) => socket.ask(step(1)).catch(() => "ended")));
   expect(answers.filter((answer) => answer === "ended")).toHaveLength(4);
 
@@ -49,4 +56,16 @@ test("an operator ends a session and pauses the server through any worker", { ti
   await until(async () => !(await health()).has(503));
   expect(await first()).toMatchObject({ type: "observation" });
   for (const { socket } of opened) socket.ws.terminate();
+  cluster.command.process.kill("SIGTERM");
+  await cluster.command.exited;
+  const { stderr } = cluster.command;
+  const lines = stderr.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line)] : []));
+  const count = (what: string) => lines.filter(({ msg, client }) => msg === what && client === "127.0.0.1").length;
+  expect(count("an operator ends a session")).toBe(8);
+  expect(count("an operator reads the events of a session")).toBe(6);
+  expect(count("an operator pauses the server")).toBe(1);
+  expect(count("an operator resumes the server")).toBe(1);
+  expect(count("a token was refused")).toBe(6);
+  for (const { session_id } of sessions) expect(stderr).not.toContain(session_id);
+  expect(stderr).not.toContain(OPERATOR_TOKEN);
 });

@@ -58,6 +58,9 @@ export interface ErrorData {
   active_sessions?: number;
   max_sessions?: number;
   factory_name?: string;
+  /** With `batch`: the number of the session, and of the step in its episode; 0 for a reset, which begins one. */
+  session?: number;
+  step?: number;
 }
 
 /** The data of an error. `fault` is that of the code, unless `more` has another one. */

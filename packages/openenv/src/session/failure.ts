@@ -71,16 +71,25 @@ export function stepCrashed(): ErrorMessage {
   return errorMessage("STEP_CRASHED", message);
 }
 
+/** The part of a call that its failure names. */
+interface FailedCall {
+  type: CallKind;
+  aborted: Error | undefined;
+  member: number | undefined;
+  step: number;
+}
+
 /** The answer to a request that failed in the environment, which is logged. Never throws. */
 export function answerFailure(
   { runtime: { log, mode }, id }: { runtime: Pick<Runtime, "log" | "mode">; id: string },
-  { type: kind, aborted }: { type: CallKind; aborted: Error | undefined },
+  { type: kind, aborted, member, step }: FailedCall,
   error: unknown,
 ): ServerMessage | ToolOutcome {
   if (kind !== "tool" && aborted === undefined) {
-    log.warn({ err: toError(error), session: id, fault: faultOf(error) }, `the environment failed in ${kind}`);
+    const fields = { err: toError(error), session: id, member, step, fault: faultOf(error) };
+    log.warn(fields, `the environment failed in ${kind}`);
   } else if (kind !== "tool") {
-    log.debug({ session: id, reason: aborted?.message }, `${kind} was cancelled`);
+    log.debug({ session: id, member, step, reason: aborted?.message }, `${kind} was cancelled`);
   }
   const cause = toError(error);
   const isKilled = cause instanceof SessionKilledError;

@@ -10,6 +10,8 @@ export interface SessionOpener {
   orchestrator: boolean;
   /** Of a session that has an id before it opens: it is restored, or the handshake has named it. */
   id?: string | undefined;
+  /** SHA-256 of the name in its address, hexadecimal. */
+  nameHash?: string | undefined;
   /** The session was in the journal: it may take one of the slots that are reserved for those. */
   isRestored?: boolean;
   /** The data of the reset with which the server itself begins its only episode. */
@@ -49,9 +51,12 @@ interface UnclaimedList {
 export abstract class HeldSession {
   readonly client: SessionOpener["client"];
   readonly ownedByOrchestrator: boolean;
+  readonly nameHash: string | undefined;
   readonly start: JsonObject | undefined;
   /** When a session that is kept for its client lost its connection, by `performance.now()`; undefined while it has one. */
   detachedAt: number | undefined;
+  /** Its number on its batch socket. */
+  member: number | undefined;
   /** Index in the registry of open sessions. */
   index = -1;
   /** The list that is notified of the next use. */
@@ -66,8 +71,9 @@ export abstract class HeldSession {
   /** The client was asked to make its next reset on another server. */
   #isAsked = false;
 
-  constructor({ client, orchestrator, start }: SessionOpener = OVER_HTTP) {
+  constructor({ client, orchestrator, start, nameHash }: SessionOpener = OVER_HTTP) {
     this.client = client;
+    this.nameHash = nameHash;
     this.ownedByOrchestrator = orchestrator;
     this.start = start;
   }

@@ -13,6 +13,28 @@ interface DescribedSession extends HeldSession {
   readonly progress: Progress;
 }
 
+/** Logs where an episode begins or continues in a session; not in one for a single request, which has no place in a list. */
+export function logStart(session: DescribedSession, how: "started" | "restored" | "copied"): void {
+  if (session.index >= 0) session.runtime.log.info(logFields(session), `session ${how}`);
+}
+
+/** `episode` in the log is the last one of the session. */
+export function logEnd(session: DescribedSession, reason: string): void {
+  const { createdAt, progress, runtime } = session;
+  const fields = { ...logFields(session), steps: progress.stepCount, ms: Date.now() - createdAt, reason };
+  runtime.log.info(fields, "session ended");
+}
+
+/** By which operators find a session: never its name, which gives access to it. */
+function logFields({ id, nameHash, member, progress: { episodeId } }: DescribedSession): object {
+  return {
+    session: id,
+    name: nameHash,
+    member,
+    episode: episodeId ?? undefined,
+  };
+}
+
 /** What a client sees of its session. */
 export function describeInfo(session: DescribedSession): SessionInfo {
   const { id, createdAt, lastActivityAt, progress, runtime, attached } = session;

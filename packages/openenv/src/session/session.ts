@@ -31,7 +31,7 @@ import { takeImage } from "./restore/image.js";
 import type { ImageMessage, Progress } from "./restore/session-event.js";
 import { SessionEvents } from "./restore/session-events.js";
 import type { Runtime } from "./runtime.js";
-import { describeInfo, describeView } from "./session-info.js";
+import { describeInfo, describeView, logStart } from "./session-info.js";
 
 /** `lost`: the environment has lost the session, which ends as soon as the answer has left it. */
 export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
@@ -155,13 +155,11 @@ export class Session extends HeldSession {
   call(request: CaptureRequest, options?: SessionCallOptions): Eventual<ImageMessage | ErrorMessage>;
   call(request: Request, options: SessionCallOptions = {}): Eventual<Answer> {
     const { type } = request;
-    if (type !== "tool" && this.isForbidden(options.orchestrator)) {
-      return { type: "error", data: forbidden(type) };
-    }
+    if (type !== "tool" && this.isForbidden(options.orchestrator)) return { type: "error", data: forbidden(type) };
     if (this.lost !== undefined && type !== "reset") return refuseLost(type, this.lost);
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     if (type === "reset" && options.moves && this.asksToMove(this.progress)) return RESET_ELSEWHERE;
-    const call = new Call(options, type);
+    const call = new Call(options, type, this.member);
     const answer = this.#running === undefined ? this.#run(request, call) : this.#enqueue(request, call);
     return isThenable(answer) ? call.answerLater(answer) : call.numbered(answer);
   }
@@ -208,6 +206,7 @@ export class Session extends HeldSession {
     if (this.#state === "lost") return rejectRequest(request.type, "SESSION_ERROR", "the session has ended");
     this.#call = call;
     this.#lastActivityAt = call.startedAt = performance.now();
+    call.step = request.type === "reset" ? 0 : this.progress.stepCount + Number(request.type === "step");
     enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
     let answer: Eventual<Answer>;
     try {
@@ -332,6 +331,7 @@ export class Session extends HeldSession {
     return after(place.environment.reset(request), (transition) => {
       if (call.aborted !== undefined) throw call.aborted;
       this.progress = beginEpisode(this.progress, episodeId);
+      if (this.progress.episodes === 1 && this.events.replayed === undefined) logStart(this, "started");
       this.lost = undefined;
       const reply = observe(transition, call, place);
       statistics.resets.record(performance.now() - call.arrivedAt);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
@@ -38,8 +39,15 @@ async function play(level: string): Promise<Record<string, unknown>[]> {
 }
 
 describe("the log of a server", () => {
-  test("at level info contains the end of each session once, and the address", async () => {
+  test("at level info contains the start and the end of each session once, and the address", async () => {
     const lines = await play("info");
+    const starts = lines.filter(({ msg }) => msg === "session started");
+    expect(starts).toHaveLength(2);
+    for (const { session, episode } of starts) {
+      expect(episode).toMatch(/^[0-9a-f-]{36}$/);
+      const own = { session, episode, steps: 1 };
+      expect(lines.filter(({ msg }) => msg === "session ended")).toContainEqual(expect.objectContaining(own));
+    }
     expect(lines.filter(({ msg }) => msg === "listening")).toHaveLength(1);
     const ends = lines.filter(({ msg }) => msg === "session ended");
     expect(new Set(ends.map(({ session }) => session)).size).toBe(2);
@@ -77,6 +85,37 @@ describe("the log of a server", () => {
     expect(named.length).toBeGreaterThanOrEqual(3);
     expect(new Set(named)).toEqual(new Set([id.slice(0, "w0-".length + 8)]));
     expect(running.stderr).not.toContain(id);
+  });
+
+  test("names the first episode of a session and the hash of the name in its address, and nothing without a slot", async () => {
+    await using project = await createProject({ "environment.js": MODULE });
+    const args = ["serve", "--port", "0", "--workers", "2", "--log-level", "info"];
+    await using running = startCommand(args, { cwd: project.dir });
+    const [, url] = await running.printed(/at (http:\/\/127\.0\.0\.1:\d+)/);
+    const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: { connection: "close", "content-type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      });
+    const names = ["run-7_worker-3_5f1c9a", "run-7_worker-4_09b2e1"] as const;
+    for (const episode_id of ["first\n", "second"]) await post(`/session/${names[0]}/reset`, { episode_id });
+    await post("/reset", { episode_id: "other" }, { "x-openenv-session-id": names[1] });
+    // In an environment for this request only.
+    await fetch(`${url}/state`);
+    running.process.kill("SIGTERM");
+    expect(await running.exited).toBe(0);
+    const lines = running.stderr.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line)] : []));
+    const hashes = names.map((name) => createHash("sha256").update(name).digest("hex"));
+    const linesOf = (what: string) =>
+      lines.filter(({ msg }) => msg === what).map(({ name, episode, level }) => ({ name, episode, level }));
+    expect(linesOf("session started")).toEqual([
+      { name: hashes[0], episode: "first\n", level: 30 },
+      { name: hashes[1], episode: "other", level: 30 },
+    ]);
+    expect(linesOf("session ended")).toHaveLength(2);
+    expect(linesOf("session ended")).toContainEqual({ name: hashes[0], episode: "second", level: 30 });
+    for (const name of names) expect(running.stderr).not.toContain(name);
   });
 
   test("at level silent is empty", async () => {

@@ -65,6 +65,37 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       await until(async () => (await server.capacity()).active_sessions === 1);
     });
 
+    test("logs refused tokens with the address of the client, and delays only wrong ones", async () => {
+      await using server = await start({ OPENENV_CLIENT_TOKEN: "for clients" });
+      const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+      const get = async (token: string) => (await fetch(`${server.url}/schema`, { headers: bearer(token) })).status;
+      const handshake = async (token: string): Promise<number> => {
+        const ws = new WebSocket(`${server.url.replace("http", "ws")}/ws`, { headers: bearer(token) });
+        ws.on("error", () => {});
+        const [, response] = await once(ws, "unexpected-response");
+        return response.statusCode;
+      };
+      expect(await get("wrong")).toBe(401);
+      const since = performance.now();
+      const waited: number[] = [];
+      const wrong = [get("wrong"), handshake("wrong")].map(async (refused) => {
+        expect(await refused).toBe(401);
+        waited.push(performance.now() - since);
+      });
+      for (let i = 0; i < 3; i++) expect(await get("for clients")).toBe(200);
+      const socket = await openTestSocket(`${server.url}/ws`, { headers: bearer("for clients") });
+      expect(await socket.ask(RESET)).toMatchObject({ type: "observation" });
+      await socket[Symbol.asyncDispose]();
+      await Promise.all(wrong);
+      // Timers may end a little early.
+      for (const ms of waited) expect(ms).toBeGreaterThan(900);
+      expect(await handshake("wrong")).toBe(401);
+      await until(() => server.command.stderr.split("a token was refused").length === 5);
+      const lines = server.command.stderr.match(/^\{.*a token was refused.*$/gm) ?? [];
+      expect(lines.map((line) => JSON.parse(line).client)).toEqual(Array(4).fill("127.0.0.1"));
+      expect(lines.join()).not.toContain("wrong");
+    });
+
     test("answers HTTP/1.0 without a host, as balancers check the health", async () => {
       await using server = await start();
       const socket = pipelineRequests(Number(new URL(server.url).port), "GET /health?from=balancer HTTP/1.0\r\n\r\n");

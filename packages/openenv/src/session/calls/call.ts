@@ -55,6 +55,10 @@ export class Call implements StepContext {
   /** When the call started, by the same clock. */
   startedAt = 0;
   readonly type: CallKind;
+  /** The number of the step in its episode; of another call, the number of steps before it, and 0 for a reset. */
+  step = 0;
+  /** The number of its session on a batch socket. */
+  readonly member: number | undefined;
   /** Like `type`; a step that calls a tool has the kind `tool`. */
   kind: CallKind;
   metadata: Readonly<JsonObject> = NO_METADATA;
@@ -84,8 +88,9 @@ export class Call implements StepContext {
   #part: Call | undefined;
   #controller: AbortController | undefined;
 
-  constructor(options: SessionCallOptions, kind: CallKind) {
+  constructor(options: SessionCallOptions, kind: CallKind, member?: number) {
     this.options = options;
+    this.member = member;
     this.type = this.kind = kind;
     this.timeoutMs = options.timeoutMs;
     this.requestId = options.requestId;
@@ -144,8 +149,16 @@ export class Call implements StepContext {
     return part;
   }
 
-  /** The answer, with the number of the event if the request was one and the peer requested it. */
-  numbered(answer: Answer): Answer {
+  /**
+   * The answer, with the number of the event if the request was one and the peer requested it. An error on a batch socket
+   * names the session, and the step if the call has started.
+   */
+  numbered(given: Answer): Answer {
+    let answer = given;
+    if (this.member !== undefined && "type" in answer && answer.type === "error") {
+      const step = this.startedAt === 0 ? {} : { step: this.step };
+      answer = { ...answer, data: { ...answer.data, session: this.member, ...step } };
+    }
     return this.options.event === true && this.event > 0 ? Object.assign(answer, { event: this.event }) : answer;
   }
 
@@ -154,7 +167,7 @@ export class Call implements StepContext {
     const { onDisconnect, event } = this.options;
     onDisconnect?.(() => this.abort(new Error("the client disconnected")));
     const inTime = this.#inTime(answer);
-    return event === true ? inTime.then((value) => this.numbered(value)) : inTime;
+    return event === true || this.member !== undefined ? inTime.then((value) => this.numbered(value)) : inTime;
   }
 
   /** After the time limit the call may still run. */

@@ -11,6 +11,7 @@ import type { SessionOpener } from "../held-session.js";
 import { RESUME_DEFAULTS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
+import { logEnd } from "../session-info.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { rejection, totalCapacity, type WorkerLoad } from "./capacity.js";
 import { Departure } from "./departure.js";
@@ -304,8 +305,7 @@ export class Sessions {
       void closed.then(() => this.#closing.delete(closed));
     }
     if (!counted) return;
-    const { id, stepCount: steps, createdAt } = session;
-    this.#runtime.log.info({ session: id, steps, ms: Date.now() - createdAt, reason }, "session ended");
+    logEnd(session, reason);
     this.#options.cluster?.changed();
     this.#admit();
   }

@@ -10,6 +10,7 @@ import type { SessionOpener } from "../held-session.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
+import { logStart } from "../session-info.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { checkImage, refuse, restoreAll } from "./image.js";
 import type { SavedState, SessionEvent, SessionImage } from "./session-event.js";
@@ -32,6 +33,7 @@ export async function openFrom(
   try {
     const restore = (): Promise<void> => restoreSession(session, image);
     await ("events" in image.restore && replays !== undefined ? replays.take(restore) : restore());
+    logStart(session, opener?.isRestored === true ? "restored" : "copied");
     return session;
   } catch (error) {
     sessions.end(session, "it could not be restored");

@@ -153,7 +153,7 @@ export class Addresses {
     const opening: Opening = { holder, waiter, isStoring: false, over, end };
     this.#opening.set(address, opening);
     try {
-      const opened = sessions.open(waiter, opener);
+      const opened = sessions.open(waiter, { ...opener, nameHash: address });
       // The queue never settles the promise of a waiter that leaves.
       const session = await Promise.race([opened, over.then(gone)]);
       if (this.#opening.get(address) !== opening) sessions.end(session, "disconnected");

@@ -148,6 +148,7 @@ export class Batch {
   }
 
   #attach(number: number, session: Session): void {
+    session.member = number;
     session.attach({
       sessionEnded: (reason) => this.#remove(number, reason),
       isGroupResumable: () => this.#id !== undefined && this.#sessions.resumptions.has(this.#id),

@@ -116,5 +116,5 @@ export function isAddress({ id, tokenHash }: JournalEntry): boolean {
 }
 
 export function openerOf(record: JournalRecord): Partial<SessionOpener> {
-  return isAddress(record) ? (readOpener(record) ?? {}) : { id: record.id };
+  return isAddress(record) ? { ...readOpener(record), nameHash: record.id } : { id: record.id };
 }
