@@ -37,6 +37,9 @@ def test_an_invalid_action_fails_alone(server: Server, own_sockets: bool) -> Non
         results = envs.step([{"amount": 1}, {"amount": "x"}, {"amount": float("inf")}])
         assert [result and result.outcome for result in results] == ["ok", "env_error", "env_error"]
         assert all(result is not None and result.reward is None for result in results[1:])
+        refused = results[1] and results[1].error
+        place = refused and (refused.details.get("session"), refused.details.get("step"))
+        assert place == ((None, None) if own_sockets else (1, 1))
         assert counts(envs.step([{"amount": 1}] * 3)) == [2, 1, 1]
 
 

@@ -26,6 +26,10 @@ describe.each([false, true])("a vector environment with a socket for each sessio
     expect(new Set(envs.places())).toEqual(new Set(urls));
     const results = await envs.step([...add(4), { amount: 13 }, null, { amount: 9 }]);
     expect(outcomes(results)).toEqual(["ok", "ok", "ok", "ok", "env_error", null, "terminated"]);
+    if (!ownSockets) {
+      const details = { session: expect.any(Number), step: 1 };
+      expect(results[4]).toMatchObject({ error: { details, fault: "environment" } });
+    }
     expect(results[3]).toMatchObject({ index: 3, began: false, reopened: false, next: null, reward: 1 });
     expect((await envs.state()).map((state) => "total" in state && state.total)).toEqual([1, 1, 1, 1, 0, 0, 9]);
     await envs.close();

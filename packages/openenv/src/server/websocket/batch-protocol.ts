@@ -50,11 +50,22 @@ export function answerBatch(
     replies.push(reply);
   }
   // Synchronous environments need no promise for each item.
+  const many = (items: BatchReply[]): ManyMessage => ({ type: "many", data: { items: nameErrors(items, message) } });
   return waits ? Promise.all(replies).then(many) : many(replies as BatchReply[]);
 }
 
-function many(items: BatchReply[]): ManyMessage {
-  return { type: "many", data: { items } };
+/** Adds to errors of items that no session has answered which session they name. */
+function nameErrors(replies: BatchReply[], { data }: BatchMessage): BatchReply[] {
+  for (let nth = 0; nth < replies.length; nth++) {
+    const reply = replies[nth] as BatchReply;
+    if (reply.type !== "error" || reply.data.session !== undefined || !("items" in data)) continue;
+    const item = data.items[nth];
+    const session = isObject(item) ? item["session"] : undefined;
+    if (Number.isSafeInteger(session)) {
+      replies[nth] = { ...reply, data: { ...reply.data, session: session as number } };
+    }
+  }
+  return replies;
 }
 
 type ItemMessage = Exclude<BatchMessage, { type: "open_many" }>;

@@ -5,7 +5,11 @@ import { useServers, waitFor } from "../../../../../test-support/servers/servers
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { defineContract, defineEnvironment } from "../../index.js";
-import { MAX_BATCH_ITEMS } from "../../protocol/batch.js";
+import { type BatchMethod, MAX_BATCH_ITEMS } from "../../protocol/batch.js";
+import { Sessions } from "../../session/registry/sessions.js";
+import { Batch } from "../../session/resume/batch.js";
+import { createRuntime } from "../../session/runtime.js";
+import { answerBatch } from "./batch-protocol.js";
 
 const { start, open } = useServers();
 
@@ -163,6 +167,61 @@ describe("the extension batch", () => {
       ...Array(4).fill("VALIDATION_ERROR"),
       2,
     ]);
+  });
+
+  test("an error names its session and the step of the episode, and so does the log", async () => {
+    const lines: Record<string, unknown>[] = [];
+    const keep = (fields: object, msg: string) => void lines.push({ ...fields, msg });
+    const environment = defineEnvironment(counterContract, () => {
+      let count = 0;
+      return {
+        reset: ({ start: first = 0 }) => {
+          if (first === 13) throw new Error("no episode");
+          return { observation: { count: (count = first) } };
+        },
+        step: async ({ amount }) => {
+          await new Promise((resolve) => setImmediate(resolve));
+          // The number of such an observation does not fit the contract.
+          if (amount === 12) return { observation: { count: "many" as unknown as number } };
+          if (amount === 13) throw new Error("unlucky");
+          return { observation: { count: (count += amount) } };
+        },
+      };
+    });
+    const runtime = createRuntime(environment, { log: { debug: keep, info: keep, warn: keep, error: keep } });
+    const batch = new Batch(new Sessions(runtime, { maxConcurrentEnvs: 10, sessionTimeoutMs: null }));
+    const ask = async (type: BatchMethod, sent: unknown[]) => {
+      const { data } = await answerBatch(batch, { type, data: { items: sent } }, {});
+      return data.items.map((reply) => {
+        const { code, session, step } = reply.data as unknown as Record<string, unknown>;
+        return code === undefined ? reply.type : [code, session, step];
+      });
+    };
+    for (let i = 0; i < 3; i++) expect(await batch.open()).toMatchObject({ type: "opened" });
+    const step = (session: number, amount: unknown) => ({ session, data: { amount } });
+    expect(await ask("reset_many", [{ session: 0 }, { session: 1 }, { session: 2, data: { start: 13 } }])).toEqual([
+      ...["observation", "observation"],
+      ["EXECUTION_ERROR", 2, 0],
+    ]);
+    // The steps of one session run one after the other, and other ones meanwhile.
+    const frame = [step(0, 1), step(1, 1), step(0, 13), step(1, "x"), step(0, 1), step(0, 13), step(2, 1), step(9, 1)];
+    expect(await ask("step_many", [...frame, step(1, 12), { session: 1 }, step(1, 13), { data: {} }])).toEqual([
+      ...["observation", "observation"],
+      ["EXECUTION_ERROR", 0, 2],
+      ["VALIDATION_ERROR", 1, 2],
+      "observation",
+      ["EXECUTION_ERROR", 0, 3],
+      ["EXECUTION_ERROR", 2, 1],
+      ["SESSION_ERROR", 9, undefined],
+      ["EXECUTION_ERROR", 1, 2],
+      ["VALIDATION_ERROR", 1, undefined],
+      ["EXECUTION_ERROR", 1, 3],
+      ["VALIDATION_ERROR", undefined, undefined],
+    ]);
+    const failures = lines.filter(({ msg }) => String(msg).startsWith("the environment failed"));
+    const places = failures.map(({ member, step, msg }) => `${member}:${step} ${String(msg).split(" ").at(-1)}`);
+    expect(places.sort()).toEqual(["0:2 step", "0:3 step", "1:2 step", "1:3 step", "2:0 reset"]);
+    batch.end("the test is over");
   });
 
   test("an answer that cannot be encoded affects only its item", async () => {

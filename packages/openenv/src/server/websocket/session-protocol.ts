@@ -160,7 +160,9 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   const countErrors = ({ batch, session }: ConnectionContext, reply: ErrorMessage | ManyMessage): void => {
     const { statistics } = runtime;
     if (reply.type === "error") return statistics.countError(reply.data, batch ? undefined : session);
-    for (const item of reply.data.items) if (item.type === "error") statistics.countError(item.data);
+    for (const { type, data } of reply.data.items) {
+      if (type === "error") statistics.countError(data, batch?.get(data.session ?? -1));
+    }
   };
 
   /** Answers after a bug in this package, which must not end the other sessions. */
