@@ -67,7 +67,7 @@ export interface ServerContext {
   readonly orsSeeds: number;
   readonly gauge: Gauge;
   /** The number of open WebSockets. */
-  openSockets(): number;
+  openSockets: () => number;
   /** The other servers behind the same address. */
   readonly cluster: Cluster | undefined;
   /** Loaded with the first MCP client. */

@@ -1,12 +1,18 @@
 import type { SessionKey } from "../../session/registry/directory.js";
-import { onNode } from "../runtimes/runtime.js";
-import { readBody } from "./body.js";
-import type { RequestContext } from "./router.js";
+import type { ServerContext } from "../context.js";
+import { type HttpResponse, onNode } from "../runtimes/runtime.js";
+import { type BodyReader, readBody } from "./body.js";
+
+interface PassedRequest extends BodyReader {
+  readonly response: HttpResponse;
+  readonly context: ServerContext;
+  readonly forwarded: boolean;
+}
 
 /**
  * True if another worker of the server has the session, and answers the request. The body is read unless it is given.
  */
-export async function passToWorker(ctx: RequestContext, key: SessionKey, body?: string | Buffer): Promise<boolean> {
+export async function passToWorker(ctx: PassedRequest, key: SessionKey, body?: string | Buffer): Promise<boolean> {
   const { context, forwarded } = ctx;
   const { cluster, directory } = context;
   if (forwarded || cluster === undefined) return false;
@@ -19,7 +25,7 @@ export async function passToWorker(ctx: RequestContext, key: SessionKey, body?: 
 }
 
 /** True if another worker of the server has more room, and answers the request. `body` is its text. */
-export function passToRoom(ctx: RequestContext, body: string): boolean {
+export function passToRoom(ctx: PassedRequest, body: string): boolean {
   const { context, forwarded } = ctx;
   const roomier = forwarded ? undefined : context.cluster?.withRoom();
   if (roomier === undefined) return false;

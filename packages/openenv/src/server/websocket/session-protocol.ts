@@ -70,7 +70,7 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     options.moves = sessions.departure.hasBegun && extensions.includes("move");
     try {
       let reply: Eventual<Reply>;
-      if (extensions.includes("view") && isFork(frame)) reply = answerFork(conversation, frame);
+      if (extensions.includes("view") && isFork(frame)) reply = answerFork(conversation, frame, { runtime, sessions });
       else if (batch === undefined) {
         const message = checkMessage(frame);
         if (message.type === "close") return null;
@@ -89,20 +89,6 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       return isThenable(reply) ? renderLater(conversation, reply, write) : render(conversation, reply, write);
     } catch (error) {
       return failed(conversation, error);
-    }
-  };
-
-  /** Copies the session of a page, which opens each copy with its token. */
-  const answerFork = async ({ session, orchestrator }: ConnectionContext, frame: JsonObject): Promise<Reply> => {
-    if (runtime.guarded && !orchestrator) return { type: "error", data: forbidden("fork") };
-    const checked = parseInput(forkRequest, isObject(frame["data"]) ? frame["data"] : {});
-    if (!checked.ok) return invalidMessage(checked.issues);
-    try {
-      return { type: "forked", data: await forkResumable(sessions, session, checked.value as unknown as ForkRequest) };
-    } catch (error) {
-      if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
-      runtime.log.error({ err: error, fault: "infrastructure" }, "a session could not be copied");
-      return errorMessage("JOURNAL_UNAVAILABLE", "The copies could not be stored.");
     }
   };
 
@@ -239,6 +225,24 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     },
     queued: (place) => JSON.stringify({ type: "queued", data: { place } }),
   };
+}
+
+/** Copies the session of a page, which opens each copy with its token. */
+async function answerFork(
+  { session, orchestrator }: ConnectionContext,
+  frame: JsonObject,
+  { runtime, sessions }: { runtime: Runtime; sessions: Sessions },
+): Promise<Reply> {
+  if (runtime.guarded && !orchestrator) return { type: "error", data: forbidden("fork") };
+  const checked = parseInput(forkRequest, isObject(frame["data"]) ? frame["data"] : {});
+  if (!checked.ok) return invalidMessage(checked.issues);
+  try {
+    return { type: "forked", data: await forkResumable(sessions, session, checked.value as unknown as ForkRequest) };
+  } catch (error) {
+    if (error instanceof SessionRejectedError) return { type: "error", data: error.data };
+    runtime.log.error({ err: error, fault: "infrastructure" }, "a session could not be copied");
+    return errorMessage("JOURNAL_UNAVAILABLE", "The copies could not be stored.");
+  }
 }
 
 /** The same as `{ ...reply, seq }`, which costs several times as much: most replies have only these members. */

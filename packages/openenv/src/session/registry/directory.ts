@@ -1,6 +1,5 @@
 import type { Eventual } from "../../util/types.js";
-import type { WorkerLoad } from "./capacity.js";
-import type { SessionsJournal } from "./options.js";
+import type { SessionsJournal, Workers } from "./options.js";
 import type { Sessions } from "./sessions.js";
 
 /** How a client names its session: by the id that the server gave it, or by the hash of a name that the client chose. */
@@ -8,22 +7,6 @@ export interface SessionKey {
   readonly id?: string | undefined;
   /** SHA-256 of the name, hexadecimal. It counts if both are given. */
   readonly address?: string | undefined;
-}
-
-/** The workers of this server, as one of them sees them. */
-export interface Workers {
-  /** The number of this worker. */
-  readonly number: number;
-  /** Reports a changed load. */
-  changed(): void;
-  /** The load of each worker. */
-  loads(): WorkerLoad[];
-  /** The other worker that the id of a session names; undefined when it names this worker or none that runs. */
-  workerOf(id: string): number | undefined;
-  /** Asks the other workers which of them has the session of an id. */
-  workerWith(id: string): Promise<number | undefined>;
-  /** The other worker that has the session of an address, or is to open it; undefined for this worker. */
-  workerAt(address: string): Promise<number | undefined>;
 }
 
 /** Finds the worker that has a session. Every way into the server asks it before it handles a request. */

@@ -1,7 +1,7 @@
 import type { SessionOpener } from "../held-session.js";
 import type { ResumeLimits, Resumption } from "../resume/resumptions.js";
 import type { Session } from "../session.js";
-import type { Workers } from "./directory.js";
+import type { WorkerLoad } from "./capacity.js";
 
 export interface SessionsOptions {
   maxConcurrentEnvs: number;
@@ -16,6 +16,22 @@ export interface SessionsOptions {
   resume?: ResumeLimits;
   /** The workers of this server, which all count for the reported capacity. */
   cluster?: Workers | undefined;
+}
+
+/** The workers of this server, as one of them sees them. */
+export interface Workers {
+  /** The number of this worker. */
+  readonly number: number;
+  /** Reports a changed load. */
+  changed(): void;
+  /** The load of each worker. */
+  loads(): WorkerLoad[];
+  /** The other worker that the id of a session names; undefined when it names this worker or none that runs. */
+  workerOf(id: string): number | undefined;
+  /** Asks the other workers which of them has the session of an id. */
+  workerWith(id: string): Promise<number | undefined>;
+  /** The other worker that has the session of an address, or is to open it; undefined for this worker. */
+  workerAt(address: string): Promise<number | undefined>;
 }
 
 /** Tracks clients that watch sessions without using them. */

@@ -1,0 +1,70 @@
+import type { EnvironmentDefinition } from "../environment/environment.js";
+import type { ServerView } from "../protocol/web.js";
+import { SessionDirectory } from "../session/registry/directory.js";
+import { Sessions } from "../session/registry/sessions.js";
+import { Addresses } from "../session/resume/addresses.js";
+import { createRuntime } from "../session/runtime.js";
+import { ByteBudget } from "../util/byte-budget.js";
+import { Audit } from "./access/audit.js";
+import { createAuthorization } from "./access/authorization.js";
+import { createOrigins } from "./access/origins.js";
+import type { Cluster } from "./cluster.js";
+import type { Config } from "./config/config.js";
+import type { ServerContext } from "./context.js";
+import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
+import { Descriptors } from "./limits/descriptors.js";
+import type { Logger } from "./logging/logger.js";
+import { Gauge } from "./metrics/gauge.js";
+
+/** Creates what the transports of a server share. */
+export function createContext(
+  environment: EnvironmentDefinition,
+  config: Config,
+  { log, cluster }: { log: Logger; cluster: Cluster | undefined },
+): ServerContext {
+  const runtime = createRuntime(environment, {
+    mode: config.mode,
+    log,
+    idPrefix: cluster?.idPrefix ?? "",
+    maxMessageItems: config.maxMessageItems,
+    restore: config.restore,
+    guarded: config.mode === "production" && config.orchestratorToken !== undefined,
+  });
+  const sessions = new Sessions(runtime, { ...config, cluster });
+  const authorization = createAuthorization(config);
+  return {
+    runtime,
+    sessions,
+    addresses: new Addresses(sessions, config.mode),
+    directory: new SessionDirectory(sessions, cluster),
+    cluster,
+    origins: createOrigins(config),
+    authorization,
+    audit: new Audit(log, authorization),
+    maxMessageBytes: config.maxMessageBytes,
+    pingIntervalMs: config.pingIntervalMs,
+    bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),
+    backlog: new Backlog(Math.max(BACKLOG_BYTES, config.maxMessageBytes)),
+    runQueue: runtime.runQueue,
+    descriptors: new Descriptors(runtime),
+    deployment: config.deployment,
+    web: config.webInterface ? config : undefined,
+    limits: limitsOf(config),
+    orsSeeds: config.orsSeeds,
+    gauge: new Gauge(runtime.statistics),
+    openSockets: () => 0,
+    unnamed: new Set(),
+    requests: 0,
+    draining: false,
+    closing: false,
+  };
+}
+
+function limitsOf({ sessionTimeoutMs, isolation, maxMessageBytes, queueTimeoutMs }: Config): ServerView["limits"] {
+  return {
+    session_timeout_s: sessionTimeoutMs === null ? null : sessionTimeoutMs / 1000,
+    step_timeout_s: isolation?.stepTimeoutMs === undefined ? null : isolation.stepTimeoutMs / 1000,
+    max_message_bytes: maxMessageBytes,
+    queue_timeout_s: queueTimeoutMs / 1000,
+  };
+}
