@@ -24,7 +24,7 @@ const SYSTEM_ERRORS: Record<string, string> = {
   ENETUNREACH: "HOST_UNREACHABLE",
 };
 
-/** Whether a request failed because the server was unreachable or did not respond, as under overload. */
+/** True when a request failed because the server was unreachable or did not respond, as under overload. */
 export function isUnreachable(type: string): boolean {
   return type === "CLOSED" || /^(UPGRADE|HTTP)_50[234]$/.test(type) || Object.values(SYSTEM_ERRORS).includes(type);
 }

@@ -29,7 +29,7 @@ export interface BenchReport {
   notes: string[];
 }
 
-/** Whether each target of a row is reached; undefined when a subject was not measured. */
+/** True for each target of a row that is reached; undefined when a subject was not measured. */
 export function judgeRow(row: ReportRow, subject: string): (boolean | undefined)[] {
   return row.targets.map(({ limit, value, of }) => {
     const measured = of === undefined ? medianOf(row.samples, subject) : ratioOf(row.samples, subject, of);

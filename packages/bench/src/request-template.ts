@@ -19,7 +19,7 @@ export class RequestTemplate {
     this.#check = check;
   }
 
-  /** Whether the episode had ended in the last response that passed the check. */
+  /** True when the episode had ended in the last response that passed the check. */
   get ended(): boolean {
     return this.#ended;
   }

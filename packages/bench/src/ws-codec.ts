@@ -10,7 +10,7 @@ export function encodeFrame(opcode: number, payload: Buffer): Buffer {
   frame[1] = 0x80 | (length < 126 ? length : length < 65_536 ? 126 : 127);
   if (header === 4) frame.writeUInt16BE(length, 2);
   if (header === 10) frame.writeBigUInt64BE(BigInt(length), 2);
-  // Not zero: servers skip unmasking for a zero key, which real clients do not use.
+  // The key is not zero: servers skip unmasking for a zero key, which real clients do not use.
   const mask = [0x5a, 0xc3, 0x17, 0x9e];
   for (let i = 0; i < 4; i++) frame[header + i] = mask[i] as number;
   for (let i = 0; i < length; i++) frame[header + 4 + i] = (payload[i] as number) ^ (mask[i & 3] as number);

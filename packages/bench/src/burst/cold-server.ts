@@ -57,7 +57,7 @@ async function untilStarted(
       () => false,
     );
   }
-  // With several workers the first one listens before the last has started.
+  // With several workers, the first one listens before the last has started.
   for (let before = readServerUse(port).cpuSeconds; performance.now() < deadline; ) {
     await sleep(IDLE_MS);
     const { cpuSeconds } = readServerUse(port);

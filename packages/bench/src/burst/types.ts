@@ -23,17 +23,17 @@ export interface BurstJob extends PlayJob {
 
 /** One request of a burst: times in milliseconds, and which server answered. Stages that were not reached are null. */
 export interface RequestRow {
-  /** From the start of the burst to the start of the connection: the delay of the client. */
+  /** Time from the start of the burst to the start of the connection: the delay of the client. */
   start_ms: number;
   connect_ms: number | null;
   reset_ms: number | null;
   step_ms: number | null;
-  /** From the start of the burst to the response to the step, or to the failure. */
+  /** Time from the start of the burst to the response to the step, or to the failure. */
   total_ms: number;
   pid: number | null;
   session_hash: string | null;
   host_url: string | null;
-  /** Whether reset and step reached the same environment; null when the server does not report it. */
+  /** True when reset and step reached the same environment; null when the server does not report it. */
   same_session: boolean | null;
   success: boolean;
   error_type: string | null;
@@ -54,7 +54,7 @@ export interface BurstResult {
   /** Start time, in Unix milliseconds. */
   began: number;
   rows: RequestRow[];
-  /** From the start of the burst to the last response, in seconds. */
+  /** Seconds from the start of the burst to the last response. */
   wallSeconds: number;
   client: ClientUse;
   /** CPU time of the server's processes; absent when it could not be measured. */

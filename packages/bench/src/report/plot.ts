@@ -36,7 +36,7 @@ export async function drawSvg({ spec }: Figure): Promise<string> {
 
 async function loadPlotter(): Promise<Plotter> {
   try {
-    // Not string literals, so that code that compiles against this package does not need the packages.
+    // These are not string literals, so that code that compiles against this package does not need the packages.
     const [lite, vega, resvg] = await Promise.all(PACKAGES.map((name) => import(name) as Promise<Plotter>));
     return { ...lite, ...vega, ...resvg } as Plotter;
   } catch (cause) {

@@ -54,7 +54,7 @@ export async function runBurst(job: BurstJob, { source, signal, onProgress }: Bu
   }
 }
 
-/** From the start of the burst to the last response. */
+/** Seconds from the start of the burst to the last response. */
 function wallSeconds(rows: readonly RequestRow[]): number {
   return rows.reduce((last, { total_ms }) => Math.max(last, total_ms), 0) / 1000;
 }

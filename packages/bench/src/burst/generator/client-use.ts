@@ -37,14 +37,14 @@ const LATE_PART = 0.1;
 const FULLY_BUSY = 0.95;
 
 /**
- * Whether the client limited a burst: it was late to read responses or to start requests. `startsMs` is the time to
+ * True when the client limited a burst: it was late to read responses or to start requests. `startsMs` is the time to
  * start all requests, `typicalMs` the median of a whole request.
  */
 export function limitsBurst({ lagMs }: ClientUse, startsMs: number, typicalMs: number | null): boolean {
   return Math.max(lagMs, startsMs) > Math.max(LATE_MS, LATE_PART * (typicalMs ?? 0));
 }
 
-/** Whether more generators could have done more steps. */
+/** True when more generators could have done more steps. */
 export function limitsSteps({ busy }: ClientUse): boolean {
   return busy > FULLY_BUSY;
 }

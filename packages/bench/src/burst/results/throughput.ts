@@ -12,7 +12,7 @@ const SETTLE_MS = 300;
 const WARM_UP_SECONDS = 0.5;
 /** Sessions that are opened first with a think time, so that the growth does not contain what is loaded once. */
 const FIRST_SESSIONS = 8;
-/** With fewer sessions memory is not measured: in a closed loop, the growth is within the noise of the heap. */
+/** With fewer sessions, memory is not measured: in a closed loop, the growth is within the noise of the heap. */
 const LEAST_SESSIONS_OF_LOOP = 256;
 export const LEAST_SESSIONS = 8;
 
