@@ -26,7 +26,7 @@ import { loopSteps } from "./bench-steps.js";
 const INTERRUPTED = 130;
 const OTHER_ACTION = " Serve an environment whose action has wait_seconds, such as envs/benchmark, or pass --action.";
 const NEEDS_TOKEN = " Set OPENENV_TOKEN to the server's client token.";
-/** By error type of the failed request. */
+/** Remedies by the error type of the failed request. */
 const REMEDIES: Readonly<Record<string, string>> = {
   VALIDATION_ERROR: OTHER_ACTION,
   HTTP_422: OTHER_ACTION,

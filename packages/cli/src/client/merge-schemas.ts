@@ -9,7 +9,7 @@ const STRUCTURE = [
   .join(" ")
   .split(" ");
 
-/** Whether the type of a value depends on this schema; others only limit or describe the value. */
+/** True when the type of a value depends on this schema; others only limit or describe the value. */
 export function hasStructure(schema: Node): boolean {
   return STRUCTURE.some((key) => key in schema);
 }

@@ -112,7 +112,7 @@ export function createReader(root: Node, { part, names, models, aliases }: Readi
     if (lists.length === 0) return undefined;
     const members = asList(lists[0]).map((member) => nodeOf(member, at));
     if (lists.length > 1 || members.length === 0) reject(given, at);
-    // For example lists of fields of which one is required.
+    // The alternatives can be, for example, lists of fields of which one is required.
     if (!members.some(hasStructure) && hasStructure(rest)) return [rest];
     const { type: _, discriminator: __, ...others } = rest;
     return hasStructure(others) ? members.map((member) => ({ allOf: [rest, member] })) : members;

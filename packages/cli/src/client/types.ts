@@ -27,7 +27,7 @@ export interface Model {
   extra: "allow" | "ignore" | "forbid";
   /** The type of undeclared fields that are allowed; any by default. */
   extraValues?: Type;
-  /** Only for an action, which may have several shapes. */
+  /** The variants of an action, which may have several shapes. */
   variants?: Union;
   /** Names of fields that tell the variants of a union apart. They are always sent. */
   tags: Set<string>;

@@ -19,9 +19,9 @@ export interface Collection {
   /** Concurrent sessions. */
   parallel: number;
   maxSteps: number;
-  /** How many episodes in a row start equally. */
+  /** Number of episodes in a row that start equally. */
   groupSize: number;
-  /** How often a failed episode is retried. */
+  /** Number of times that a failed episode is retried. */
   retries: number;
   policy: Policy;
   /** Returns the fields of an episode's reset. */
@@ -38,7 +38,7 @@ export interface Collected {
   played: EpisodeSummary[];
   /** Episodes that failed; the next run retries them. */
   failed: number;
-  /** How many of them were lost, and are recorded as such. */
+  /** Number of failed episodes that were lost, and are recorded as such. */
   lost: number;
 }
 

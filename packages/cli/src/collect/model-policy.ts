@@ -86,7 +86,7 @@ function findObject(text: string): { action?: JsonObject; text: string } {
         const value: unknown = JSON.parse(text.slice(start, end + 1));
         if (isObject(value)) return { action: value, text: around(text.slice(0, start), text.slice(end + 1)) };
       } catch {
-        // Not JSON: try a shorter range, then a later start.
+        // The range is not JSON: try a shorter range, then a later start.
       }
     }
   }

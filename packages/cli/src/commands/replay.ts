@@ -35,9 +35,9 @@ interface ReplayFlags {
   json?: boolean;
 }
 
-/** Without the events: there may be more than the memory holds. */
+/** The result of a recording without its events: there may be more than the memory holds. */
 interface Result extends Pick<Recording, "where" | "key" | "reason"> {
-  /** How many events were played. */
+  /** Number of events that were played. */
   played: number;
   difference: EpisodeDifference | undefined;
 }

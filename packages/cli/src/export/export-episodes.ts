@@ -6,10 +6,10 @@ import { FAILED, type Form, isFailed, NO_START, NO_STEPS, PREFERENCE, pairOf } f
 import { openRowFile } from "./row-file.js";
 
 export interface Exported {
-  /** How many episodes the files have. */
+  /** Number of episodes in the files. */
   episodes: number;
   rows: number;
-  /** How many of them are in no row, by reason. */
+  /** Number of episodes that are in no row, by reason. */
   dropped: Record<string, number>;
 }
 

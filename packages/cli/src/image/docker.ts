@@ -91,7 +91,7 @@ export async function runDocker(args: readonly string[], options: DockerOptions 
 
 const ENGINE_TIMEOUT_MS = 5_000;
 
-/** Whether a Docker engine is available to the docker command. */
+/** True when a Docker engine is available to the docker command. */
 export async function hasEngine(signal: AbortSignal): Promise<boolean> {
   const version = runDocker(["version", "--format", "{{.Server.Version}}"], { timeoutMs: ENGINE_TIMEOUT_MS, signal });
   return version.then(

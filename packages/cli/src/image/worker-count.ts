@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
 
-/** How many workers an image gets: the build argument, and a sentence for the author. */
+/** The number of workers of an image: the build argument, and a sentence for the author. */
 export interface WorkerCount {
   buildArgs: string[];
   note?: string;

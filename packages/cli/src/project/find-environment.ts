@@ -31,7 +31,7 @@ export async function findEnvironment(target: string): Promise<string> {
   return (await locateEnvironment(target)).file;
 }
 
-/** Like {@link findEnvironment}, with the manifest. @throws ConfigError also for an invalid manifest. */
+/** Finds what {@link findEnvironment} does, with the manifest. @throws ConfigError also for an invalid manifest. */
 export async function locateEnvironment(target: string): Promise<FoundEnvironment> {
   const path = resolve(target);
   const stats = statSync(path, { throwIfNoEntry: false });

@@ -13,7 +13,7 @@ export async function loadEnvironment(file: string): Promise<EnvironmentDefiniti
   return (await loadModule(file)).environment;
 }
 
-/** Like {@link loadEnvironment}; `url` is that of the imported JavaScript module, which may be a compiled one. */
+/** Loads as {@link loadEnvironment} does; `url` is that of the imported JavaScript module, which may be compiled. */
 export async function loadModule(file: string): Promise<{ environment: EnvironmentDefinition; url: string }> {
   const { exports, url } = await importModule(file);
   const { pickEnvironment } = await loadPicker();

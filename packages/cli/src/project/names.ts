@@ -2,11 +2,11 @@ import { ConfigError } from "openenv-ts/internal";
 
 /** The spellings of one environment's name: `counter-game`, `counter_game`, `CounterGame`, `Counter Game`. */
 export interface Names {
-  /** For folders, packages and images. */
+  /** The name of folders, packages and images. */
   kebab: string;
-  /** For the contract, the Python package and the Space. */
+  /** The name of the contract, the Python package and the Space. */
   module: string;
-  /** For classes, before Env, Action and so on: `my-env` and `my` both give `My`. */
+  /** The name of classes before Env, Action and so on: `my-env` and `my` both give `My`. */
   prefix: string;
   title: string;
 }

@@ -48,7 +48,7 @@ async function readReason(response: Response): Promise<string> {
     const body: unknown = JSON.parse(text);
     if (isObject(body)) return String(body["error"] ?? body["message"] ?? response.statusText);
   } catch {
-    // Not JSON: an error page of a proxy.
+    // The body is not JSON: an error page of a proxy.
   }
   return response.statusText;
 }

@@ -67,7 +67,7 @@ async function readSession(url: string, id: string | undefined): Promise<Recordi
   return ofSession({ id, events: events as unknown as StoredEvent[] });
 }
 
-/** For a server, which does not know the recorded events: a reset without a seed got a random one. */
+/** The events for a server, which does not know the recorded ones: a reset without a seed got a random one. */
 export function withSeeds({ events, repeats = [] }: Recording): ReplayEvent[] {
   return events.map((event, index) => {
     const seed = repeats[index]?.recorded.seed;

@@ -148,7 +148,7 @@ function add(all: Comparison, path: string, { breaking, what }: { breaking: bool
   all.changes.push({ path, breaking, message: `${path === "" ? "the schema" : `"${path}"`} ${what}` });
 }
 
-/** Whether the limits and fields of two variants can be compared. */
+/** True when the limits and fields of two variants can be compared. */
 function isComparable(one: Variant, other: Variant): boolean {
   return one.kind === other.kind || (isNumber(one) && isNumber(other));
 }

@@ -9,7 +9,7 @@ export async function renderStart(url: string, about: ServerAbout, operatorToken
   return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
 }
 
-/** As {@link renderStart}, for a server in this process. */
+/** The text of {@link renderStart} for a server in this process. */
 export function describeStart(
   { url, environment, webInterface }: RunningServer,
   operatorToken: string | undefined,

@@ -36,7 +36,7 @@ export async function runIn(runtime: RuntimeName): Promise<void> {
   const [file, ...args] = COMMANDS[runtime];
   const main = fileURLToPath(new URL("../../bin/openenv.js", import.meta.url));
   const env = { ...VARIABLES, ...process.env, [STARTED_BY]: String(process.pid) };
-  // In a group of its own: a terminal signals the group, and a second signal would end the server without waiting.
+  // The child has another group: a terminal signals a group, and a second signal would end the server at once.
   const child = spawn(file, [...args, main, ...process.argv.slice(2)], { stdio: "inherit", env, detached: true });
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
   const code = await new Promise<number>((resolve, reject) => {

@@ -11,7 +11,7 @@ export interface WorkerTask {
   version: string | undefined;
 }
 
-// Before the module is loaded, because loading it may never finish.
+// This runs before the module is loaded, because loading it may never finish.
 const { findCluster, reportFailure } = await loadWorker();
 await findCluster();
 try {

@@ -98,7 +98,7 @@ function startChild(task: ChildTask, onRead: (path: string) => void): Child {
     },
     async stop() {
       stopping = true;
-      // Not SIGTERM: on Ctrl-C the terminal signals the child too, and a second signal would skip its clean shutdown.
+      // SIGTERM is not sent: on Ctrl-C the terminal signals the child too, and a second one would skip a clean shutdown.
       if (running.connected) running.disconnect();
       const timer = setTimeout(() => running.kill("SIGKILL"), KILL_AFTER_MS);
       await exited;

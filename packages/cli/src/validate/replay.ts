@@ -26,7 +26,7 @@ export interface ReplayPair {
   made: readonly Check[];
 }
 
-/** How often the episode is run on each server to compare the rewards. */
+/** Number of runs of the episode on each server to compare the rewards. */
 const PLAYS = 3;
 const BASIS = ["seed_honoured", "workers_agree", "episode"];
 

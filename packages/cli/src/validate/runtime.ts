@@ -27,7 +27,7 @@ import type { Declared, ValidateOptions } from "./validate-options.js";
 
 export interface RuntimeOutcome {
   results: Result[];
-  /** Whether the server was started, or the start failed. */
+  /** True when the server was started, or the start failed. */
   attempted: boolean;
 }
 
@@ -169,7 +169,7 @@ function checkingOptions(second: StartedServer, { declared, environment, plan, o
     timeoutMs: Math.min(ANSWER_MS, episodeTimeoutMs),
     episodeTimeoutMs,
     signal: options.signal,
-    // With `varies` the other fields are compared.
+    // With `varies`, the other fields are compared.
     ...(environment.seeded !== undefined &&
       (environment.seeded || varies.length === 0) && { seeded: environment.seeded }),
     ...(actions && { actions }),

@@ -106,7 +106,7 @@ const DOCSTRINGS: Record<string, string> = {
   Observation: "The observation that reset and step return.",
   State: "The state of an episode.",
 };
-/** How the base classes handle unknown fields. */
+/** What the base classes do with unknown fields. */
 const EXTRA: Record<string, Model["extra"]> = {
   Action: "forbid",
   Observation: "forbid",
@@ -258,7 +258,7 @@ function wordsOf(code: string, aliases: readonly Alias[]): string {
   return [code, ...aliases.map(({ type }) => renderType(type, "Key"))].join("\n");
 }
 
-/** Whether code has a word, not counting those in strings. */
+/** True when code has a word, not counting those in strings. */
 function usesWord(word: string, code: string): boolean {
   return new RegExp(`\\b${word}\\b`).test(code.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
 }
@@ -297,7 +297,7 @@ export function renderImport(module: string, names: readonly string[]): string {
     : `from .${module} import (\n${names.map((name) => `    ${name},\n`).join("")})`;
 }
 
-/** Whether the action itself is a tool call; its observation is then the declared one. */
+/** True when the action itself is a tool call; its observation is then the declared one. */
 export function isToolCall(action: Model): boolean {
   return action.fields.some(
     ({ name, type }) =>

@@ -25,7 +25,7 @@ export async function buildImage(
   const args = ["build", "--quiet", "--force-rm", "--tag", name, "--file", file];
   await runDocker([...args, await findInside(dir, context, "context")], { timeoutMs: BUILD_MS, signal });
   const remove = async (): Promise<void> => {
-    // Not by its ID: an image that the user has built from the same files has the same ID.
+    // The image is not removed by its ID: an image that the user has built from the same files has the same ID.
     await runDocker(["image", "rm", name], { timeoutMs: COMMAND_MS }).catch(() => {});
   };
   return { name, [Symbol.asyncDispose]: remove };
@@ -117,7 +117,7 @@ function renderRights({ resources }: Validation): string[] {
   ];
 }
 
-/** Whether one container can connect to a listening port of another; `silence` when packets are dropped. */
+/** The result of a connection from one container to a listening port of another: `silence` when packets are dropped. */
 export async function reaches(from: Container, to: Container, signal: AbortSignal): Promise<Reach> {
   const script =
     `const socket = require("net").connect({ host: ${JSON.stringify(to.address)}, port: ${PORT}, timeout: ${PROBE_MS} });` +

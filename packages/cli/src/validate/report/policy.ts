@@ -15,7 +15,7 @@ export interface Bounds {
 export interface ValidationPolicy {
   version: string;
   bounds: Bounds;
-  /** By check ID. */
+  /** Severities by check ID. */
   severities: ReadonlyMap<string, Severity>;
 }
 
