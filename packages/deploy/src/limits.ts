@@ -1,6 +1,6 @@
 import { type Backend, hasAddress, nodeCapacity, type Topology } from "./topology.js";
 
-/** How a balancer finds the servers: at fixed addresses, or by a DNS name with an address for each. */
+/** What a balancer finds the servers by: fixed addresses, or a DNS name with an address for each. */
 export interface Servers {
   /** One entry for each server. Empty when a script adds them later. */
   backends?: readonly Backend[];
@@ -8,8 +8,8 @@ export interface Servers {
   /** Connection limit of this balancer when several share the load; default: the limit of all servers. */
   connections?: number;
   /**
-   * For a job that may share its machines with others: its script replaces {@link JOB_PORT} and the other placeholders
-   * at run time.
+   * True for a job that may share its machines with others: its script replaces {@link JOB_PORT} and the other
+   * placeholders at run time.
    */
   isJob?: boolean;
 }

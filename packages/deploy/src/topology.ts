@@ -15,7 +15,7 @@ export interface Backend {
   port: number;
 }
 
-/** Whether the host is an IP address and not a DNS name, which may resolve to several. */
+/** True when the host is an IP address and not a DNS name, which may resolve to several. */
 export function hasAddress({ host }: Backend): boolean {
   return isIP(host.replace(/^\[(.*)\]$/, "$1")) !== 0;
 }

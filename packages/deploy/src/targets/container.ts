@@ -28,7 +28,7 @@ export function hostVariables({ ingressHost, variables }: Topology): Record<stri
   return { ALLOWED_HOSTS: [ingressHost, variables["ALLOWED_HOSTS"]].filter(Boolean).join(",") };
 }
 
-/** For each service of Compose and of a swarm: an init process that reaps zombies, and a limited log. */
+/** Settings of each service of Compose and of a swarm: an init process that reaps zombies, and a limited log. */
 export const SERVICE_DEFAULTS = {
   init: true,
   "# A server needs no rights of root, and gains none.": null,
@@ -36,7 +36,7 @@ export const SERVICE_DEFAULTS = {
   logging: { driver: "json-file", options: { "max-size": "10m", "max-file": "5" } },
 };
 
-/** For each service of Compose; a swarm ignores it. */
+/** A setting of each service of Compose; a swarm ignores it. */
 export const NO_NEW_RIGHTS = { security_opt: ["no-new-privileges:true"] };
 
 /** A Redis for the journal, with the last second at most not on its volume. It deletes no session when it is full. */
@@ -68,7 +68,7 @@ export function tokenVariables({ journal }: Topology): Record<string, string | n
   };
 }
 
-/** Of a port that Docker publishes: what callers of the same machine pass through. Measured: experiments/reports/PORTS.md. */
+/** What callers of the same machine pass through at a published port. Measured: experiments/reports/PORTS.md. */
 export function proxyNote(connections: number): string {
   return (
     `Clients at 127.0.0.1 connect through docker-proxy, which needs six file descriptors for each session (${6 * connections} ` +
@@ -105,7 +105,7 @@ export function fingerprint(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
-/** For a target that publishes the balancer itself. @throws ConfigError for an address that it would ignore. */
+/** Checks the host of a target that publishes the balancer itself. @throws ConfigError for one that it would ignore. */
 export function rejectHost(target: string, { balancer }: Topology): void {
   if (balancer.host === "0.0.0.0") return;
   throw new ConfigError(`${target} controls where the balancer is published: remove balancer.host.`);
@@ -125,7 +125,7 @@ export function stopSeconds(topology: Topology): number {
 }
 
 /**
- * For Kubernetes: seconds in which readers of the cluster's endpoints, such as a Service of yours, notice that a server
+ * Seconds in which readers of the endpoints of a Kubernetes cluster, such as a Service of yours, notice that a server
  * will stop. The balancers notice later, by its health check; requests that they still send are accepted.
  */
 export const LEAVE_SECONDS = 5;

@@ -8,7 +8,7 @@ import { hostVariables, stopSeconds, stopVariables } from "./container.js";
 
 /** Seconds for servers to start listening, including an image pull. */
 const START_SECONDS = 600;
-/** How many ports a balancer tries, because jobs may start at the same time. */
+/** Number of ports that a balancer tries, because jobs may start at the same time. */
 const MAX_STARTS = 20;
 /** Seconds for a balancer to reach a server that listens. */
 const BALANCER_SECONDS = 20;
