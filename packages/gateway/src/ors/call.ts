@@ -59,7 +59,7 @@ function findCut({ parts }: Host, session: Session, { name, input }: CallRequest
   return parts.canonicalJson(last.body.input) === parts.canonicalJson(input) ? last.id : undefined;
 }
 
-/** Whether the call came before everything that the session has done since it continues in this process. */
+/** True when the call came before everything that the session has done since it continues in this process. */
 function isNext(task_id: string, session: Session): boolean {
   return TASK_ID.exec(task_id)?.[1] === String(session.events.last);
 }

@@ -5,7 +5,7 @@ import { Refusal, SessionFailure } from "./refusal.js";
 
 /** Ids of deleted sessions, so that later requests get 410 with the reason. */
 const MAX_DELETED = 10_000;
-/** How long a request waits for the first reset. */
+/** The time that a request waits for the first reset. */
 const SETUP_WAIT_MS = 25_000;
 /** Nothing has run, and the client tries again for up to ten minutes. */
 export const STARTING = { "x-backend-state": "starting", "retry-after": "2" };
@@ -51,7 +51,7 @@ export class OrsSessions {
     this.#host = host;
   }
 
-  /** With a journal another worker than the one that the id names may have continued the session. */
+  /** With a journal, another worker than the one that the id names may have continued the session. */
   key(id: string): { id: string } | { address: string } {
     return this.#host.context.sessions.journal === undefined ? { id } : { address: addressOf(id) };
   }
@@ -96,7 +96,7 @@ export class OrsSessions {
    */
   async create(ctx: RequestContext, id: string, reset: JsonObject): Promise<void> {
     const { sessions, runtime } = this.#host.context;
-    // With a journal a session continues in another worker than the one that its id names.
+    // With a journal, a session continues in another worker than the one that its id names.
     if (!ID.test(id) || (sessions.journal === undefined && !id.startsWith(runtime.idPrefix))) {
       throw new Refusal(400, "X-Session-ID is not the id of a session: take it from POST /create_session");
     }

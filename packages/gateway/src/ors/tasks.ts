@@ -46,7 +46,7 @@ export class OrsTasks {
     return place((await this.#ask("get", [split, index])) as JsonObject, { split, index });
   }
 
-  /** As a slice: `stop` is exclusive, and negative numbers count from the end. */
+  /** The tasks of a slice: `stop` is exclusive, and negative numbers count from the end. */
   async range(split: string, start: number | undefined, stop: number | undefined): Promise<JsonObject[]> {
     const count = await this.count(split);
     const [from, to] = [clamp(start ?? 0, count), clamp(stop ?? count, count)];
