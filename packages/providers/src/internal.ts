@@ -1,4 +1,4 @@
-/** For the packages of this repository: no promise that it stays as it is. */
+/** Exports for the packages of this repository, which may change at any time. */
 export { checkImage } from "./docker/image.js";
 export { renderLabels } from "./docker/labels.js";
 export { findSpace } from "./hub/find-space.js";

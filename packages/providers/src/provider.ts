@@ -8,8 +8,8 @@ export interface Provider {
   /** True when the provider can start several servers behind one URL; other providers reject `replicas`. */
   readonly hasReplicas?: boolean;
   /**
-   * How another process creates the same provider; `checkProvider` uses it to kill a process that has started
-   * something.
+   * The call with which another process creates the same provider; `checkProvider` uses it to kill a process that has
+   * started something.
    */
   readonly descriptor?: ProviderDescriptor;
   /**

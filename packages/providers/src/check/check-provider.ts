@@ -188,7 +188,7 @@ async function leftBy(pid: number) {
   return (await listOrphans()).found.filter(({ owner }) => owner.pid === pid);
 }
 
-/** Whether the condition becomes true in time. */
+/** Waits for the condition; false when it does not become true in time. */
 async function until(condition: () => Promise<boolean>): Promise<boolean> {
   const deadline = Date.now() + WAIT_MS;
   while (!(await condition())) {

@@ -6,7 +6,7 @@ import { ConfigError, isObject } from "openenv-ts/internal";
 
 /** Where a container engine listens. Plain data: the reaper gets it as JSON. */
 export interface EngineAddress {
-  /** As a user writes it: `unix:///var/run/docker.sock`, `tcp://host:2376`. */
+  /** The address as a user writes it: `unix:///var/run/docker.sock`, `tcp://host:2376`. */
   name: string;
   socketPath?: string;
   host?: string;

@@ -62,7 +62,7 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
     start.progress(`starting the container ${name}`);
     await engine.ask("POST", `/containers/${name}/start`, { signal: start.signal }).catch(rejected);
     const limit = stopSeconds({ ...config.env, ...env });
-    // After a failed start there are no sessions to wait for.
+    // After a failed start, there are no sessions to wait for.
     start.onCleanup(() => (start.failed ? undefined : stop(engine, name, limit)));
     return {
       url: await findUrls({ engine, name, ports, settings, start }),

@@ -9,7 +9,7 @@ import { dockerProvider } from "./docker-provider.js";
 export interface ManagedClientOptions<C extends ClientContract = GenericContract> extends StartOptions {
   /** Types the client; without it the client is generic and reads the server's `/schema`. */
   contract?: C | undefined;
-  /** How to start the environment. */
+  /** The provider that starts the environment. */
   provider?: Provider | undefined;
   /**
    * Keeps this many spare servers started for the next calls with the same arguments and the same `provider` object.

@@ -110,7 +110,7 @@ function describeProgress(layers: readonly { current: number; total: number }[])
   return `${sum("current")} of ${sum("total")} MB`;
 }
 
-/** Without a tag an engine would pull every tag. */
+/** Without a tag, an engine would pull every tag. */
 function splitImage(image: string): { name: string; tag: string | undefined } {
   if (image.includes("@")) return { name: image, tag: undefined };
   const [, name = image, tag = "latest"] = /^(.*?)(?::([^/:]+))?$/.exec(image) ?? [];

@@ -17,7 +17,7 @@ export async function readLogs(engine: Engine, path: string): Promise<string> {
 const HEADER_BYTES = 8;
 
 /**
- * Without a terminal each chunk has a header: the stream, three zeros, the length. With a terminal the bytes are raw.
+ * Without a terminal, each chunk has a header: the stream, three zeros, the length. With a terminal, the bytes are raw.
  */
 function splitFrames(bytes: Buffer): string {
   const pieces: Buffer[] = [];

@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from "node:path";
 import { ConfigError } from "openenv-ts/internal";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
-/** How to start a container. The defaults are those of `docker run`. */
+/** Options of a container. The defaults are those of `docker run`. */
 export interface DockerProviderOptions {
   /** Port on the host; default a free one. */
   port?: number | undefined;

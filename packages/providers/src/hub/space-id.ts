@@ -24,7 +24,7 @@ export function spaceOfPage(url: string): string | undefined {
   return id && isSpaceId(id) ? id.replace(/\.git$/, "") : undefined;
 }
 
-/** How the Hub writes a Space's id in host names and image names: `owner-name`. */
+/** The form of a Space's id in host names and image names of the Hub: `owner-name`. */
 export function spaceSubdomain(id: string): string {
   return id.toLowerCase().replace(/[^a-z0-9]/g, "-");
 }

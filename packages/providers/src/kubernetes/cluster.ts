@@ -139,7 +139,7 @@ function messageOf(error: unknown): string {
     const status: unknown = typeof body === "string" ? JSON.parse(body) : body;
     if (isObject(status) && typeof status["message"] === "string") return status["message"];
   } catch {
-    // Not a Kubernetes Status object.
+    // The body is not a Kubernetes Status object.
   }
   return (error as Error).message;
 }

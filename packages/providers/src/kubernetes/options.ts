@@ -1,7 +1,7 @@
 import { ConfigError } from "openenv-ts/internal";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
-/** How to start Pods. The defaults are those of the cluster. */
+/** Options of Pods. The defaults are those of the cluster. */
 export interface KubernetesProviderOptions {
   /** Default: the namespace of the context. */
   namespace?: string | undefined;
@@ -12,7 +12,7 @@ export interface KubernetesProviderOptions {
   /** Port inside the container; default 8000. */
   containerPort?: number | undefined;
   /**
-   * How this process reaches the Pods. `port-forward`: through the API server, from anywhere. `cluster-dns`, inside the
+   * The way to the Pods. `port-forward`: through the API server, from anywhere. `cluster-dns`, inside the
    * cluster: by the name of the Service; with `replicas`, this process connects to each Pod directly. An object:
    * through an Ingress with that host. Default `cluster-dns` in a Pod, else `port-forward`.
    */

@@ -55,7 +55,7 @@ export function pollPause(pods: readonly V1Pod[]): number {
 const POLL_MS = 500;
 const POLL_MS_PER_POD = 5;
 
-/** Whether the readiness probe succeeds. */
+/** True when the readiness probe succeeds. */
 export function isReady(pod: V1Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
 }

@@ -35,7 +35,7 @@ export async function reach(
   return balancer.url;
 }
 
-/** How this process reaches Pods. */
+/** The ways from this process to Pods. */
 interface Ways {
   /** Returns the addresses of these Pods; connections to other Pods are closed. */
   to(pods: readonly V1Pod[]): Promise<BalancedServer[]>;

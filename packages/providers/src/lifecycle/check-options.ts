@@ -34,19 +34,19 @@ export function checkSpec(provider: string, spec: StartSpec): void {
   }
 }
 
-/** For a provider without replicas. @throws ConfigError when the spec has replicas. */
+/** Checks the spec for a provider without replicas. @throws ConfigError when the spec has replicas. */
 export function rejectReplicas(provider: string, spec: StartOptions): void {
   if (spec.replicas === undefined) return;
   throw new ConfigError(`The ${provider} provider has no replicas. Omit the option, or use swarmProvider().`);
 }
 
-/** For a provider with replicas. @throws ConfigError with the allowed range. */
+/** Checks the number for a provider with replicas. @throws ConfigError with the allowed range. */
 export function checkReplicas(replicas: number, least: number, most: number): void {
   if (Number.isInteger(replicas) && replicas >= least && replicas <= most) return;
   throw new ConfigError(`replicas must be an integer from ${least} to ${most}, got ${replicas}.`);
 }
 
-/** For a source that the provider cannot start. @throws ConfigError with what it starts, and `instead`. */
+/** Refuses a source that the provider cannot start. @throws ConfigError with what it starts, and `instead`. */
 export function rejectSource(provider: string, takes: string, instead: string): never {
   throw new ConfigError(`The ${provider} provider starts ${takes}; ${instead}.`);
 }

@@ -56,7 +56,7 @@ export async function startEnvironment(
 const SHOWN_LINES = 20;
 const MAX_LOG_BYTES = 64 * 1024;
 const LOG_WAIT_MS = 3_000;
-/** How long an abandoned `acquire` may take to stop; a cleanup that it registers later runs at once. */
+/** The time that an abandoned `acquire` may take to stop; a cleanup that it registers later runs at once. */
 const GIVE_UP_MS = 5_000;
 
 interface Attempt {

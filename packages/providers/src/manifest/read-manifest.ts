@@ -14,7 +14,7 @@ export async function readManifest(dir: string, onWarning?: (line: string) => vo
   throw new ConfigError(`No ${MANIFEST_FILE} in ${dir}; pass the folder of an environment, or create the file.`);
 }
 
-/** Like {@link readManifest}, but returns undefined for a folder without a manifest. */
+/** Does the same as {@link readManifest}, but returns undefined for a folder without a manifest. */
 export async function findManifest(dir: string, onWarning?: (line: string) => void): Promise<Manifest | undefined> {
   const file = join(dir, MANIFEST_FILE);
   let text: string;

@@ -19,7 +19,7 @@ export function createTail(): Tail {
     follow(stream) {
       stream.setEncoding("utf8").on("data", (chunk: string) => {
         text += chunk;
-        // Not for every chunk: that would copy the whole text each time.
+        // The text is not cut for every chunk: that would copy all of it each time.
         if (text.length > 2 * MAX_CHARACTERS) text = text.slice(-MAX_CHARACTERS);
       });
       return once(stream, "close").catch(() => {});

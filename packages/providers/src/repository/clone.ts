@@ -14,7 +14,7 @@ const OF_CALLER = [
   ...["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"],
   ...["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE"],
 ];
-/** Only for local addresses: a redirect from https could lead there. */
+/** Options for local addresses alone: a redirect from https could lead there. */
 const PLAIN = ["-c", "protocol.http.allow=always"];
 const ENV = {
   GIT_TERMINAL_PROMPT: "0",

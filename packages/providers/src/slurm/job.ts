@@ -49,7 +49,7 @@ export function isOver(job: JobState | undefined): boolean {
 
 /** Polling is slow because the scheduler serves many users. */
 export const ASK_EVERY_MS = 1_000;
-/** How long a completing job may take until the scheduler reports its final state. */
+/** The time that a completing job may take until the scheduler reports its final state. */
 const COMPLETING_MS = 8_000;
 
 /** Resolves with the end of the job, or with the loss of nodes that its servers run on. */
@@ -99,7 +99,7 @@ export async function cancelJobs(name: string): Promise<void> {
     if (ids.length === 0) return;
     if (pause === 0) await runSlurm("scancel", ids);
     else if (Date.now() > killAt) {
-      // For jobs that do not end after the cancellation.
+      // Some jobs do not end after the cancellation.
       await runSlurm("scancel", ["--signal=KILL", "--full", ...ids]).catch(() => {});
       killAt = Date.now() + KILL_EVERY_MS;
     }

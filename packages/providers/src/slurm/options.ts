@@ -1,7 +1,7 @@
 import { ConfigError } from "openenv-ts/internal";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
-/** How to submit a job. The defaults are those of `sbatch`. */
+/** Options of a job. The defaults are those of `sbatch`. */
 export interface SlurmProviderOptions {
   partition?: string | undefined;
   account?: string | undefined;

@@ -2,7 +2,7 @@ import type { DockerProviderOptions } from "../docker/options.js";
 import { type ContainerSettings, parseOptions as parseDockerOptions } from "../docker/options.js";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
-/** How to start a service. Memory and cores apply to each replica. */
+/** Options of a service. Memory and cores apply to each replica. */
 export interface SwarmProviderOptions
   extends Pick<DockerProviderOptions, "containerPort" | "memory" | "cpus" | "labels" | "pull"> {
   /** Port on 127.0.0.1 of the balancer in this process; default a free one. */

@@ -17,7 +17,7 @@ export interface ServiceSpec {
 }
 
 const SECOND = 1e9;
-/** How long a new replica of an update must run before the next one is replaced. */
+/** The time that a new replica of an update must run before the next one is replaced. */
 const MONITOR_SECONDS = 5;
 
 /** The body of `POST /services/create`. */
@@ -65,7 +65,7 @@ export function renderLife(image: ImageConfig, env: StartOptions["env"], apiVers
 }
 
 /**
- * How often a swarm checks a replica; undefined for an image without a HEALTHCHECK. A replica counts as running after
+ * The health check of a replica; undefined for an image without a HEALTHCHECK. A replica counts as running after
  * its first success, and by default the first check comes after 30 s. The command stays that of the image. A replica
  * that is checked more often than its image says is not restarted sooner.
  */
