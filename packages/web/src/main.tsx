@@ -5,6 +5,6 @@ import { takeTokenFromAddress } from "./server/token.js";
 
 applyTheme();
 takeTokenFromAddress();
-// Before the page reads the view from the URL.
+// This listener is added before that of the page, which reads the view from the URL.
 addEventListener("hashchange", takeTokenFromAddress);
 createRoot(document.getElementById("root") as HTMLElement).render(<App />);

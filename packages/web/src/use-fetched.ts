@@ -31,7 +31,7 @@ export function useFetched<T>(path: string, sessions: number): Fetched<T> {
     );
   }, [path]);
   const isBack = sessions > 1;
-  // Before the first render, which takes time.
+  // The request is sent before the first render, which takes time.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
   useLayoutEffect(load, [load, isBack && sessions]);
   const needsToken = problem instanceof RequestError && problem.status === 401;

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { pictureOf } from "../parts/value/picture.js";
 import { Picture } from "../parts/value/picture-view.js";
 
-/** Whether a field holds a picture as a data URL. */
+/** True when a field holds a picture as a data URL. */
 export function isImageField({ contentMediaType }: WidgetProps["schema"]): boolean {
   return contentMediaType?.startsWith("image/") === true;
 }

@@ -10,7 +10,7 @@ const SIMPLE = ["string", "number", "integer", "boolean"];
 const KEPT = ["default", "const", "enum", "examples", "required", "type"];
 /** Keywords that hold schemas by arbitrary names, which may equal keywords. */
 const NAMED = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/** How the form library applies the defaults of such a schema. */
+/** The form library applies the defaults of such a schema in this way. */
 export const DEFAULTS = {
   emptyObjectFields: "populateAllDefaults",
   arrayMinItems: { populate: "requiredOnly" },

@@ -25,7 +25,7 @@ export interface SchemaFormProps {
   children?: ReactNode;
 }
 
-/** Without children the form would add its own button. */
+/** Without children, the form would add its own button. */
 const NOTHING = <span hidden />;
 const UI = {
   "ui:submitButtonOptions": { norender: true },
@@ -47,7 +47,7 @@ export default function SchemaForm({
   const shown = useMemo(() => prepareSchema(schema), [schema]);
   const validator = useMemo(() => createValidator(schema), [schema]);
   const errors = useMemo(() => toErrors(issues, schema), [issues, schema]);
-  /** Before the first submit only fields that were edited and left are validated. */
+  /** Before the first submit, only fields that were edited and left are validated. */
   const left = useRef(new Set<string>());
   const sending = useRef(false);
   const judge = (found: RJSFValidationError[]): RJSFValidationError[] =>
@@ -100,7 +100,7 @@ export default function SchemaForm({
   );
 }
 
-/** On a small screen such a form has its button next to the field. */
+/** On a small screen, such a form has its button next to the field. */
 function hasOneField({ properties = {} }: RJSFSchema): boolean {
   const [only, ...more] = Object.values(properties);
   return more.length === 0 && typeof only === "object" && ["string", "number", "integer"].includes(String(only.type));

@@ -15,7 +15,7 @@ export function typeHint(schema: RJSFSchema): string {
   return named.length > 0 ? `${named.join(" or ")}${span(schema.minimum, schema.maximum)}${optional}` : "";
 }
 
-/** For an optional object, the schema of the object. */
+/** The hint of an optional object is that of its schema. */
 function unionHint(choices: RJSFSchema["anyOf"] & object): string {
   const [only, ...others] = choices.filter((choice) => typeof choice === "object" && choice.type !== "null");
   return typeof only === "object" && others.length === 0 ? typeHint(only) : "union";

@@ -11,7 +11,7 @@ export interface ConnectionState {
   status: "connecting" | "queued" | "connected" | "lost" | "idle";
   /** Position in the queue of the server, starting at 1; 0 outside of it. */
   place: number;
-  /** How the last connection ended, or why connecting failed. */
+  /** The end of the last connection, or the reason why connecting failed. */
   end: ServerSocketEnd | undefined;
   endedAt: number;
   /** Time of the next attempt; undefined during an attempt. */

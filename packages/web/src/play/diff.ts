@@ -64,7 +64,7 @@ function own(value: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** For values that are not both lists or both objects. */
+/** Compares values that are not both lists or both objects. */
 function isSame(before: unknown, after: unknown): boolean {
   return Object.is(before, after) || (before === 0 && after === 0);
 }

@@ -63,7 +63,7 @@ export interface PlaySnapshot {
 /** A faster response is rendered at once, without a frame with disabled buttons. */
 const PENDING_SHOWN_MS = 100;
 
-/** Whether a reset or a step may be sent; during a state request it is queued. */
+/** True when a reset or a step may be sent; during a state request it is queued. */
 export function isFree({ connection, pending }: PlaySnapshot): boolean {
   return connection.status === "connected" && (pending === undefined || pending.kind === "state");
 }

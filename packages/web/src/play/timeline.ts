@@ -30,7 +30,7 @@ export interface TimelineStep {
   metadata: JsonObject | undefined;
   view: View | undefined;
   failure: StepFailure | undefined;
-  /** Whether the server counts it: it has a result, or counts without one. */
+  /** True when the server counts the step: it has a result, or counts without one. */
   counted: boolean;
   /** Milliseconds. */
   ms: number;
@@ -160,7 +160,7 @@ export function latestEpisode(timeline: Timeline): TimelineEpisode | undefined {
   return timeline.episodes.at(-1);
 }
 
-/** Whether the next step belongs to the latest episode: it was reset, and its session is still open. */
+/** True when the next step belongs to the latest episode: it was reset, and its session is still open. */
 export function goesOn(timeline: Timeline): boolean {
   const status = latestEpisode(timeline)?.status;
   return (status === "in progress" || status === "done") && timeline.rows.at(-1)?.kind !== "event";
@@ -172,13 +172,13 @@ export function stepsTaken(timeline: Timeline): number {
   return steps + stepsAfter;
 }
 
-/** Whether the session ended with this step: the next row is a lost connection. */
+/** True when the session ended with this step: the next row is a lost connection. */
 export function wasLastOfSession({ rows }: Timeline, { index }: TimelineStep): boolean {
   const at = rows.findLastIndex((row) => row.kind === "step" && row.step === index);
   return rows[at + 1]?.kind === "event";
 }
 
-/** Whether the environment accepts only a reset: there is no current episode, and it requires one. */
+/** True when the environment accepts only a reset: there is no current episode, and it requires one. */
 export function needsReset(timeline: Timeline, { step_before_reset }: Pick<WebInfo, "step_before_reset">): boolean {
   return !step_before_reset && !goesOn(timeline);
 }

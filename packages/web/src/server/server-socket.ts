@@ -78,7 +78,7 @@ export async function openServerSocket(events: ServerSocketEvents, copy?: Sessio
   let ended: ServerSocketEnd | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
-  // Without this frame the server would keep the copy for its client.
+  // Without this frame, the server would keep the copy for its client.
   const leave = (): void => socket?.send('{"type":"close"}');
   const end = (why: ServerSocketEnd): void => {
     if (ended) return;

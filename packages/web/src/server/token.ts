@@ -19,7 +19,7 @@ export function keepToken(token: string | undefined): void {
     if (token === undefined) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, token);
   } catch {
-    // Without storage the token lasts as long as the page.
+    // Without storage, the token lasts as long as the page.
   }
 }
 

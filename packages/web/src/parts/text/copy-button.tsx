@@ -2,7 +2,7 @@ import { useState } from "react";
 import { IconButton } from "../icon-button.js";
 import { copyText } from "./copy-text.js";
 
-/** How long the button shows its success, in milliseconds. */
+/** The time that the button shows its success, in milliseconds. */
 const SHOWN_MS = 2000;
 
 interface CopyButtonProps {

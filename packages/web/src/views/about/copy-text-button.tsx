@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Icon } from "../../parts/icon.js";
 import { copyText } from "../../parts/text/copy-text.js";
 
-/** How long the button shows the outcome, in milliseconds. */
+/** The time that the button shows the outcome, in milliseconds. */
 const SHOWN_MS = 2000;
 
 interface CopyTextProps {

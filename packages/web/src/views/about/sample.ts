@@ -18,7 +18,7 @@ export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeli
   return { type: "call_tool", tool_name: tool.name, arguments: sampleObject(tool.input_schema) };
 }
 
-/** Whether the schema of this server accepts it. Rules that only the server checks are not included. */
+/** True when the schema of this server accepts the action. Rules that only the server checks are not included. */
 export function fitsSchema({ action: own, tools = [] }: SchemaBody, action: JsonObject): boolean {
   const tool = isToolAction(action) ? tools.find(({ name }) => name === action["tool_name"]) : undefined;
   const { errors } = createValidator(tool?.input_schema ?? own).validateFormData(

@@ -8,11 +8,11 @@ export interface SnippetOptions {
   name: string;
   /** The action of `step`, in wire format. */
   action: JsonObject;
-  /** Whether the schema accepts that action. */
+  /** True when the schema accepts that action. */
   fits: boolean;
   /** Required reset options besides a seed. */
   reset: JsonObject;
-  /** In production the server has no HTTP routes for reset and step. */
+  /** In production, the server has no HTTP routes for reset and step. */
   mode: "simulation" | "production";
   /** Reset and step require the orchestrator token. */
   guarded: boolean;

@@ -21,7 +21,7 @@ export function setSingleKeys(on: boolean): void {
   remember(KEY, on ? "on" : "off");
 }
 
-/** Whether the element accepts text input. */
+/** True when the element accepts text input. */
 export function isField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])") || target.isContentEditable;

@@ -13,7 +13,7 @@ export interface ActionDraft {
   value: JsonObject;
   setTool(tool: string | null): void;
   setValue(value: JsonObject): void;
-  /** Whether this server accepts the action: one from a file may be of another environment. */
+  /** True when this server accepts the action: one from a file may be of another environment. */
   takes(action: JsonObject): boolean;
   /** Loads an action in wire format. */
   use(action: JsonObject): void;

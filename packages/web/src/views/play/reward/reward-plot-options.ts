@@ -11,7 +11,7 @@ interface Latest {
   onSelect(step: number): void;
 }
 
-/** For each step of the timeline, its reward and the total of its episode; null for a reset and a failure. */
+/** The reward of each step of the timeline and the total of its episode; null for a reset and a failure. */
 export function plotData({ steps }: Timeline): uPlot.AlignedData {
   return [
     steps.map(({ index }) => index),
@@ -34,7 +34,7 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: false },
     scales: {
-      // Not from the current range, which would grow with every redraw.
+      // The range does not depend on the current one, which would grow with every redraw.
       x: { time: false, range: () => [-0.6, Math.max(latest.current.timeline.steps.length - 1, 4) + 0.6] },
       // Each has its own scale, so that the reward of a step is visible however large the total is.
       reward: { range: () => rangesOf(latest.current.data)[0] },

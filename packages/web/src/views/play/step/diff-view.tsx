@@ -61,7 +61,7 @@ function Side({ sign, word, value, other }: SideProps) {
   );
 }
 
-/** For two long texts with a common prefix, the rest with a little context. */
+/** The rest of the first text after a long common prefix, with a little context. */
 function withoutCommon(text: string, other: unknown): string {
   if (typeof other !== "string") return text;
   let same = 0;

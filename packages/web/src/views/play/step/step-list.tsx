@@ -13,7 +13,7 @@ interface StepListProps {
   hasTools: boolean;
 }
 
-/** In rem, as in the style sheet, so that rows grow with the text size. */
+/** Heights in rem, as in the style sheet, so that rows grow with the text size. */
 const STEP_REM = 2.5;
 const STEP_TOUCH_REM = 3;
 const HEAD_REM = 2;
