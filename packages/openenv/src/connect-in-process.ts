@@ -26,7 +26,7 @@ export async function connectInProcess(
 }
 
 /**
- * Like {@link connectInProcess}, with values as they are on the wire: bytes and dates are text. Tools are called outside
+ * Does the same as {@link connectInProcess} with values of the wire: bytes and dates are text. Tools are called outside
  * of the episode. With recorded events, the environment gets from outside what these got.
  */
 export async function connectUntyped(
@@ -38,7 +38,7 @@ export async function connectUntyped(
   return createToolClient(untyped, { mode: "production", ask: askInSession });
 }
 
-/** Like {@link connectInProcess}, with tools called by name; production mode calls them with `mcp` frames. */
+/** Does the same as {@link connectInProcess}, and calls tools by name; production mode calls them with `mcp` frames. */
 export async function connectToolsInProcess(
   environment: EnvironmentDefinition,
   { mode = "simulation", ...options }: ConnectToolsOptions,

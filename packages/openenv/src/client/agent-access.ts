@@ -7,7 +7,7 @@ import type { CallOptions } from "./options.js";
 import { toRemoteError, toRpcAnswer } from "./tools/mcp-production.js";
 import type { ClientSession } from "./transport/session.js";
 
-/** How an agent joins a session over MCP, where its tool calls are steps, and what it earns. */
+/** What an agent needs to join a session over MCP, where its tool calls are steps, and what it earns. */
 export interface AgentAccess {
   /** The address of the MCP server. */
   readonly url: string;

@@ -1,5 +1,5 @@
 import type { ResetOptions } from "../protocol/codec/codec.js";
-// By the entry, so that the declarations of a program can name these types.
+// The entry is imported, so that the declarations of a program can name these types.
 import type { JsonObject, MetadataBody, SchemaBody } from "../protocol/index.js";
 import type { AgentAccess } from "./agent-access.js";
 import type { ClientContract, GenericContract, Received, ReceivedByReset, Sent } from "./contract/contract.js";
@@ -26,13 +26,13 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
   readonly tools: ToolMethods<C>;
   /** Starts an episode; after a loss, on a new session. */
   reset(options?: ResetOptions & Sent<C["reset"]>, call?: CallOptions): Promise<StepResult<ReceivedByReset<C>>>;
-  /** Like `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Does the same as `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryReset(
     options?: ResetOptions & Sent<C["reset"]>,
     call?: CallOptions,
   ): Promise<StepResult<ReceivedByReset<C>> | FailedResult>;
   step(action: Sent<C["action"]>, call?: StepOptions): Promise<StepResult<Received<C["observation"]>>>;
-  /** Like `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Does the same as `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryStep(
     action: Sent<C["action"]>,
     call?: StepOptions,
@@ -49,7 +49,7 @@ export interface EnvClient<C extends ClientContract = GenericContract> extends A
    * session, from 1.
    */
   at(event: number): {
-    /** Like `fork`, from there. @throws RemoteError EVENT_NOT_KEPT, and the errors of `fork`. */
+    /** Opens copies from after the event. @throws RemoteError EVENT_NOT_KEPT, and the errors of `fork`. */
     fork(count: number, options?: ForkOptions): Promise<EnvClient<C>[]>;
   };
   /**
@@ -77,7 +77,7 @@ export interface ClientParts {
   tasks: TaskClient;
   metadata(): Promise<MetadataBody>;
   schemas(): Promise<SchemaBody>;
-  /** How the tools of a session are called; default: by a step. */
+  /** Returns the function that calls the tools of a session; default: by a step. */
   toolsOf?(session: ClientSession): CallTool;
 }
 

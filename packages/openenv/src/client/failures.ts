@@ -61,7 +61,7 @@ export function toRemoteError({ code, message, ...details }: JsonObject): Remote
   return new RemoteError(String(code), String(message), details);
 }
 
-/** Like {@link toRemoteError}; the answer of an environment that has lost its session is a loss, as if the socket had closed. */
+/** Does the same as {@link toRemoteError}, but SESSION_LOST is a loss, as if the socket had closed. */
 export function toCallFailure(data: JsonObject): CallFailure {
   const error = toRemoteError(data);
   return error.wireCode === "SESSION_LOST" ? lostBecause(error.message.replace(/\.$/, ""), error) : error;
@@ -71,7 +71,7 @@ export function protocolError(what: string): ConnectionError {
   return new ConnectionError("PROTOCOL_ERROR", `The server violated the OpenEnv protocol: ${what}.`);
 }
 
-/** Whether a later attempt to connect can succeed: the address, the token and the contract are not the cause. */
+/** True when a later attempt to connect can succeed: the address, the token and the contract are not the cause. */
 export function mayRecover(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.code === "CONNECTION_FAILED" || error.code === "CLIENT_TIMEOUT";
   if (!(error instanceof RemoteError)) return false;
@@ -79,13 +79,13 @@ export function mayRecover(error: unknown): boolean {
   return typeof status === "number" && (status >= 500 || faultOfStatus(status) === "infrastructure");
 }
 
-/** Whether another server may be able to open the session. */
+/** True when another server may be able to open the session. */
 export function isServerFailure({ code }: CallFailure): boolean {
   // All servers serve the same environment: a factory that fails on one fails on all.
   return !["ABORTED", "CLIENT_CLOSED", "CONTRACT_MISMATCH", "FACTORY_ERROR"].includes(code);
 }
 
-/** Whether a failed reset may succeed on another server. */
+/** True when a failed reset may succeed on another server. */
 export function isSessionMissing({ code, cause }: CallFailure): boolean {
   // The environment has lost the session in the reset itself: another one may do the same.
   if (cause instanceof RemoteError && cause.wireCode === "SESSION_LOST") return false;

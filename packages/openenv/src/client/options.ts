@@ -15,7 +15,7 @@ export interface StepOptions extends CallOptions {
   metadata?: JsonObject | undefined;
 }
 
-/** How a session is resumed after its connection was lost. */
+/** Options of resuming a session after its connection was lost. */
 export interface ResumeOptions {
   /**
    * Milliseconds between the pings of a call that waits for its answer; one without a pong before the next is lost.
@@ -82,7 +82,7 @@ export interface GroupOptions {
    * decide how an episode begins. Default false.
    */
   fork?: boolean | undefined;
-  /** With `fork`: the random numbers of each copy, others in each (`split`, the default) or the same. */
+  /** The random numbers of each copy with `fork`: others in each (`split`, the default) or the same. */
   rng?: "same" | "split" | undefined;
 }
 
@@ -98,7 +98,7 @@ export type ResetValues<C extends ClientContract> = ResetOptions & Sent<C["reset
 
 /** Options of `connectVector`. */
 export interface VectorOptions<C extends ClientContract = GenericContract> extends ConnectOptions {
-  /** How many sessions. */
+  /** Number of sessions. */
   size: number;
   /** Default `disabled`. */
   autoreset?: Autoreset | undefined;
@@ -114,7 +114,7 @@ export interface VectorOptions<C extends ClientContract = GenericContract> exten
 export interface VectorStartOptions<S, C extends ClientContract = GenericContract> extends VectorOptions<C> {
   /** The argument of `provider.start`. */
   start: S;
-  /** How many servers to start; default 1. */
+  /** Number of servers to start; default 1. */
   servers?: number | undefined;
 }
 

@@ -66,7 +66,7 @@ export async function prepare(
   ): Promise<Transport> => {
     const query = { [EXTENSIONS_KEY]: [...requested, ...more].join(), ...(isMoving && { [MOVING_KEY]: "1" }) };
     const socketUrl = address.socket(sessionId === undefined ? query : { ...query, session_id: sessionId });
-    // With this header a balancer routes the socket to the server that holds the session.
+    // With this header, a balancer routes the socket to the server that holds the session.
     const hints = sessionId === undefined || header === undefined ? {} : { [SESSION_HEADER]: header };
     return openConnection(socketUrl, { ...opening, hints, signal, binary, pingIntervalMs });
   };

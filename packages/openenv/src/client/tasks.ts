@@ -18,7 +18,7 @@ export interface TaskClient {
   count(split: string): Promise<number>;
   /** @throws RemoteError REQUEST_FAILED (`details.status` 400) when the index is outside the split. */
   get(split: string, index: number): Promise<JsonObject>;
-  /** Like `Array.slice`: `stop` is exclusive, negative numbers count from the end. */
+  /** Returns a slice: `stop` is exclusive, negative numbers count from the end. */
   range(split: string, start?: number, stop?: number): Promise<JsonObject[]>;
 }
 

@@ -34,9 +34,9 @@ export type WorkerRequest =
   /** A worker answers with its number if it has the session. */
   | { what: "holder"; id: string }
   | { what: "pause"; paused: boolean }
-  /** To the supervisor: the worker that has the session of an address, or is to open it: the one that asks, or another. */
+  /** Asks the supervisor for the worker that has the session of an address, or is to open it: `asking` or another. */
   | { what: "owner"; address: string; asking: number; opens: boolean }
-  /** To a worker: whether it has the session of an address; that the session was lost with another worker. */
+  /** Asks a worker if it has the session of an address, or reports that the session was lost with another worker. */
   | { what: "has" | "lost"; address: string };
 
 export type WorkerMessage =
@@ -46,8 +46,8 @@ export type WorkerMessage =
   /** It cannot serve; `isConfig`: because of an invalid setting or file. */
   | { type: "failed"; message: string; isConfig: boolean }
   /**
-   * Also the answer to a ping. `inUse`: sessions that a drain waits for. `taken`: sockets for new sessions that the
-   * worker has received; the supervisor counts those that are still on their way.
+   * The load, also as the answer to a ping. `inUse`: sessions that a drain waits for. `taken`: sockets for new sessions
+   * that the worker has received; the supervisor counts those that are still on their way.
    */
   | { type: "load"; load: WorkerLoad; inUse: number; taken: number }
   | { type: "upgrade"; envelope: UpgradeEnvelope }
@@ -58,7 +58,7 @@ export type SupervisorMessage =
   /** Requests a sign of life. */
   | { type: "ping" }
   | { type: "peers"; peers: ClusterPeer[] }
-  /** With `last` no other worker has room: the worker must accept or reject it. */
+  /** With `last`, no other worker has room: the worker must accept or reject it. */
   | { type: "upgrade"; envelope: UpgradeEnvelope; last: boolean; peers: ClusterPeer[] }
   | { type: "request"; id: number; about: WorkerRequest }
   | { type: "reply"; id: number; answer: unknown }
@@ -67,7 +67,7 @@ export type SupervisorMessage =
   | { type: "reread-tokens" }
   | { type: "stop" };
 
-/** Whether a socket that is sent to a worker opens a new session there. */
+/** True when a socket that is sent to a worker opens a new session there. */
 export function opensSession({ envelope, last }: Extract<SupervisorMessage, { type: "upgrade" }>): boolean {
   return envelope.owner === undefined && !last;
 }

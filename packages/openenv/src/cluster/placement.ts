@@ -11,8 +11,8 @@ const UNEVEN = 1.15;
 const MAX_DUE = 8;
 
 /**
- * How many of its next sockets a worker should pass on to approach the average. Both loads must be of the same moment:
- * a newer load of its own would look too high in every burst.
+ * Number of its next sockets that a worker should pass on to approach the average. Both loads must be of the same
+ * moment: a newer load of its own would look too high in every burst.
  */
 export function surplus(own: WorkerLoad, others: readonly ClusterPeer[]): number {
   if (others.length === 0) return 0;
@@ -23,7 +23,7 @@ export function surplus(own: WorkerLoad, others: readonly ClusterPeer[]): number
   return Math.min(Math.ceil((own.active - average) / 2), room);
 }
 
-/** Whether a worker without room should pass a socket to another worker instead of queueing it. */
+/** True when a worker without room should pass a socket to another worker instead of queueing it. */
 export function shouldHandOff(own: WorkerLoad, others: readonly ClusterPeer[]): boolean {
   if (roomElsewhere(own, others) !== undefined) return true;
   if (own.unclaimed > 0) return false;

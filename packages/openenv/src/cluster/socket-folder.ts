@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../errors.js";
 
-/** In memory, and writable in a container with a read-only file system (`docker run --read-only`). */
+/** A folder in memory that is writable in a container with a read-only file system (`docker run --read-only`). */
 const SHARED_MEMORY = "/dev/shm";
 const PLACES: readonly string[] = [tmpdir(), SHARED_MEMORY];
 const NAME = /^openenv-[0-9a-f]{12}$/;
@@ -57,7 +57,7 @@ async function removeIfLeft(folder: string): Promise<void> {
   }
 }
 
-/** Whether no process listens to the socket. */
+/** True when no process listens to the socket. */
 function isUnused(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -48,7 +48,7 @@ export async function superviseWorkers(
     log.close();
     stopSignals();
   };
-  // Before all workers are ready: the first may have sessions while the last starts.
+  // The handlers are set before all workers are ready: the first may have sessions while the last starts.
   const stopSignals = settings.handleSignals ? onSignals({ drain, close, reload: replace }, log) : () => {};
   await supervisor.start(program).catch((error: unknown) => {
     log.close();

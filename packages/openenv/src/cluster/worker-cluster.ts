@@ -58,7 +58,7 @@ class WorkerCluster implements Cluster {
   #peers: ClusterPeer[] = [];
   /** All workers with sessions, also those that accept no new ones. */
   #owners: number[] = [];
-  /** How many sockets to pass on before the next report of the others. */
+  /** Number of sockets to pass on before the next report of the others. */
   #surplus = 0;
   #accepted = 0;
   /** Addresses for which this worker offered to open the session, and awaits the supervisor's answer. */
@@ -83,7 +83,7 @@ class WorkerCluster implements Cluster {
         void reportFailure(problem);
         reject(problem);
       });
-      // In a worker of node:cluster this returns the listening handle that all workers share.
+      // In a worker of node:cluster, this returns the listening handle that all workers share.
       server.listen(port, host, LISTEN_BACKLOG, () => resolve((server.address() as AddressInfo).port));
     });
   }

@@ -23,7 +23,7 @@ export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
   "/web/state": { GET: state, key: readKey },
 };
 
-/** Like `/metadata`, with the README that the web interface shows. */
+/** Answers as `/metadata` does, with the README that the web interface shows. */
 async function metadata({ response, context }: RequestContext): Promise<void> {
   const body = await renderMetadata(context.runtime.definition);
   sendJson(response, 200, { ...body, readme_content: context.web?.readme ?? null });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { RESET_KEYS } from "../protocol/codec/codec.js";
-// By the entry, so that the declarations of a program can name these types.
+// The entry is imported, so that the declarations of a program can name these types.
 import type { ContractFingerprint, SchemaBody } from "../protocol/index.js";
 import { hashSchemas } from "../protocol/schema/json-schema.js";
 import type { Members } from "../util/types.js";

@@ -40,7 +40,7 @@ type IsObject<S> = S extends z.core.$ZodType
       : AreRecords<I>
     : false;
 
-/** Not lists and functions, and no maps from any string. */
+/** True for objects, and not for lists, functions and maps from any string. */
 type AreRecords<I> = [I] extends [object]
   ? [Extract<I, readonly unknown[] | ((...args: never[]) => unknown)>] extends [never]
     ? true

@@ -39,7 +39,7 @@ export type AsZodObject<S> = S extends z.ZodObject
     ? z.ZodObject<Fields<I, O>>
     : never;
 
-/** Like {@link AsZodObject}; a union keeps the types of its variants. */
+/** The same as {@link AsZodObject}, but a union keeps the types of its variants. */
 export type AsZodAction<S> = S extends ActionSchema
   ? S
   : S extends { readonly "~standard": { readonly types?: { input: infer I; output: infer O } | undefined } }
@@ -84,8 +84,8 @@ export function toZodObject(schema: StandardSchema, place: string, direction: Di
 }
 
 /**
- * Like {@link toZodObject}, also for a union of objects. It is a discriminated union if each variant has a field with
- * constants that no other variant has.
+ * Does the same as {@link toZodObject}, also for a union of objects. It is a discriminated union if each variant has a
+ * field with constants that no other variant has.
  */
 export function toZodAction(schema: StandardSchema, place: string): ActionSchema {
   const shown = readSchema(schema, place, "input");
@@ -147,7 +147,7 @@ function constantsOf({ properties }: JsonObject, key: string): string[] {
   return values.every((value) => typeof value === "string") ? values : [];
 }
 
-/** Like {@link toZodObject}, for any shape. */
+/** Does the same as {@link toZodObject} for any shape. */
 export function toZodType(schema: StandardSchema, place: string): z.ZodType {
   const shown = readSchema(schema, place, "output");
   if (shown["type"] === "object" && isObject(shown["properties"])) return toZodObject(schema, place, "output");

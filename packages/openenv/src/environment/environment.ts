@@ -136,12 +136,12 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   /** False for an environment that must not run twice in one process; the capacity is then 1. Default true. */
   supportsConcurrentSessions?: boolean;
   /**
-   * Whether sessions depend on data that they share. `no`: they share nothing that changes, so they may run in several
+   * What sessions share. `no`: they share nothing that changes, so they may run in several
    * processes. `process`: they share data in the memory of one process, so a server with several is refused. Without it
    * a server with several workers logs a warning, and images run one worker.
    */
   sharesState?: "no" | "process";
-  /** Whether a step before the first reset is an error. Default `error`. */
+  /** `error` refuses a step before the first reset; `allow` runs it. Default `error`. */
   stepBeforeReset?: "error" | "allow";
   /**
    * True: the same seed and actions always give the same results. False: they do not, by nature. `checkEnvironment` checks
@@ -150,7 +150,7 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   seeded?: boolean;
   /** The version of what `snapshot` returns: a snapshot of another version is refused. A positive integer, default 1. */
   snapshotVersion?: number;
-  /** After how many of the last events the state is kept, for `env.at(event).fork(count)`; default 1. Needs `snapshot`. */
+  /** Number of events after which the state is kept, for `env.at(event).fork(count)`; default 1. Needs `snapshot`. */
   history?: number;
   /** Serves the Task API, and passes reset the `task` at its `split` and `index`. */
   tasks?: TaskProvider;

@@ -49,7 +49,7 @@ export async function connectRemote(source: McpSource): Promise<RemoteClient> {
       }
     },
     close: async () => {
-      // Without this the server keeps the session until its timeout.
+      // Without this, the server keeps the session until its timeout.
       if ("terminateSession" in transport) await transport.terminateSession().catch(() => {});
       await client.close();
     },

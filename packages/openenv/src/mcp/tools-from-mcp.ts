@@ -20,16 +20,16 @@ export interface RemoteToolsOptions {
 
 /** The tools of an MCP server, for use in an environment. */
 export interface RemoteTools {
-  /** For `defineContract`. */
+  /** The tools for `defineContract`. */
   readonly tools: Tools;
-  /** For the factory: each session of the environment gets its own session there, with its first call. */
+  /** Called by the factory: each session of the environment gets its own session there, with its first call. */
   open(): RemoteToolSession;
 }
 
 export interface RemoteToolSession extends AsyncDisposable {
-  /** For the `tools` of the environment. */
+  /** The `tools` of the environment. */
   readonly handlers: Readonly<Record<string, RemoteHandler>>;
-  /** For the `close` of the environment. */
+  /** Called by the `close` of the environment. */
   close(): Promise<void>;
 }
 

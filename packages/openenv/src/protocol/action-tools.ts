@@ -38,7 +38,7 @@ export function toActionCall(
   action: JsonObject,
   tools: readonly Pick<ToolSummary, "name" | "input_schema">[],
 ): { name: string; given: JsonObject } {
-  // With it the action is not a union.
+  // The action is not a union when this tool exists.
   if (tools.some(({ name }) => name === ACTION_TOOL)) return { name: ACTION_TOOL, given: action };
   for (const { name, input_schema } of tools) {
     // A file may have any value here.

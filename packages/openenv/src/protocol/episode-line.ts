@@ -17,7 +17,7 @@ export interface EpisodeToolCall {
   function: { name: string; arguments: string };
 }
 
-/** Whether the world ended the episode, something else did, or a request of it failed. */
+/** The end of an episode: by the world, by something else, or because a request of it failed. */
 export type EpisodeOutcome = "terminated" | "truncated" | "failed";
 
 /**

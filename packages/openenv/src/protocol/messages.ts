@@ -94,13 +94,13 @@ export interface ResumedMessage {
     last_seq: number;
     /** Seconds that the session is kept without a connection while there is room; null for no limit. */
     window_s: number | null;
-    /** How many answers may be without `ack`. */
+    /** Maximum number of answers without `ack`. */
     max_unacknowledged: number;
   };
 }
 
 /**
- * With the extension `view`: the answer to `{ type: "fork", data: { count, event?, rng? } }`. The copies of the session
+ * The answer to `{ type: "fork", data: { count, event?, rng? } }` of the extension `view`. The copies of the session
  * wait for sockets that resume them.
  */
 export interface ForkedMessage {

@@ -7,9 +7,9 @@ export interface ReceivedMessage {
   data: JsonObject;
   /** Present in the first answer when the server confirms extensions. */
   openenv?: { extensions: string[]; server?: string };
-  /** In a resumable session: the number of the request; missing when the request had no valid one. */
+  /** The number of the request in a resumable session; missing when the request had no valid one. */
   seq?: number;
-  /** In a resumable session: the number of the event that the request was. */
+  /** The number of the event that the request was, in a resumable session. */
   event?: number;
   /** The connection was lost during the request, and the session was resumed on another one. */
   recovered?: boolean;

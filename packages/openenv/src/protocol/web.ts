@@ -16,7 +16,7 @@ export type TextTone = (typeof TONES)[number];
 export interface TextSpan {
   text: string;
   tone?: TextTone;
-  /** In a monospaced font. */
+  /** True for a monospaced font. */
   mono?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface WebInfo {
   guarded: boolean;
   name: string;
   description: string;
-  /** Of the contract. */
+  /** The version of the contract. */
   version: string | null;
   author: string | null;
   documentation_url: string | null;
@@ -60,7 +60,7 @@ export interface WebInfo {
   tasks: boolean;
   /** JSON Schema (an object) of the contract's own reset options; null without any. */
   reset_options: JsonObject | null;
-  /** Whether a step before any reset is answered. */
+  /** True when a step before any reset is answered. */
   step_before_reset: boolean;
   capacity: ServerCapacityStatus;
   /** Largest frame that is accepted, bytes. */
@@ -73,7 +73,7 @@ export interface WebInfo {
 
 /** One session as the server view lists it. */
 export interface ServerViewSession extends SessionInfo {
-  /** How its client is connected. */
+  /** The kind of connection of its client. */
   client: "websocket" | "batch" | "http" | "mcp";
   /** Seconds the call in flight has taken so far; null when none is. */
   busy_s: number | null;
@@ -94,12 +94,12 @@ export interface ServerViewWorker {
   /** Seconds. */
   uptime_s: number;
   sessions: number;
-  /** Of these, those that may end to make room for another: their clients have not used them yet. */
+  /** The number of those that may end to make room for another: their clients have not used them yet. */
   unclaimed: number;
   max_sessions: number;
   waiting: number;
   steps: number;
-  /** Over the last second. */
+  /** The rate over the last second. */
   steps_per_second: number;
   /** CPU seconds used since it started, and the share of one core over the last second (0 to 1, more with threads). */
   cpu_s: number;
@@ -119,7 +119,7 @@ export interface ServerViewWorker {
 export interface ServerViewSilentWorker {
   worker: number;
   pid: number;
-  /** As it reported last. */
+  /** The number that it reported last. */
   sessions: number;
   max_sessions: number;
   /** Seconds since it was last heard from. */
@@ -171,7 +171,7 @@ export interface ServerView {
   restarts: number;
   /** The first of those that match `?find=`, sorted by `?sort=` and `?order=`; `?limit=` of them, 200 by default, at most 1,000. */
   sessions: ServerViewSession[];
-  /** How many match; `capacity` has the number of all. */
+  /** The number of those that match; `capacity` has the number of all. */
   found_sessions: number;
   limits: {
     /** Seconds without a request after which a session without a socket ends; null for never. */

@@ -30,9 +30,9 @@ export interface ClusterServer {
   upgrade(request: UpgradeRequest, socket: Duplex, head: Buffer): void;
   /** Handles a request from another worker, without forwarding it again. */
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Whether requests can name a session of it by this id. */
+  /** True when requests can name a session of it by this id. */
   hasSession(id: string): boolean;
-  /** Whether it has the session of an address, or knows that it was lost. */
+  /** True when it has the session of an address, or knows that it was lost. */
   hasAddress(address: string): boolean;
   /** The session of an address was lost with another worker. */
   loseAddress(address: string): void;
@@ -72,7 +72,7 @@ export interface Cluster extends Workers {
   reports(query: SessionQuery): Promise<ClusterReport>;
   /** Another worker with capacity for a session when this worker has none. */
   withRoom(): number | undefined;
-  /** Whether another worker should open the session of a new socket. */
+  /** True when another worker should open the session of a new socket. */
   shouldHandOff(): boolean;
   /** Passes the socket to the owner, or to the worker with the most capacity. */
   handOff(upgrade: { request: UpgradeRequest; socket: Duplex; head: Buffer }, owner?: number): void;

@@ -63,7 +63,7 @@ export interface ServerContext {
   /** The settings of the web interface; undefined when it is off. */
   readonly web: WebSettings | undefined;
   readonly limits: ServerView["limits"];
-  /** How many tasks an environment without tasks has for clients of ORS: a seed each. */
+  /** The number of tasks that an environment without tasks has for clients of ORS: a seed each. */
   readonly orsSeeds: number;
   readonly gauge: Gauge;
   /** The number of open WebSockets. */

@@ -12,7 +12,7 @@ import type { Logger } from "./logging/logger.js";
 
 type JournalSettings = Pick<Config, "journal" | "journalDurability" | "journalRetention">;
 
-/** How often sessions without a process are looked for, milliseconds. */
+/** The interval at which sessions without a process are looked for, milliseconds. */
 const TIDY_MS = 5_000;
 
 /** The journal that the settings name. @throws ConfigError when it cannot be used, or its package is not installed. */

@@ -75,7 +75,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    * started as a process, as with `supervise`. `HEAP_MB`, default that of Node.
    */
   heapMb?: number;
-  /** How many peers can wait for a session of a full worker. `QUEUE_SIZE`, default 0: they are rejected at once. */
+  /** Number of peers that can wait for a full worker. `QUEUE_SIZE`, default 0: they are rejected at once. */
   queueSize?: number;
   /** Seconds after which a waiting peer is rejected. `QUEUE_TIMEOUT`, default 30. */
   queueTimeout?: number;
@@ -89,7 +89,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    * `sessionTimeout`. `RESUME_GUARANTEE`, default 60.
    */
   resumeGuarantee?: number;
-  /** How many answers the client of a resumable session may leave unacknowledged. `RESUME_ANSWERS`, default 64. */
+  /** Maximum number of unacknowledged answers of a resumable session. `RESUME_ANSWERS`, default 64. */
   resumeAnswers?: number;
   /**
    * Bytes of the stored requests and answers of all resumable sessions, per worker; one session may fill a 32nd of it.
@@ -127,7 +127,7 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
   module?: URL | string;
   /** Number of threads or processes that all sessions share; a session gets the least loaded. `ISOLATE_POOL_SIZE`. */
   isolatePoolSize?: number;
-  /** Without a pool: number of threads or processes kept ready for new sessions. `ISOLATE_SPARES`, default 1. */
+  /** Number of threads or processes kept ready for new sessions without a pool. `ISOLATE_SPARES`, default 1. */
   isolateSpares?: number;
   /** Seconds after which a call of an isolated session is killed, tool calls included. `STEP_TIMEOUT`, default none. */
   stepTimeout?: number;
@@ -139,8 +139,8 @@ export interface ServeOptions extends Partial<ConcurrencyConfig> {
    */
   webInterface?: boolean | "auto";
   /**
-   * How many tasks an environment without tasks has for clients of ORS, the Open Reward Standard: one for each seed from
-   * 0. `ORS_SEEDS`, default 1000.
+   * Number of tasks that an environment without tasks has for clients of ORS, the Open Reward Standard: one for each
+   * seed from 0. `ORS_SEEDS`, default 1000.
    */
   orsSeeds?: number;
   /** Path of the Markdown file that the page shows, read once. `ENV_README_PATH`, default the definition's `readme`. */

@@ -8,7 +8,7 @@ export interface SessionOpener {
   client: ServerViewSession["client"];
   /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;
-  /** Of a session that has an id before it opens: it is restored, or the handshake has named it. */
+  /** The id of a session that has one before it opens: it is restored, or the handshake has named it. */
   id?: string | undefined;
   /** SHA-256 of the name in its address, hexadecimal. */
   nameHash?: string | undefined;
@@ -38,7 +38,7 @@ export interface SessionPeer {
 interface SessionSocket {
   /** Called when the session has ended. */
   sessionEnded(reason: string): void;
-  /** Whether it is one of several sessions that outlive their connection together. */
+  /** True for one of several sessions that outlive their connection together. */
   isGroupResumable?(): boolean;
 }
 

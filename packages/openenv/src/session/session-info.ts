@@ -8,7 +8,7 @@ interface DescribedSession extends HeldSession {
   readonly id: string;
   readonly runtime: Runtime;
   readonly createdAt: number;
-  /** By the clock of `performance.now()`. */
+  /** Milliseconds on the clock of `performance.now()`. */
   readonly lastActivityAt: number;
   readonly progress: Progress;
 }

@@ -67,7 +67,7 @@ export class Session extends HeldSession {
   #tag: number | undefined;
   /** Set with the environment. */
   #place: CallPlace | undefined;
-  /** From `performance.now()`, which is monotonic. */
+  /** A time of `performance.now()`, which is monotonic. */
   #lastActivityAt = performance.now();
   /** The call in flight, until it is answered. */
   #call: Call | undefined;
@@ -188,7 +188,7 @@ export class Session extends HeldSession {
     return describeInfo(this);
   }
 
-  /** Like {@link info}, with the details for operators. */
+  /** The content of {@link info}, with the details for operators. */
   view(worker: number): ServerViewSession {
     return describeView(this, worker, this.busy ? (this.#call?.startedAt ?? 0) : null);
   }

@@ -6,12 +6,12 @@ export interface Check {
   description: string;
   status: "passed" | "failed" | "skipped";
   detail?: string;
-  /** How to fix the failure. */
+  /** What to do about the failure. */
   remedy?: string;
   /** The expected and the actual value, if both are plain values. */
   expected?: unknown;
   actual?: unknown;
-  /** How long it took, milliseconds; 0 if it did not run. */
+  /** Duration in milliseconds; 0 if the check did not run. */
   durationMs: number;
   /** Set when a check was skipped because its subject is not declared. */
   notApplicable?: true;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** How many file descriptors a process may open; Infinity when the limit is unknown. */
+/** The number of file descriptors that a process may open; Infinity when the limit is unknown. */
 export function descriptorLimit(pid: number | "self" = "self"): number {
   try {
     const limits = readFileSync(`/proc/${pid}/limits`, "utf8");

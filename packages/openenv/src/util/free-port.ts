@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 
-/** Below the ephemeral ports of Linux, macOS and Windows: the system does not give these to other sockets meanwhile. */
+/** These are below the ephemeral ports of Linux, macOS and Windows: the system gives them to no other socket. */
 const LOWEST = 24_000;
 const COUNT = 8_000;
 const TRIES = 100;

@@ -14,7 +14,7 @@ export class InvalidOutputError extends OpenEnvError {
 
 export interface JsonSafe<T = unknown> {
   value: T;
-  /** How many NaN and infinities became null. */
+  /** The number of NaN and infinities that became null. */
   nonFinite: number;
 }
 

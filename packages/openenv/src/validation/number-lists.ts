@@ -47,7 +47,7 @@ function isPlainList(value: unknown): value is unknown[] {
   return Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype && !("toJSON" in value);
 }
 
-// By index: `every` skips holes and `for of` is ten times slower. A hole reads as undefined and fails.
+// The loop counts: `every` skips holes, and `for of` is ten times slower. A hole reads as undefined and fails.
 function everyItem(list: readonly unknown[], accepts: NumberList["accepts"]): boolean {
   for (let i = 0; i < list.length; i++) if (!accepts(list[i])) return false;
   return true;

@@ -115,14 +115,14 @@ function hasMoreThan(value: unknown, limit: number): boolean {
     const item = waiting.pop();
     // A byte array is one value: listing its keys would be slow.
     if (typeof item !== "object" || item === null || ArrayBuffer.isView(item)) continue;
-    // Not `for…in`, which would create a string for each index.
+    // This is not `for…in`, which would create a string for each index.
     if (Array.isArray(item)) {
       count += item.length;
       if (count > limit) return true;
       for (const member of item) waiting.push(member);
       continue;
     }
-    // Not `Object.values`, which would first collect a million members.
+    // This is not `Object.values`, which would first collect a million members.
     for (const key in item) {
       if (++count > limit) return true;
       waiting.push((item as JsonObject)[key]);

@@ -22,9 +22,9 @@ export interface Validator {
   state(value: unknown): JsonSafe<JsonObject>;
   /** Checks the result of step. `truncated` implies `done`. */
   transition(value: unknown): CheckedTransition;
-  /** Like {@link transition}, for the result of reset. */
+  /** Checks the result of reset as {@link transition} does. */
   resetTransition(value: unknown): CheckedTransition;
-  /** Like {@link transition}, for an observation that needs no check. */
+  /** Does the same as {@link transition} with an observation that needs no check. */
   toolTransition(value: unknown): CheckedTransition;
 }
 

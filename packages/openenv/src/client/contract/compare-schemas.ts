@@ -46,7 +46,7 @@ function findBroken(ours: SchemaBody, theirs: SchemaBody): Broken[] {
     const next = theirs.tools?.find((tool) => tool.name === name);
     if (next === undefined) return at("tools", [{ path: name, message: `"${name}" was removed` }]);
     const input = brokenFields(input_schema, next.input_schema, "sent");
-    // Without a schema the result can be anything: there is nothing to compare.
+    // Without a schema, the result can be anything: there is nothing to compare.
     const output = output_schema && next.output_schema && brokenFields(output_schema, next.output_schema, "received");
     return at(`tools.${name}`, [...input, ...(output ?? [])]);
   });

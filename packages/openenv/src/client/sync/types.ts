@@ -1,7 +1,7 @@
 import type { ResetOptions } from "../../protocol/codec/codec.js";
 import type { MetadataBody } from "../../protocol/index.js";
 import type { Received, ReceivedByReset, Sent } from "../contract/contract.js";
-// By the entry, so that the declarations of a program can name these types.
+// The entry is imported, so that the declarations of a program can name these types.
 import type {
   CallOptions,
   ClientContract,
@@ -40,13 +40,13 @@ export interface SyncEnvClient<C extends ClientContract = GenericContract> exten
   readonly tools: SyncToolMethods<C>;
   /** Starts an episode; after a loss, on a new session. */
   reset(options?: ResetOptions & Sent<C["reset"]>, call?: SyncCallOptions): StepResult<ReceivedByReset<C>>;
-  /** Like `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Does the same as `reset`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryReset(
     options?: ResetOptions & Sent<C["reset"]>,
     call?: SyncCallOptions,
   ): StepResult<ReceivedByReset<C>> | FailedResult;
   step(action: Sent<C["action"]>, call?: SyncStepOptions): StepResult<Received<C["observation"]>>;
-  /** Like `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
+  /** Does the same as `step`, but a failure is a result with `outcome` `env_error` or `lost`, to be masked. */
   tryStep(action: Sent<C["action"]>, call?: SyncStepOptions): StepResult<Received<C["observation"]>> | FailedResult;
   state(call?: SyncCallOptions): EpisodeState & Received<C["state"]>;
   /** The environment's name, description and version. */

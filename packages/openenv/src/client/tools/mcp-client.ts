@@ -57,7 +57,7 @@ export async function connectToolsTo(
   });
 }
 
-/** How tools are called outside of the episode, and what the client closes. */
+/** The access to tools outside of the episode, and what the client closes. */
 interface ToolAccess {
   mode: "simulation" | "production";
   ask(session: ClientSession): AskRpc;

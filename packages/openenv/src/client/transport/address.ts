@@ -34,7 +34,7 @@ export function parseAddress(text: string | URL): ServerAddress {
 
 function parseUrl(text: string): URL {
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `ws://${text}`;
-  // In `http:/a` a slash is missing: `http` is not its host.
+  // A slash is missing in `http:/a`: `http` is not its host.
   const isBroken = /^[a-z][a-z0-9+.-]*:(\/(?!\/)|$)/i.test(text);
   const url = !isBroken && URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (!url?.host || !["http:", "https:", "ws:", "wss:"].includes(url.protocol)) {

@@ -23,7 +23,7 @@ const ANSWER_TYPES: Record<string, string> = {
   close_many: "many",
   fork_many: "many",
 };
-/** After these codes the server closes the socket. */
+/** After these codes, the server closes the socket. */
 const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR", "SESSION_LOST"];
 
 interface Pending {
@@ -50,9 +50,9 @@ export async function openConnection(url: string, options: OpenSocketOptions): P
   let loading: Promise<void> | undefined;
   let closeCode: number | undefined;
   let sessionHeader: string | undefined;
-  /** Whether the socket has begun with `resume`. */
+  /** True when the socket has begun with `resume`. */
   let resumes = false;
-  /** Whether anything has arrived since the last ping. */
+  /** True when anything has arrived since the last ping. */
   let heard = true;
   let beating: ReturnType<typeof setInterval> | undefined;
 

@@ -1,6 +1,6 @@
 import { parseAddress } from "./address.js";
 
-/** Whether `GET /health` succeeds within the limit. */
+/** True when `GET /health` succeeds within the limit. */
 export async function isHealthy(url: string, limitMs: number): Promise<boolean> {
   try {
     const response = await fetch(parseAddress(url).http("/health"), { signal: AbortSignal.timeout(limitMs) });

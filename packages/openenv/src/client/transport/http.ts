@@ -97,7 +97,7 @@ function parse(text: string): unknown {
 }
 
 /**
- * Whether the connection closed without an answer: the server may close a kept-alive connection at the moment `fetch`
+ * True when the connection closed without an answer: the server may close a kept-alive connection at the moment `fetch`
  * uses it again, and a balancer closes it when the server behind it ends.
  */
 function wasClosed(error: unknown): boolean {

@@ -23,9 +23,9 @@ type SessionKey = ForkBody["sessions"][number];
 
 const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 5_000;
-/** How long a client that closes waits until its session has ended. */
+/** The time that a client that closes waits for the end of its session. */
 const END_LIMIT_MS = 5_000;
-/** After these the session is not resumed: another connection has it, or the request would close the next one, too. */
+/** After these, the session is not resumed: another connection has it, or the request would close the next one, too. */
 const FINAL_CODES: (number | undefined)[] = [CLOSE_CODES.resumedElsewhere, CLOSE_CODES.tooLarge];
 /** Errors with which a server says that the session can be resumed later, or elsewhere. */
 const LATER: unknown[] = ["SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED"];

@@ -4,7 +4,7 @@ export class Completions<R> {
   readonly #arrived: { index: number; take(): R }[] = [];
   #wake: (() => void)[] = [];
 
-  /** Whether the result of this session is still pending. */
+  /** True when the result of this session is still pending. */
   has(index: number): boolean {
     return this.#pending.has(index);
   }

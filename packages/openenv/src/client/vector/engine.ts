@@ -26,7 +26,7 @@ import { type ClosedState, type OpenState, openState, type Slot, targetOf } from
 /** The result of a call in one session. */
 export interface Called<R> {
   result: R | FailedResult;
-  /** Whether this is the first reset of a session that replaces a lost one. */
+  /** True when this is the first reset of a session that replaces a lost one. */
   reopened: boolean;
 }
 

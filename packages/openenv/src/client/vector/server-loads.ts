@@ -1,9 +1,9 @@
 import type { ServerTarget } from "./server-target.js";
 import type { SocketGroup } from "./socket-group.js";
 
-/** How many sockets look for servers behind an address at the same time. */
+/** The number of sockets that look for servers behind an address at the same time. */
 export const LOOKS = 4;
-/** How often they look again, while episodes begin. */
+/** The interval at which they look again, while episodes begin. */
 export const LOOK_MS = 10_000;
 
 /** The sessions of this client on each server behind one address; a socket whose server is not known counts alone. */
@@ -16,7 +16,7 @@ export class ServerLoads {
     for (const group of this.#groups) this.add(group, group.size);
   }
 
-  /** How many sessions each server has if all have the same number, rounded up. */
+  /** The number of sessions of each server if all have the same number, rounded up. */
   get share(): number {
     const all = [...this.#loads.values()];
     return Math.ceil(all.reduce((sum, load) => sum + load, 0) / all.length);

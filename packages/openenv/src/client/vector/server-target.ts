@@ -15,7 +15,7 @@ export class ServerTarget {
   readonly url: string;
   /** The number of sessions placed on it. */
   load = 0;
-  /** How often connections were replaced, and how many sessions continued on the new ones. */
+  /** The number of connections that were replaced, and of sessions that continued on the new ones. */
   readonly recoveries = { connections: 0, sessions: 0 };
   /** False once the server has answered that it does not support batch frames. */
   hasBatch = true;

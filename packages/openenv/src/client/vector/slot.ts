@@ -7,7 +7,7 @@ import type { SocketGroup } from "./socket-group.js";
 export interface Slot extends TurnHolder {
   readonly index: number;
   state: SlotState;
-  /** Whether an episode has started in it, possibly on an earlier session. */
+  /** True when an episode has started in it, possibly on an earlier session. */
   hasPlayed: boolean;
   /** The number of the group of its episode. */
   groupId: number | null;

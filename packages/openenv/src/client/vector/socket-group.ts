@@ -53,7 +53,7 @@ export class SocketGroup implements TurnHolder {
     return this.size >= this.#limit;
   }
 
-  /** Whether so many more sessions can be opened on the socket. */
+  /** True when so many more sessions can be opened on the socket. */
   hasRoomFor(count: number): boolean {
     return (this.#isBatch || this.size === 0) && this.up && this.size + count <= this.#limit;
   }
@@ -155,7 +155,7 @@ export class SocketGroup implements TurnHolder {
   #itemsOf(answer: ReceivedMessage, count: number): unknown[] {
     const items = readItems(answer, count);
     if (!isFailure(items)) return items;
-    // After an invalid answer the next one would be matched to the wrong request.
+    // After an invalid answer, the next one would be matched to the wrong request.
     if (items instanceof ConnectionError) this.#transport?.drop(items);
     throw items;
   }

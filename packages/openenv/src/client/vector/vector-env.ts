@@ -58,7 +58,7 @@ export class VectorEnv<C extends ClientContract = GenericContract> implements As
     });
   }
 
-  /** How many lost connections were replaced since the start, and how many sessions continued on them in all. */
+  /** The numbers of lost connections that were replaced since the start, and of sessions that continued on them. */
   recoveries(): { connections: number; sessions: number } {
     const all = { connections: 0, sessions: 0 };
     for (const { recoveries } of this.#parts.engine.targets) {
@@ -276,7 +276,7 @@ function inGroup<R extends { groupId: number | null }>(result: R): R {
   return groupId === null ? result : { ...result, metadata: { group_id: groupId, ...metadata } };
 }
 
-/** Whether the session must reset before its next step. */
+/** True when the session must reset before its next step. */
 function needsReset({ state }: Slot): boolean {
   return state.kind !== "playing";
 }

@@ -30,7 +30,7 @@ function renderInput(input: z.ZodObject, name: string): JsonObject {
   return { ...renderObject(input, { name, io: "input" }), additionalProperties: false };
 }
 
-/** Whether results are wrapped in an object: every result that is not declared as an object. */
+/** True when results are wrapped in an object: every result that is not declared as an object. */
 export function wrapsResult(output: z.ZodType): boolean {
   const { type } = output._zod.def;
   return type !== "object" && type !== "record";

@@ -12,7 +12,7 @@ export function parseScore(reply: string): number | undefined {
 
 /** The reasoning before the reply. Without a closing tag there is no reply. */
 const THOUGHT = /<think>[\s\S]*?(?:<\/think>|$)/gi;
-/** Not part of a word, a longer number, a date or a range. All repetitions are bounded, to avoid slow matching. */
+/** A number outside of words, longer numbers, dates and ranges. All repetitions are bounded, to avoid slow matching. */
 const NUMBER = String.raw`(?<![\w%]|\d[.,:/-])(-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e-?\d{1,3})?)`;
 const SCALE = String.raw`(?: ?(?:\/|out of) ?(\d{1,9}(?:\.\d{1,9})?)| ?(%))?`;
 const END = String.raw`(?![\w%]|[.,:/-]\d)`;

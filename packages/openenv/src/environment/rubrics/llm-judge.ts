@@ -61,7 +61,7 @@ export class LLMJudge<A = unknown, O = unknown> extends Rubric<A, O> {
 
   #render(action: A, observation: O): string {
     if (typeof this.#prompt === "function") return this.#prompt(action, observation);
-    // With a replacer function, so that text of an agent is never read as a placeholder or replacement pattern.
+    // The replacer is a function, so that text of an agent is never read as a placeholder or replacement pattern.
     return this.#prompt.replace(/\{(action|observation)\}/g, (_, name: string) =>
       JSON.stringify(name === "action" ? action : observation),
     );

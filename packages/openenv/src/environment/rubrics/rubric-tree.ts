@@ -29,7 +29,7 @@ function descend<T extends Parent<T>>(item: T, path: string, trail: T[], found: 
   }
 }
 
-/** Like {@link walk}, without the paths, which only errors need. */
+/** The items of {@link walk} without the paths, which only errors need. */
 export function members<T extends Parent<T>>(root: T): T[] {
   const found = [root];
   gather(root, [root], found);

@@ -22,7 +22,7 @@ export interface TaskProvider {
   list?(split: string): MaybePromise<readonly Task[]>;
   count?(split: string): MaybePromise<number>;
   get?(split: string, index: number): MaybePromise<Task>;
-  /** As in `Array.prototype.slice`: `stop` is exclusive, negative numbers count from the end. */
+  /** Returns a slice: `stop` is exclusive, negative numbers count from the end. */
   range?(split: string, start?: number, stop?: number): MaybePromise<readonly Task[]>;
 }
 

@@ -18,9 +18,9 @@ import { renderResult } from "./tool-result.js";
 
 /** The tools offered in one mode, ready to be called. Stateless, shared by all sessions. */
 export interface ToolSet {
-  /** For `tools/list`. */
+  /** The answer to `tools/list`. */
   readonly entries: readonly ToolEntry[];
-  /** For a `list_tools` step. */
+  /** The result of a `list_tools` step. */
   readonly summaries: readonly ToolSummary[];
   find(name: string): Tool | undefined;
   /** Validates a `list_tools` or `call_tool` action. */

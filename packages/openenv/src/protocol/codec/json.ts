@@ -9,7 +9,7 @@ export const MAX_OUTPUT_DEPTH = 255;
 /** Default limit of items in one message. Reading and validating this many takes about 60 ms at most. */
 export const MAX_MESSAGE_ITEMS = 250_000;
 
-/** How much a string, NaN or an infinity counts in addition to its place: reading one takes as long as four numbers. */
+/** What a string, NaN or an infinity counts in addition to its place: reading one takes as long as four numbers. */
 export const STRING_ITEMS = 3;
 
 /** No message has more items for each character: the densest are objects with keys of one character and empty strings. */
@@ -46,7 +46,7 @@ export function parseJson(text: string, maxItems = Number.POSITIVE_INFINITY): un
 }
 
 /**
- * Whether there are enough opening brackets, also in strings, to nest too deeply. The native search is fast for lists
+ * True when there are enough opening brackets, also in strings, to nest too deeply. The native search is fast for lists
  * of numbers.
  */
 function hasManyBrackets(text: string): boolean {
@@ -61,7 +61,7 @@ function hasMoreThan(text: string, character: string, limit: number): boolean {
   return false;
 }
 
-/** How {@link countItems} treats a character outside of strings. */
+/** The kinds of characters outside of strings in {@link countItems}. */
 const SEPARATOR = 1;
 const OPEN = 2;
 const CLOSE = 3;

@@ -1,5 +1,5 @@
 /**
- * How much the first occurrence of a key counts in addition. A parser interns each distinct key and gives an object
+ * What the first occurrence of a key counts in addition. A parser interns each distinct key and gives an object
  * with many keys a hash table, and validation looks it up again: reading one takes as long as a dozen numbers.
  */
 export const NEW_KEY_ITEMS = 11;
@@ -19,7 +19,7 @@ export class KeySet {
     return this.#add(hash);
   }
 
-  /** Like `countText`, for UTF-8 bytes. */
+  /** Does the same as `countText` for UTF-8 bytes. */
   countBytes(bytes: Uint8Array, start: number, end: number): number {
     let hash = SEED;
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), FACTOR);

@@ -119,7 +119,7 @@ function isProto(bytes: Uint8Array, start: number): boolean {
   return true;
 }
 
-/** For longer strings the native check is faster than a loop. */
+/** For longer strings, the native check is faster than a loop. */
 const LONG = 48;
 const strict = new TextDecoder("utf-8", { fatal: true });
 const native = (

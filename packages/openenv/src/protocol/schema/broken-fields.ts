@@ -42,7 +42,7 @@ function compareNodes(all: Comparison, path: string, nodes: [unknown, unknown]):
     return;
   }
   if (compareTagged(all, path, [old, next])) return;
-  // With several alternatives it is unknown which of them correspond.
+  // With several alternatives, it is unknown which of them correspond.
   for (const type of ["object", "array"]) {
     const [was, is] = [olds, news].map((variants) => variants.filter(({ kind }) => kind === type));
     if (was?.length !== 1 || is?.length !== 1) continue;

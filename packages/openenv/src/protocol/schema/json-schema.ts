@@ -25,7 +25,7 @@ const NAMED = new Set(["properties", "$defs", "definitions", "patternProperties"
 const DATA = new Set(["const", "default"]);
 const SETS = new Set(["required", "enum", "type"]);
 
-/** Like {@link canonicalSchemas}, for one schema. */
+/** The text of one schema, as in {@link canonicalSchemas}. */
 export function canonicalSchema(schema: unknown): string {
   if (Array.isArray(schema)) return `[${schema.map(canonicalSchema).join(",")}]`;
   if (typeof schema !== "object" || schema === null) return JSON.stringify(schema) ?? "null";

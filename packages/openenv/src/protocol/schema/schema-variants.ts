@@ -37,7 +37,7 @@ export function variantsOf(schema: Node, root: Node): Variant[] {
   return found.filter(({ kind }) => kind === "object" || kind === "array" || (!kinds.has(kind) && kinds.add(kind)));
 }
 
-/** Whether every value of the narrow kind is also of the wide kind. */
+/** True when every value of the narrow kind is also of the wide kind. */
 export function covers(wide: Variant, narrow: Variant): boolean {
   if (wide.kind === "any" || wide.kind === narrow.kind) return true;
   return wide.kind === narrow.type || (wide.kind === "number" && narrow.type === "integer");

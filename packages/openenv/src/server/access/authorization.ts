@@ -88,7 +88,7 @@ function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingH
   return protocol && Buffer.from(protocol.trim().slice(TOKEN_SUBPROTOCOL.length), "base64url").toString();
 }
 
-/** For `ws`: ignores subprotocols without a token, like the Python package. */
+/** Selects the subprotocol for `ws`. Without a token it ignores all, like the Python package. */
 export function selectSubprotocol(offered: ReadonlySet<string>): string | false {
   const hasToken = [...offered].some((name) => name.startsWith(TOKEN_SUBPROTOCOL));
   return hasToken && offered.has(SUBPROTOCOL) && SUBPROTOCOL;

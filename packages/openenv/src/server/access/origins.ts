@@ -79,7 +79,7 @@ export function parseOrigins(names: readonly string[]): string[] {
     const name = String(given).trim();
     if (name === "*" || name === "") return name || [];
     const url = URL.canParse(name) ? new URL(name) : undefined;
-    // Not `url.origin`: it is "null" for the pages of a browser extension.
+    // `url.origin` is not used: it is "null" for the pages of a browser extension.
     if (url !== undefined && url.host !== "") return `${url.protocol}//${url.host}`;
     throw new ConfigError(`ALLOWED_ORIGINS must be origins such as https://example.org, got "${name}".`);
   });

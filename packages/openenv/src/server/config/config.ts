@@ -42,7 +42,7 @@ export interface Config extends Tokens, Omit<Settings, Resolved> {
   restore: RestoreLimits;
   /** Undefined when sessions live in this process. */
   isolation: IsolationConfig | undefined;
-  /** Whether `/web/` is served. */
+  /** True when `/web/` is served. */
   webInterface: boolean;
   /** What the web interface shows as README; null for none. */
   readme: string | null;
@@ -80,7 +80,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
       historyBytes: settings.historyBytes,
     },
     isolation: isolated,
-    // For people who play, not where an environment works behind an agent.
+    // The page is for people who play, not for an environment that works behind an agent.
     webInterface: webInterface === "auto" ? mode === "simulation" : webInterface,
     readme: (readmePath === undefined ? definition.readme : readReadme(readmePath)) ?? null,
   };

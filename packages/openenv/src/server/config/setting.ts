@@ -127,7 +127,7 @@ export const workers: Kind<number> = {
   parse: (given) => (given === "auto" ? availableParallelism() : integer(1, 1024).parse(given)),
 };
 
-/** With the words for true and false of the Python package, and their opposites. */
+/** The setting also takes the words of the Python package for true and false, and their opposites. */
 export const webInterface: Kind<boolean | "auto"> = {
   expects: "one of auto, true, false",
   parse: (given) => WEB_INTERFACE.get(String(given).toLowerCase()),

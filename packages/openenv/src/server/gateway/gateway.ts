@@ -18,7 +18,7 @@ export interface Gateway {
 /** A route as `/openapi.json` describes it. */
 export interface GatewayRoute {
   method: "get" | "post";
-  /** With `{env_name}` in place of the name of the environment. */
+  /** The path, with `{env_name}` in place of the name of the environment. */
   path: string;
   summary: string;
   /** Requests name their session in the header `X-Session-ID`. */

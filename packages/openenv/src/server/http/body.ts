@@ -42,7 +42,7 @@ async function readAll(reader: BodyReader): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** With listeners, because an async iterator takes a tenth of the time of a small request. */
+/** Reads with listeners, because an async iterator takes a tenth of the time of a small request. */
 function readOnNode(reader: BodyReader, request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Nearly all bodies are one chunk.
@@ -101,7 +101,7 @@ export function locateInBody(issues: readonly ValidationIssue[]): ValidationIssu
 /** A request whose body is parsed. */
 interface Parsed {
   request: HttpRequest;
-  /** Without the address. */
+  /** The path without the address. */
   path: string;
   context: { runtime: { maxMessageItems: number } };
 }

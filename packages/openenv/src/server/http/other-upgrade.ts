@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { RunQueue } from "../../util/async/run-queue.js";
 import { findPipeline } from "./pipeline.js";
 
-/** Whether the client asks for a WebSocket. Others offer another protocol (`h2c`) and accept an answer in HTTP/1.1. */
+/** True for the offer of a WebSocket. Others offer another protocol (`h2c`) and accept an answer in HTTP/1.1. */
 export function wantsWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -24,7 +24,7 @@ export function ignoreUpgrade(server: Server, request: IncomingMessage, { socket
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
     server.emit("connection", socket);
   };
-  // Without a listener an error would end the process.
+  // Without a listener, an error would end the process.
   socket.on("error", ignore);
   void runQueue.turn().then(() => {
     socket.off("error", ignore);

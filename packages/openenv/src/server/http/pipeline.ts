@@ -90,8 +90,8 @@ export class Pipeline implements Holder {
   }
 
   /**
-   * For a connection that Node has detached from HTTP while answers were pending: stops reading until they are sent, then
-   * calls `next`, which returns the connection to HTTP.
+   * Stops reading a connection that Node has detached from HTTP until the pending answers are sent. Then
+   * it calls `next`, which returns the connection to HTTP.
    */
   takeBack(next: () => void): void {
     const socket = this.#socket;

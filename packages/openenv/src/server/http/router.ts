@@ -18,7 +18,7 @@ import { passToWorker } from "./pass-on.js";
 import { inTurn, takeTurn } from "./pipeline.js";
 import { sendDetail, sendFailure, sendInvalid, sendStatus } from "./respond.js";
 
-/** How long the rest of a rejected body is read. */
+/** The time that the rest of a rejected body is read. */
 const DROP_REST_MS = 2_000;
 
 /** Answered without a client's token: probes send none, and the page must load before the user can enter one. */
@@ -40,11 +40,11 @@ export interface RequestContext {
   context: ServerContext;
   /** Decoded, without the query and without the address. */
   path: string;
-  /** For a path below `/session/<name>`. */
+  /** The address of a path below `/session/<name>`. */
   address?: AddressedRequest | undefined;
   /** Forwarded by another worker of the cluster. */
   forwarded: boolean;
-  /** By the clock of `performance.now()`. */
+  /** Milliseconds on the clock of `performance.now()`. */
   arrivedAt: number;
   /** Bytes of `context.bodies` that its body takes until the request has been handled. */
   bodyBytes: number;
@@ -58,7 +58,7 @@ type Method = "GET" | "POST" | "DELETE";
 
 /** The handlers of one path, by method. */
 export type Route = { [M in Method]?: Handler } & {
-  /** How its requests name a session: another worker that has it answers. A route whose body names it asks by itself. */
+  /** The name of a request's session: another worker that has it answers. A route whose body names it asks itself. */
   key?(ctx: RequestContext): SessionKey;
 };
 
@@ -250,7 +250,7 @@ export async function withBody(
   });
 }
 
-/** As {@link withBody}, for a body that must fit `schema`; others are answered 422. */
+/** Does the same as {@link withBody} for a body that must fit `schema`; others are answered 422. */
 export function withCheckedBody<S extends z.ZodObject>(
   ctx: RequestContext,
   schema: S,

@@ -18,18 +18,18 @@ export interface NamedId {
   readonly explicit: boolean;
 }
 
-/** How a request names its session: by its address, or by an id in a header or a cookie. */
+/** The name of a request's session: its address, or an id in a header or a cookie. */
 export function readKey(request: KeyedRequest): SessionKey {
   return { id: readId(request)?.id, address: request.address?.hash };
 }
 
-/** How an MCP client names its session: also by the header of MCP. */
+/** The name of an MCP client's session, which may also be in the header of MCP. */
 export function readMcpKey(request: KeyedRequest): SessionKey {
   const id = request.request.headers["mcp-session-id"];
   return typeof id === "string" ? { id, address: request.address?.hash } : readKey(request);
 }
 
-/** How a JSON-RPC request names its session: in its parameters. */
+/** The name of a JSON-RPC request's session, which is in its parameters. */
 export function readRpcKey(value: unknown, address?: AddressedRequest): SessionKey {
   const params = isObject(value) ? value["params"] : undefined;
   const id = isObject(params) ? params["session_id"] : undefined;

@@ -4,7 +4,7 @@ import type { ServerContext } from "../context.js";
 /** The time for a balancer to notice that the server drains: until then new connections are still accepted. */
 const NOTICE_MS = 5_000;
 export const DRAIN_POLL_MS = 10;
-/** How often to look for servers that take sessions over. */
+/** The interval at which servers that take sessions over are looked for. */
 const LOOK_MS = 1_000;
 /** A client that closes a session may open the next one at once, while the balancer still sends it here. */
 const QUIET_MS = 1_000;

@@ -29,7 +29,7 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
     else reload();
   };
   process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", hangUp);
-  // Only now: a signal that arrives without a handler in place is lost.
+  // The handlers of the start are removed only now: a signal without a handler in place is lost.
   handOver?.();
   return () => {
     process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", hangUp);

@@ -25,7 +25,7 @@ export function readArrival(): number {
   return arrival;
 }
 
-/** From then on {@link readArrival} includes the time in the kernel. */
+/** Starts the clock: {@link readArrival} then includes the time in the kernel. */
 export function startLoopClock(): void {
   // Bun and Deno do not count the idle time of the loop.
   if (state !== "off" || nodeTiming?.idleTime === undefined) return;
@@ -50,11 +50,11 @@ let handledAt = 0;
 let readAt = 0;
 /** True when the previous turn was measured, so that the start of this one is known. */
 let isWhole = false;
-/** While turns are not measured: the start of the pause, the last check, and the last read without a wait. */
+/** The start of a pause in which turns are not measured, its last check, and its last read without a wait. */
 let restsSince = 0;
 let seenAt = 0;
 let freshAt = 0;
-/** How long the last short turn was busy. */
+/** The time that the last short turn was busy. */
 let shortMs = 0;
 
 function guessArrival(now: number): number {

@@ -5,7 +5,7 @@ const BLOCK = 15_000;
 /** The length of waiting text beyond which lines are dropped, because the reader is slow. */
 const MAX_WAITING = 4 * 1024 * 1024;
 const RETRY_MS = 100;
-/** At the end of the process, the number of attempts (10 ms each) to write to a reader that does not read. */
+/** The number of attempts (10 ms each) at the end of the process to write to a reader that does not read. */
 const LAST_TRIES = 100;
 
 /**
@@ -54,7 +54,7 @@ export class LogWriter {
   #writeAll(): boolean {
     try {
       while (this.#rest.byteLength > 0 || this.#text !== "") {
-        // Only after the rest is written: together they would exceed the limit.
+        // New text follows only after the rest: together they would exceed the limit.
         if (this.#rest.byteLength === 0) {
           this.#rest = Buffer.from(this.#text);
           this.#text = "";

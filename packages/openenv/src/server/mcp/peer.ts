@@ -36,7 +36,7 @@ export class McpPeer implements SessionPeer {
   readonly #parts: McpPeerParts;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
   readonly #calls = new Set<HttpResponse>();
-  /** How to cancel calls that run without the SDK, by the id of their request. */
+  /** Functions that cancel calls that run without the SDK, by the id of their request. */
   readonly #running = new Map<unknown, () => void>();
   /** Calls whose answers have begun as streams, by the id of their request. */
   readonly #streaming = new Map<string | number, EndStream>();

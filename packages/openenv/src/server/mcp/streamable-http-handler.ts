@@ -224,7 +224,7 @@ function parse(body: string, maxItems: number): unknown {
   }
 }
 
-/** Of which revision of MCP a request is: `modern` has no sessions. The SDK says why it rejects one. */
+/** The revision of MCP of a request: `modern` has no sessions. The SDK says why it rejects one. */
 function kindOf({ method = "GET", headers }: HttpRequest, body: unknown): "legacy" | "modern" | "reject" {
   const given = {
     protocolVersionHeader: headers["mcp-protocol-version"],

@@ -57,7 +57,7 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
   const ofAddress = ctx.address === undefined ? { onDisconnect } : { claim };
   const answering = answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
   const answer = isThenable(answering) ? await answering : answering;
-  // For balancers, which read headers.
+  // The header is for balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? readRpcKey({ params: answer.result }).id : undefined;
   if (created !== undefined) response.setHeader(SESSION_HEADER, created);
   sendRpc(ctx, answer);

@@ -100,8 +100,8 @@ export const BUN: ServerRuntime = {
 };
 
 /**
- * Whether so many requests came in this turn of the event loop that they take turns. Bun does not say whether a client
- * has waited for its previous answer, and begins all requests of a read.
+ * Returns a function that is true once so many requests came in this turn of the event loop that they take turns. Bun
+ * does not say whether a client has waited for its previous answer, and begins all requests of a read.
  */
 function countTurns(): () => boolean {
   let count = 0;

@@ -57,7 +57,7 @@ function toObject(this: Headers): Record<string, string> {
 
 export class FetchRequest implements HttpRequest {
   readonly method: string;
-  /** Without the origin. */
+  /** The URL without the origin. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly #clientAddress: () => string | undefined;
@@ -233,7 +233,7 @@ function endTurn(): void {
   for (const [end, peer] of ended.splice(0)) end(peer as never);
 }
 
-/** As {@link PeerSocket.awaitDrain}, for a runtime that only shows how much waits. */
+/** Does the same as {@link PeerSocket.awaitDrain} for a runtime that only shows how much waits. */
 function pollDrain(socket: PeerSocket, stallMs: number): void {
   let before = socket.untaken;
   let takenAt = performance.now();

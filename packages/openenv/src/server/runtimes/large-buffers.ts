@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 
 /** glibc ignores blocks above 32 MB. */
 const BLOCK_BYTES = 31 * 1024 * 1024;
-/** By major version of Node. */
+/** Flags by the major version of Node. */
 const V8_FLAGS: Readonly<Record<string, string>> = {
   24: "--scavenger-max-new-space-capacity-mb=8",
   26: "--external-memory-accounted-in-global-limit",

@@ -38,7 +38,7 @@ const MIN_PIECES = 1024;
 const SMALL = 4 * 1024;
 /** The memory of a waiting answer in addition to its content (measured with Node 20 on x64). */
 const ANSWER_BYTES = 512;
-/** From this size on, payloads are not copied into one buffer with their header, bytes. */
+/** The size in bytes from which payloads are not copied into one buffer with their header. */
 const LARGE = 16 * 1024;
 
 /** Node: `node:http`, and `ws` for WebSockets. */
@@ -82,7 +82,7 @@ export function createNodeServer({ context, handle, upgrade }: Omit<ServerParts,
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!wantsWebSocket(request)) return ignoreUpgrade(server, request, { socket, head, runQueue });
-    // Not the message, which has four times the size and would be kept while the socket waits.
+    // The message itself is not kept, as it has four times the size and would be kept while the socket waits.
     const { method, url, headers } = request;
     const wanted = new NodeUpgrade({ method, url, headers }, socket, head);
     openings.add(() => upgrade(wanted));
@@ -91,7 +91,7 @@ export function createNodeServer({ context, handle, upgrade }: Omit<ServerParts,
 }
 
 class NodeResponse extends ServerResponse {
-  /** For a body of known length: one write. Node would add an empty one, and a list of two costs half as much again. */
+  /** A body of known length is one write. Node would add an empty one, and a list of two costs half as much again. */
   override end(...given: unknown[]): this {
     const [chunk, encoding] = given;
     if (typeof chunk !== "string" || typeof encoding !== "string" || !this.headersSent || this.chunkedEncoding) {
@@ -218,7 +218,7 @@ class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     open(this);
   }
 
-  /** Instead of a listener for each event, which every socket would have to add. */
+  /** Replaces a listener for each event, which every socket would have to add. */
   override emit(event: string | symbol, value?: unknown, isBinary?: boolean): boolean {
     const { peer } = this;
     if (event === "message") peer.receive(value as Buffer, isBinary as boolean);

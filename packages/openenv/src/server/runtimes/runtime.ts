@@ -23,7 +23,7 @@ export interface ServerRuntime {
 export interface ServerParts {
   config: Config;
   context: { readonly descriptors: Descriptors; readonly backlog: Backlog; readonly runQueue: RunQueue };
-  /** Only on Node: the other processes behind the address. */
+  /** The other processes behind the address, on Node alone. */
   cluster: Cluster | undefined;
   /** Handles a request. Never rejects. */
   handle(request: HttpRequest, response: HttpResponse, how: RequestOrigin): Promise<void>;
@@ -37,7 +37,7 @@ export interface Listener {
   retire(): void;
   /** Closes all connections; resolves when that is done. */
   close(): Promise<void>;
-  /** Only on Node: the upgrade of a socket that another process has passed on. */
+  /** Takes over a socket that another process has passed on, on Node alone. */
   takeOver?(request: UpgradeRequest, socket: Duplex, head: Buffer): Upgrade;
 }
 
@@ -78,7 +78,7 @@ export interface Upgrade {
   accept(options: AcceptOptions): void;
   /** Answers with an HTTP status, such as `403 Forbidden`, and a reason. */
   reject(status: string, reason: string): void;
-  /** Only on Node: what can be passed on to another process; undefined when the client has gone. */
+  /** What can be passed on to another process, on Node alone; undefined when the client has gone. */
   readonly handle?: { request: UpgradeRequest; socket: Duplex; head: Buffer } | undefined;
 }
 
@@ -96,7 +96,7 @@ export interface PeerSocket {
   peer: SocketPeer;
   /** Does nothing when the socket is closing. */
   send(message: string | Uint8Array): void;
-  /** Like `send`: the parts are one message. Only Node gets parts of text. */
+  /** Sends the parts as one message. Only Node gets parts of text. */
   sendParts(message: MessageParts): void;
   /** The bytes that were sent and that the system has not accepted, with the memory that holds them. */
   readonly untaken: number;

@@ -45,7 +45,7 @@ export function replaceParts(reader: WebSocket & FirstReader, stream: Duplex): b
   return true;
 }
 
-/** Instead of `write` of a receiver, which it has from its prototype. */
+/** Replaces `write` of a receiver, which it has from its prototype. */
 function readFirst(this: Receiver, chunk: Buffer): boolean {
   const { reader } = this;
   const read = reader.readShort(chunk);
@@ -56,12 +56,12 @@ function readFirst(this: Receiver, chunk: Buffer): boolean {
   return hasRoom;
 }
 
-/** Instead of `end` of a stream. `ws` ends it up to three times, and once it has finished, each costs an error. */
+/** Replaces `end` of a stream. `ws` ends it up to three times, and once it has finished, each costs an error. */
 function endOnce<E extends Ending>(this: E, ...data: []): E {
   return this.writableEnded ? this : ((Object.getPrototypeOf(this) as Ending).end.apply(this, data) as E);
 }
 
-/** Instead of `sendFrame` of a sender, which writes the header and the payload of a close frame as two buffers. */
+/** Replaces `sendFrame` of a sender, which writes the header and the payload of a close frame as two buffers. */
 function writeOnce(this: Sender, frame: Buffer[], done?: (error?: Error) => void): void {
   const isSmall = frame.length > 1 && frame.every(({ length }) => length < SMALL);
   (Object.getPrototypeOf(this) as Sender).sendFrame.call(this, isSmall ? [Buffer.concat(frame)] : frame, done);

@@ -24,7 +24,7 @@ export interface ConnectionParts extends InflowParts {
   sessions: Sessions;
   /** True when the upgrade request had the orchestrator's token. */
   orchestrator: boolean;
-  /** For `/session/<name>/ws`. */
+  /** The address of `/session/<name>/ws`. */
   address?: SocketAddress | undefined;
 }
 

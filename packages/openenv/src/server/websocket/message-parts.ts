@@ -11,7 +11,7 @@ import { isWellFormed } from "../../util/text/is-well-formed.js";
 const LARGE = 64 * 1024;
 /** Encoded in place of a large value, to find its position. Random and secret, so that no value contains it. */
 const PLACEHOLDER = randomBytes(16);
-/** How MessagePack encodes it, with its type and length. */
+/** The placeholder in MessagePack, with its type and length. */
 const PACKED_PLACEHOLDER = Buffer.concat([Buffer.of(0xc4, PLACEHOLDER.length), PLACEHOLDER]);
 const TEXT_PLACEHOLDER = PLACEHOLDER.toString("hex");
 /** The type of a byte array whose length has 32 bits (MessagePack, bin 32). */

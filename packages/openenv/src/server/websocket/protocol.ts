@@ -18,7 +18,7 @@ export interface ConnectionContext {
   readonly orchestrator: boolean;
   /** True once the first answer has been sent. */
   readonly answered: boolean;
-  /** With the extension `resume`: set by the first frame. */
+  /** Set by the first frame with the extension `resume`. */
   readonly resumption: Resumption | undefined;
   /** The socket has a new session; false when the query names the session to resume. */
   readonly opensSession: boolean;
@@ -41,7 +41,7 @@ export interface SocketProtocol {
   claims(text: string): Claim | undefined;
   /** Answers one text frame; null when the peer requested to close. Never throws or rejects. */
   answer(conversation: ConnectionContext, text: string): SentReply | null | Promise<SentReply | null>;
-  /** Like `answer`, for a binary frame. */
+  /** Answers one binary frame, as `answer` does. */
   binary(conversation: ConnectionContext, data: Uint8Array): SentReply | null | Promise<SentReply | null>;
   /** The frame that is sent right after the handshake, before the socket is closed. */
   reject(refusal: SessionRejectedError): string;

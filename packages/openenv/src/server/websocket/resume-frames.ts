@@ -23,7 +23,7 @@ interface NewRequest {
   frame: JsonObject;
   /** Undefined for a frame that needs no number. */
   seq: number | undefined;
-  /** Before it is executed; true when it must not be, see `SessionJournal.begin`. */
+  /** Called before it is executed; true when it must not be, see `SessionJournal.begin`. */
   begin(): Eventual<boolean>;
   store(answer: Answer): Answer;
 }
@@ -104,7 +104,7 @@ function withoutNumbers(frame: JsonObject): JsonObject {
 }
 
 /**
- * Like {@link admitFrame}, for a client without sequence numbers: it may name a step in `metadata`. The client sends one
+ * Decides as {@link admitFrame} for a client without numbers: it may name a step in `metadata`. The client sends one
  * request at a time, so a new step says that it does not repeat an earlier one.
  */
 export function admitById(

@@ -42,7 +42,7 @@ type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage;
 
 /** The protocol of `/ws`. */
 export function createSessionProtocol(runtime: Runtime, sessions: Sessions): SocketProtocol {
-  /** Of a frame, by the extensions of its socket. */
+  /** The options of a frame, by the extensions of its socket. */
   const optionsBy = new Map<string, SessionCallOptions>();
   let codec: BinaryCodec | undefined;
   let readBytes: ReturnType<typeof createByteReader> | undefined;

@@ -47,7 +47,7 @@ export async function askTasks<K extends TaskMethod>(
     const plain = JSON.parse(stringifyJson(value)) as unknown;
     return { value: isSplits ? plain : withoutHidden(plain, definition.tasks?.hidden) };
   } catch (error) {
-    // Not NO_SUCH_TASK: serialising can also throw a RangeError.
+    // This is not NO_SUCH_TASK: serialising can also throw a RangeError.
     return fail(error);
   }
 }

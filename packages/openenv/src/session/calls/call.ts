@@ -8,7 +8,7 @@ import { ContinuedSource, type EffectSource, Effects, type EffectsState } from "
 import type { ImageMessage, Recorded } from "../restore/session-event.js";
 import type { CallKind } from "./call-marks.js";
 
-/** How long a cancelled call may block the next call or the close of the environment. */
+/** The time that a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;
 
 /** What a call answers. */
@@ -59,7 +59,7 @@ export class Call implements StepContext {
   step = 0;
   /** The number of its session on a batch socket. */
   readonly member: number | undefined;
-  /** Like `type`; a step that calls a tool has the kind `tool`. */
+  /** The same as `type`, but `tool` for a step that calls a tool. */
   kind: CallKind;
   metadata: Readonly<JsonObject> = NO_METADATA;
   /** Why the call was cancelled. */
@@ -84,7 +84,7 @@ export class Call implements StepContext {
   #begun: Recorded | undefined;
   /** The call that this is a part of. */
   #whole: Call | undefined;
-  /** Not a closure in `onAbort`: with one, V8 keeps the requests of tool calls until a major collection. */
+  /** This is not a closure in `onAbort`: with one, V8 keeps the requests of tool calls until a major collection. */
   #part: Call | undefined;
   #controller: AbortController | undefined;
 
@@ -170,7 +170,7 @@ export class Call implements StepContext {
     return event === true || this.member !== undefined ? inTime.then((value) => this.numbered(value)) : inTime;
   }
 
-  /** After the time limit the call may still run. */
+  /** After the time limit, the call may still run. */
   #inTime(answer: Promise<Answer>): Promise<Answer> {
     const { timeoutMs } = this;
     if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return answer;

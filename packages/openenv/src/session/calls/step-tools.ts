@@ -25,7 +25,7 @@ export interface StepToolResult {
   reward: number | null;
   done: boolean;
   metadata: JsonObject;
-  /** Without `metadata`. */
+  /** The observation without `metadata`. */
   observation: JsonObject;
 }
 

@@ -9,7 +9,7 @@ import { restoreAll, saveAll } from "../restore/image.js";
 import type { Created, FromIsolate, IsolateRequestMessage, IsolateToolCall } from "./messages.js";
 import { toCloneable } from "./to-cloneable.js";
 
-/** How long an aborted call may run before its environment is closed: half of an isolate's grace period. */
+/** The time that an aborted call may run before its environment is closed: half of an isolate's grace period. */
 const ABORTED_CALL_MS = 500;
 
 const OPTIONAL = ["afterTool", "render", "actions", "snapshot", "stateKey"] as const;

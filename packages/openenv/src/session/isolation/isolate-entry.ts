@@ -12,7 +12,7 @@ export interface IsolateData {
   module: string;
 }
 
-/** How long environments may take to close before the isolate exits. */
+/** The time that environments may take to close before the isolate exits. */
 const CLOSE_LIMIT_MS = 2_000;
 
 const send = parentPort

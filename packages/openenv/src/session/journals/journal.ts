@@ -53,7 +53,7 @@ export interface Journal extends JournalReader {
    */
   create(id: string, tokenHash: string): Eventual<number>;
   find(id: string): Eventual<JournalEntry | undefined>;
-  /** Whether a process that still runs has the session. */
+  /** True when a process that still runs has the session. */
   isHeld(entry: JournalEntry): Eventual<boolean>;
   /**
    * Makes this process the owner and raises the epoch, in one step. Undefined for a session that is unknown or has ended.
@@ -108,7 +108,7 @@ export function damagedEntry(id: string): JournalEntry {
   return { id, tokenHash: "", epoch: at, owner: null, ended: { at, reason: DAMAGED } };
 }
 
-/** Whether {@link Journal.removeEnded} forgets a session. */
+/** True when {@link Journal.removeEnded} forgets a session. */
 export function hasEndedBefore({ ended }: JournalEntry, before: number): boolean {
   return ended !== null && ended.at < before;
 }

@@ -66,7 +66,7 @@ export function markBoot(path: string, durability: Durability): void {
   const file = `${path}-boot`;
   if (boot === undefined) return rmSync(file, { force: true });
   if (readText(file) === boot) return;
-  // Not in place: an empty file would say that the machine has restarted.
+  // The file is not written in place: an empty file would say that the machine has restarted.
   writeFileSync(`${file}-new`, boot, { mode: MODE });
   renameSync(`${file}-new`, file);
 }

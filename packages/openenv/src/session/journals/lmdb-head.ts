@@ -123,7 +123,7 @@ export function decodeHead(id: string, value: Uint8Array | undefined): StoredHea
   return { sum: bytes.readUInt32LE(CRC_BYTES), cells };
 }
 
-/** Of the cells that are not in the head. */
+/** The checksum of the cells that are not in the head. */
 export function sumOfCells(cells: Cells): number {
   let sum = 0;
   for (const [name, value] of cells) sum = (sum + sumOf(name, value)) >>> 0;

@@ -14,7 +14,7 @@ export type Database = RootDatabase<Uint8Array, Key>;
 /** A file of LMDB that this process has opened. */
 export interface LmdbFile {
   db: Database;
-  /** For writes. */
+  /** The lock of writes. */
   mutex?: LmdbMutex | undefined;
   /** A folder with a copy of the file. */
   copies?: string;

@@ -1,11 +1,11 @@
 /** Reads the pages of a file of LMDB, because LMDB ends the process when it follows a damaged one. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
-/** Before the content of each page: its number, the transaction that wrote it, flags and the bounds of its free space. */
+/** The length of the header of each page: its number, the transaction that wrote it, flags and bounds of free space. */
 const HEADER = 24;
 const FLAGS_AT = 18;
 const [BRANCH, LEAF, OVERFLOW, META] = [1, 2, 4, 8];
-/** Of a first page, after its header. */
+/** The magic number of a first page, after its header. */
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
 const NODE = 8;
@@ -36,12 +36,12 @@ export interface FileState {
   data: Tree;
 }
 
-/** Whether it begins as LMDB's files do. @throws when it cannot be opened. */
+/** True when the file begins as LMDB's files do. @throws when it cannot be opened. */
 export function hasHeader(path: string): boolean {
   return withFile(path, "r", (file) => read(file, 0, 64).readUInt32LE(HEADER) === MAGIC);
 }
 
-/** While no process writes. @throws when the two first pages are damaged. */
+/** Call it while no process writes. @throws when the two first pages are damaged. */
 export function readState(path: string, flags = "r"): FileState {
   return withFile(path, flags, readMeta);
 }
@@ -206,7 +206,7 @@ class PageCheck {
   }
 
   #mark(number: number, count: number): void {
-    // Not by the sum, in which a huge number would lose its last digits.
+    // The sum is not compared: a huge number would lose its last digits in it.
     if (number >= this.#used.length || count > this.#used.length) throw damaged(number);
     for (let page = number; page < number + count; page++) {
       if (this.#used[page] !== 0) throw damaged(page);

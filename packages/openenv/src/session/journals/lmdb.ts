@@ -38,9 +38,9 @@ const NO_FLUSH = 0x10000;
 /** Ids of this package are shorter, and LMDB limits the length of keys. */
 const MAX_ID_LENGTH = 200;
 const LAST = "\u{10ffff}";
-/** How many entries are listed before other work gets its turn: about 3 ms. */
+/** The number of entries that are listed before other work gets its turn: about 3 ms. */
 const PAGE_ENTRIES = 500;
-/** How often a session has been taken over. Nothing else of another process makes an epoch old. */
+/** The number of times that a session has been taken over. Nothing else of another process makes an epoch old. */
 const TAKEN: Key = ["taken"];
 
 /**
@@ -79,7 +79,7 @@ class LmdbJournal implements Journal {
   /** The epochs that were current at this number of {@link TAKEN}: they are read again only when it has changed. */
   readonly #epochs = new Map<string, number>();
   #taken = 0;
-  /** Of the sessions that this process has. */
+  /** The heads of the sessions that this process has. */
   readonly #heads = new Map<string, SessionHead>();
 
   constructor(file: LmdbFile, path: string, { owner, waits }: { owner: string; waits: boolean }) {
@@ -154,7 +154,7 @@ class LmdbJournal implements Journal {
     });
   }
 
-  /** In parts, because other sessions wait meanwhile: there is an entry for each session that has ended lately, too. */
+  /** Reads in parts, because other sessions wait meanwhile: each session that has ended lately has an entry, too. */
   async list(): Promise<JournalEntry[]> {
     const found: JournalEntry[] = [];
     let last = "";
@@ -232,7 +232,7 @@ class LmdbJournal implements Journal {
     return found?.epoch === epoch && found.ended === null ? found : undefined;
   }
 
-  /** Like {@link #own}, without reading the session again while nobody has taken one over. */
+  /** True when {@link #own} finds the session. It is read again only when a session has been taken over. */
   #isCurrent(id: string, epoch: number): boolean {
     if (this.#epochs.get(id) === epoch) return true;
     if (this.#own(id, epoch) === undefined) return false;

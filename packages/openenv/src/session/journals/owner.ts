@@ -12,7 +12,7 @@ export function ownerName(prefix: string, pid: number = process.pid): string {
   return `${prefix}${processName(pid)}/${processName(process.ppid)}/${MACHINE}`;
 }
 
-/** Whether an owner is a process on this machine that has ended; undefined for one that cannot be seen from here. */
+/** True when an owner is a process on this machine that has ended; undefined for one that cannot be seen from here. */
 export function hasEnded(owner: string): boolean | undefined {
   const [name = "", , host] = owner.split("/");
   if (host !== MACHINE) return undefined;
@@ -21,7 +21,7 @@ export function hasEnded(owner: string): boolean | undefined {
   return !isRunning(pid) || processName(pid) !== given;
 }
 
-/** Whether two owners are workers of one server. */
+/** True when two owners are workers of one server. */
 export function areSiblings(one: string, other: string): boolean {
   const parent = (owner: string): string => owner.slice(owner.indexOf("/"));
   return parent(one) === parent(other);
@@ -40,7 +40,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** In ticks since the machine started; empty without /proc. A zombie has ended. */
+/** Ticks from the start of the machine to that of the process; empty without /proc. A zombie has ended. */
 function startTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

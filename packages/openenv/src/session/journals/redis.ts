@@ -17,12 +17,12 @@ type Sdk = typeof import("redis");
 /** What a script is called with. */
 type Argument = string | Buffer;
 
-/** Before the names of all keys. */
+/** The prefix of the names of all keys. */
 const PREFIX = "openenv:journal:";
 const IDS = `${PREFIX}ids`;
 /** The processes that take sessions over. The lease of each has its version. */
 const TAKERS = `${PREFIX}takers`;
-/** How long the sessions of a server that does not answer any more belong to it. */
+/** The time that the sessions of a server that does not answer any more belong to it. */
 const LEASE_MS = 10_000;
 const RENEW_MS = LEASE_MS / 4;
 const CONNECT_MS = 5_000;
@@ -128,7 +128,7 @@ class RedisJournal implements Journal {
   /** Receives what {@link takeOver} of other servers asks for. */
   #subscriber: Client | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** How many commits this process has sent; their numbers. */
+  /** The number of commits that this process has sent, which is the number of the last one. */
   #commits = 0;
 
   constructor(client: Client, url: string, owner: string) {
@@ -185,7 +185,7 @@ class RedisJournal implements Journal {
 
   async takeOver(id: string) {
     const before = await this.find(id);
-    // Without waiting for its lease when it is seen that the process has ended.
+    // When it is seen that the process has ended, its lease is not awaited.
     const gone = before?.owner && hasEnded(before.owner) === true ? before.owner : "";
     const answer = await this.#run("takeOver", [keyOf(id)], [this.#owner, gone, leaseKey("")]);
     if (answer === null) return undefined;

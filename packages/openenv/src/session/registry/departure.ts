@@ -1,4 +1,4 @@
-/** Whether the next episodes of the open sessions of a server should begin on other servers. */
+/** Decides if the next episodes of the open sessions of a server should begin on other servers. */
 export class Departure {
   /** True while an operator has paused the server. */
   paused = false;

@@ -2,7 +2,7 @@ import type { Eventual } from "../../util/types.js";
 import type { SessionsJournal, Workers } from "./options.js";
 import type { Sessions } from "./sessions.js";
 
-/** How a client names its session: by the id that the server gave it, or by the hash of a name that the client chose. */
+/** A client's name of its session: the id that the server gave it, or the hash of a name that the client chose. */
 export interface SessionKey {
   readonly id?: string | undefined;
   /** SHA-256 of the name, hexadecimal. It counts if both are given. */
@@ -33,7 +33,7 @@ export class SessionDirectory {
     return journal === undefined ? workers.workerOf(id) : this.#locateMoved(id, workers, journal);
   }
 
-  /** Whether requests can name a session of this worker by the id. */
+  /** True when requests can name a session of this worker by the id. */
   has(id: string): boolean {
     const { named, resumptions } = this.#sessions;
     return resumptions.has(id) || named.has(id);

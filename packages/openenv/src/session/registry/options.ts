@@ -9,7 +9,7 @@ export interface SessionsOptions {
   sessionTimeoutMs: number | null;
   /** Milliseconds without a request after which a session with a connection gives way to another client; default never. */
   sessionIdleMs?: number | undefined;
-  /** How many peers may wait for a session at capacity; default 0. */
+  /** Maximum number of peers that wait for a session at capacity; default 0. */
   queueSize?: number;
   /** Milliseconds after which a waiting peer is rejected. */
   queueTimeoutMs?: number;

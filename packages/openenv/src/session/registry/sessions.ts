@@ -64,7 +64,7 @@ export class Sessions {
     this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
 
-  /** How long a session without a socket is kept while there is room, milliseconds. */
+  /** Milliseconds that a session without a socket is kept while there is room. */
   get windowMs(): number {
     return this.#options.sessionTimeoutMs ?? Number.POSITIVE_INFINITY;
   }
@@ -195,12 +195,12 @@ export class Sessions {
     return made.finally(() => this.#making.delete(waiter));
   }
 
-  /** Like {@link open}, for a session that requests name by its id. */
+  /** Opens a session that requests name by its id, as {@link open} does. */
   async openNamed(opener?: SessionOpener): Promise<Session> {
     return this.#name(await this.open(undefined, opener));
   }
 
-  /** Like {@link openNamed}; null at capacity. */
+  /** Does the same as {@link openNamed}, but returns null at capacity. */
   async openIfRoom(): Promise<Session | null> {
     this.#checkNew();
     return this.#makeRoom() ? this.#name(await this.#openNow()) : null;

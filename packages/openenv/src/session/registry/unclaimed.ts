@@ -1,17 +1,17 @@
 import type { Session } from "../session.js";
 
 /**
- * How long a client may take to use a session for the first time: an HTTP client to name it, a socket to send a valid
- * message, an MCP client to send `initialized`.
+ * The time that a client may take to use a session for the first time: an HTTP client to name it, a socket to send a
+ * valid message, an MCP client to send `initialized`.
  */
 export const FIRST_USE_MS = 10_000;
-/** How long an idle session of `POST /reset` keeps its slot at least when another client needs one. */
+/** The least time that an idle session of `POST /reset` keeps its slot when another client needs one. */
 const HTTP_IDLE_MS = 300_000;
 
 export interface UnclaimedOptions {
-  /** How long a resumable session keeps its slot without a connection. */
+  /** The time that a resumable session keeps its slot without a connection. */
   guaranteeMs: number;
-  /** How long a session whose client keeps its connection may be without a request; undefined for ever. */
+  /** The time without a request that a session may have whose client keeps its connection; undefined for no limit. */
   idleMs: number | undefined;
   /** All open sessions. */
   live: Iterable<Session>;
@@ -60,7 +60,7 @@ export class Unclaimed {
 
   /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
   claim(session: Session): void {
-    // In one list at a time: most calls are of sessions that were used before.
+    // A session is in one list at a time. Most calls are of sessions that were used before.
     if (this.#used.delete(session)) {
       this.#used.add(session);
       return;

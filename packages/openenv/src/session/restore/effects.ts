@@ -78,7 +78,7 @@ export class Effects {
     return this.#recorded;
   }
 
-  /** For an isolate, which continues the event, and back. */
+  /** The state for an isolate, which continues the event, and back. */
   get state(): EffectsState {
     const { id, rngState, replayed } = this.#source;
     return { id, event: this.#event, rng: rngState, recorded: this.#recorded, replayed };

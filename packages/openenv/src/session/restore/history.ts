@@ -3,7 +3,7 @@ import type { SessionImage } from "./session-event.js";
 
 /** The states of a session with snapshots after its last events. */
 export class History {
-  /** By the number of the event, the oldest first. */
+  /** States by the number of the event, the oldest first. */
   readonly #kept = new Map<number, { image: SessionImage; size: number }>();
   #size = 0;
 

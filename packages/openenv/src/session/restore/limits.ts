@@ -4,7 +4,7 @@ export interface RestoreLimits {
   snapshotBytes: number;
   /** Events of an episode that are kept for a replay. */
   replayEvents: number;
-  /** How long a replay, or a `restore()` of an environment, may take. */
+  /** The time that a replay, or a `restore()` of an environment, may take. */
   replayMs: number;
   /** Bytes or characters of the events or the states that a session keeps. */
   historyBytes: number;

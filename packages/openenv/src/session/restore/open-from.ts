@@ -15,7 +15,7 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import { checkImage, refuse, restoreAll } from "./image.js";
 import type { SavedState, SessionEvent, SessionImage } from "./session-event.js";
 
-/** How long a replay may keep other sessions waiting, in milliseconds. */
+/** The time that a replay may keep other sessions waiting, in milliseconds. */
 const TURN_MS = 10;
 
 /**

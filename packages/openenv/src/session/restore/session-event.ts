@@ -10,7 +10,7 @@ export interface SessionEvent {
   type: "reset" | "step" | "tool";
   /** The data of the reset with its episode id, the action, or `name` and `arguments` of the tool call. */
   request: JsonObject;
-  /** Without what an extension added for one client. */
+  /** The answer without what an extension added for one client. */
   answer: ServerMessage | ToolOutcome;
   recorded: Recorded;
 }
@@ -27,7 +27,7 @@ export interface Recorded {
 
 export type RecordedEffect = { name: string; value: unknown } | { name: string; error: PackedError };
 
-/** How far a session has come. */
+/** The progress of a session. */
 export interface Progress {
   episodeId: string | null;
   stepCount: number;
@@ -64,5 +64,5 @@ export interface SavedState {
   more?: JsonObject | undefined;
 }
 
-/** How a session can be restored, or why it cannot. */
+/** The way in which a session can be restored, or why it cannot. */
 export type RestoreTier = { tier: "snapshot" } | { tier: "replay" } | { tier: "none"; reason: string };

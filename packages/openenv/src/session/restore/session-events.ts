@@ -32,7 +32,7 @@ export interface RecordedSession {
   readonly id: string;
   readonly runtime: Runtime;
   readonly environment: Environment | undefined;
-  /** While no call can begin. */
+  /** Called while no call can begin. */
   takeImage(): MaybePromise<SessionImage>;
 }
 
@@ -43,7 +43,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** The number of the last event; 0 before the first. */
   last = 0;
   recorder: SessionRecorder | undefined;
-  /** With snapshots and the option `history`. */
+  /** Set with snapshots and the option `history`. */
   history: History | undefined;
   readonly #session: RecordedSession;
   #isSeedRecorded = false;
@@ -120,7 +120,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     return this.#gap ?? this.#kept.map((text) => JSON.parse(text) as SessionEvent);
   }
 
-  /** How the session can be restored. */
+  /** The way in which the session can be restored. */
   get tier(): RestoreTier {
     const { environment, runtime } = this.#session;
     if (environment?.snapshot !== undefined) return { tier: "snapshot" };
@@ -214,7 +214,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
 function bare(answer: Answer): Answer {
   if (!("type" in answer) || answer.type !== "observation") return answer;
   const { observation, metadata } = answer.data;
-  // Without the destructuring of the rest, which takes longer than the echo environment's step.
+  // This avoids the destructuring of the rest, which takes longer than the echo environment's step.
   if (metadata === undefined) {
     return { type: "observation", data: { ...answer.data, observation: { ...observation, metadata: {} } } };
   }

@@ -63,7 +63,7 @@ export class Addresses {
     return this.#mode === "production" && !orchestrator;
   }
 
-  /** Whether this server has the session of the address, is about to open it, or knows that it has been lost. */
+  /** True when this server has the session of the address, is about to open it, or knows that it has been lost. */
   has(address: string): boolean {
     const { resumptions } = this.#sessions;
     return (

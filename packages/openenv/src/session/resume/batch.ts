@@ -40,7 +40,7 @@ export class Batch {
     this.#id = id;
   }
 
-  /** By which a client resumes all of them. */
+  /** The id by which a client resumes all of them. */
   get id(): string {
     return (this.#id ??= this.#sessions.makeId());
   }

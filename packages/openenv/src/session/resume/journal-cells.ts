@@ -31,7 +31,7 @@ export const RUNNING = "running";
 export const STEPS = "steps";
 /** The process before has left the session between two requests. */
 export const CLEAN = "clean";
-/** How many processes in a row have begun to restore the session without finishing, with the one that restores it now. */
+/** The number of processes in a row that have begun to restore the session and not finished, with the present one. */
 export const RESTORING = "restoring";
 export const EVENT = "e";
 export const EVENT_NAME = /^((?:\d+\.)?)(e\d+)$/;
@@ -49,7 +49,7 @@ export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): (Jour
     .sort((one, other) => one.seq - other.seq);
 }
 
-/** How a session by address was opened. */
+/** The peer that opened a session by address. */
 export function readOpener({ cells }: JournalRecord): SessionOpener | undefined {
   const value = cells.get(OPEN);
   return value && (JSON.parse(Buffer.from(value).toString()) as SessionOpener);
@@ -70,7 +70,7 @@ export function readLost({ cells, isDamaged }: JournalRecord, prefix?: string): 
   return reason && Buffer.from(reason).toString();
 }
 
-/** As JSON, which takes half the time of MessagePack; a snapshot of bytes has no JSON. */
+/** Encodes as JSON, which takes half the time of MessagePack; a snapshot of bytes has no JSON. */
 export function encodeImage(image: SessionImage, codec: BinaryCodec): Uint8Array {
   const { restore } = image;
   const hasBytes = "snapshot" in restore && typeof restore.snapshot !== "string";
@@ -95,7 +95,7 @@ export function readRunning({ cells }: JournalRecord): string | undefined {
   return value && Buffer.from(value).toString();
 }
 
-/** How many processes in a row have ended while they restored the session. */
+/** The number of processes in a row that have ended while they restored the session. */
 export function readRestores({ cells }: JournalRecord): number {
   return Number(Buffer.from(cells.get(RESTORING) ?? "0").toString());
 }

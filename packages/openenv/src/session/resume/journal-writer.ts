@@ -10,7 +10,7 @@ export interface WriterParts {
   onLost(): void;
 }
 
-/** How long to wait before a commit is repeated: the first time, and at most. */
+/** The wait before a commit is repeated: the first time, and at most. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 
@@ -41,7 +41,7 @@ export class JournalWriter {
     return this.#writing !== undefined;
   }
 
-  /** Whether a cell is to be written with the next commit. */
+  /** True when a cell is to be written with the next commit. */
   get hasNew(): boolean {
     return this.#put.size > 0;
   }

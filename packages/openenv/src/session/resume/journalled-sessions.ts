@@ -33,14 +33,14 @@ import { isTokenOf, keyOf, type Resumption, sessionsOf } from "./resumptions.js"
 import { restoreRetry } from "./retry.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
-/** How long to wait for the server that has the session of an address: the first time, and at most. */
+/** The wait for the server that has the session of an address: the first time, and at most. */
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 800;
 /** A session is lost when so many processes in a row have ended while they restored it. */
 const MAX_RESTORES = 5;
-/** How late a journal may still apply a takeover that seemed to fail: this process is then the owner without the session. */
+/** The time in which a takeover that seemed to fail may still apply: this process is then the owner without the session. */
 const LATE_MS = 60_000;
-/** How long a session during whose restore a process has ended may delay the restore of the next one. */
+/** The time that a session during whose restore a process has ended may delay the restore of the next one. */
 const MAX_SUSPECT_MS = 10_000;
 
 interface JournalledOptions {
@@ -48,11 +48,11 @@ interface JournalledOptions {
   codec: BinaryCodec;
   /** The name of this process in the journal. */
   owner: string;
-  /** How many workers share the sessions that have no process. */
+  /** The number of workers that share the sessions that have no process. */
   workers: number;
   /** What this process can restore. */
   version: string;
-  /** How long the end of a session is remembered, milliseconds. */
+  /** Milliseconds that the end of a session is remembered. */
   retentionMs: number;
   statistics: JournalStatistics;
   log: Log;
@@ -75,7 +75,7 @@ export class JournalledSessions implements SessionsJournal {
   #tidying: Promise<void> | undefined;
   /** Sessions without a process, with the time when this server saw it, by the clock of `performance.now()`. */
   #orphans = new Map<string, number>();
-  /** How many processes have sessions in the journal. */
+  /** The number of processes that have sessions in the journal. */
   #owners = 1;
 
   constructor(sessions: Sessions, options: JournalledOptions) {

@@ -29,7 +29,7 @@ export async function* readJournal(source: string): AsyncGenerator<StoredSession
   }
 }
 
-/** By the address, or by the first page of LMDB. A file that is damaged may have only its name. */
+/** Decides by the address, or by the first page of LMDB. A file that is damaged may have only its name. */
 export function isJournal(source: string): boolean {
   if (/^rediss?:/.test(source)) return true;
   if (!existsSync(source)) return false;

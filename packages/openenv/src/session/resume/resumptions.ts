@@ -8,9 +8,9 @@ import { StoredAnswers } from "./stored-answers.js";
 
 /** Limits of the resumable sessions of one server. */
 export interface ResumeLimits {
-  /** How long a session without a connection keeps its slot while another client needs one, milliseconds. */
+  /** Milliseconds that a session without a connection keeps its slot while another client needs one. */
   guaranteeMs: number;
-  /** How many answers a client may leave unacknowledged. */
+  /** Maximum number of answers that a client leaves unacknowledged. */
   answers: number;
   /** Bytes that the stored requests and answers of all sessions may hold; a character counts as one. */
   bytes: number;
@@ -42,7 +42,7 @@ export interface ResumptionHolder {
   fence(): void;
   /** The session continues in another process: closes the connection, and the client connects again. */
   moved(): void;
-  /** Whether its peer answers a ping within a second. */
+  /** True when its peer answers a ping within a second. */
   isAlive(): Promise<boolean>;
   /** Closes the connection, which detaches the session. */
   drop(code: number, reason: string): void;
@@ -86,7 +86,7 @@ export interface Resumption {
   detachedAt: number;
 }
 
-/** By which the journal knows a session. */
+/** The journal's key for a session. */
 export function keyOf({ target, tokenHash, isAddress }: Resumption): string {
   return isAddress ? tokenHash : target.id;
 }
@@ -103,7 +103,7 @@ export class Resumptions {
   readonly #ended = new Map<string, { reason: string; tokenHash: string }>();
   /** Other processes can restore a session in the middle of its episode; between two there is nothing to restore. */
   areTaken = true;
-  /** How many connections have resumed something. */
+  /** The number of connections that have resumed something. */
   resumed = 0;
 
   constructor(limits: ResumeLimits) {
@@ -111,7 +111,7 @@ export class Resumptions {
     this.#budget = new ByteBudget(limits.bytes);
   }
 
-  /** Whether the memory for stored answers is used up: no session becomes resumable then. */
+  /** True when the memory for stored answers is used up: no session becomes resumable then. */
   get isFull(): boolean {
     return this.#budget.isFull;
   }
@@ -258,7 +258,7 @@ export class Resumptions {
     return answers;
   }
 
-  /** Whether the session is resumable, and this is its token. */
+  /** True when the session is resumable, and this is its token. */
   isToken(id: string, token: string): boolean {
     const resumption = this.#byId.get(id);
     return resumption !== undefined && isTokenOf(resumption, token);

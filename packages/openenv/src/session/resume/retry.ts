@@ -12,7 +12,7 @@ const KEY = "\0retry";
 
 type Frame = string | Uint8Array;
 
-/** Over HTTP: whether the client of the last step still waits for its answer, and a second equal step is another one. */
+/** Functions that are true over HTTP while the client of the last step waits: a second equal step is another one. */
 const waiting = new WeakMap<Resumption, () => boolean>();
 
 /** The answer for an equal step, if it was not written; `isFirst`: the step is the first frame of its connection. */
@@ -35,7 +35,7 @@ export function holdRetry<T extends Frame | Promise<Frame>>(resumption: Resumpti
   return answer;
 }
 
-/** Like the first frame and its answer on a socket, for a request over HTTP. `call` performs it. */
+/** Answers a request over HTTP as the first frame on a socket is answered. `call` performs it. */
 export async function retryOverHttp(
   resumption: Resumption,
   digest: string,

@@ -34,7 +34,7 @@ import { digestRequest, requestIdOf } from "./request-digest.js";
 /** What the journal of a session is made with. */
 export interface JournalParts extends WriterParts {
   codec: BinaryCodec;
-  /** Of a session by address. Its requests have no numbers: each event is committed with its answer. */
+  /** True for a session by address, whose requests have no numbers: each event is committed with its answer. */
   isAddress: boolean;
 }
 
@@ -151,7 +151,7 @@ export class SessionJournal {
   record(event: SessionEvent, session: Session, options: SessionCallOptions, prefix = ""): Eventual<void> {
     const { environment } = session;
     const isKilled = environment instanceof IsolatedEnvironment && environment.isKilled;
-    // Of a batch only this session is lost.
+    // Only this session of a batch is lost.
     if (prefix === "" && this.isRestorable) this.#isKilled ||= isKilled;
     // With a history the environment has ended after the event, while its state was kept.
     if (this.#isKilled && isKilled && !hasFailed(event.answer)) throw killed();
@@ -183,7 +183,7 @@ export class SessionJournal {
     return this.#orNever(this.#mark(String(seq)));
   }
 
-  /** Like {@link begin}, for a request of a session by address, which its digest names. */
+  /** Does the same as {@link begin} for a request of a session by address, which its digest names. */
   enter(request: { type?: unknown; data?: unknown }): Eventual<boolean> {
     if (this.#writer.isClosed) return false;
     const marked = this.#isFirst && this.#mark(digestRequest(request));

@@ -23,7 +23,7 @@ interface Entry {
  * `request_id`. A repeated request gets the stored answer and is not executed again.
  */
 export class StoredAnswers {
-  /** How many answers the client may leave unacknowledged. */
+  /** Maximum number of answers that the client leaves unacknowledged. */
   readonly limit: number;
   readonly #budget: ByteBudget;
   readonly #share: number;
@@ -94,8 +94,8 @@ export class StoredAnswers {
   }
 
   /**
-   * Like {@link admit}, for a request with an id and without acknowledgements: each new request frees the oldest answer
-   * beyond the limit, and all that are not awaited when the memory or its share of it is used up.
+   * Admits a request with an id and without acknowledgements: each new request frees the oldest answer beyond the
+   * limit, and all that are not awaited when the memory or its share of it is used up.
    */
   admitById(id: string, request: string): Answer | SequenceError | undefined {
     const entry = this.#entries.get(id);

@@ -1,8 +1,8 @@
 import { Histogram } from "./histogram.js";
 
 /**
- * How a restore ended: the session continues; it is lost; another server still has it; or the journal, or the room for it,
- * is missing now.
+ * The results of a restore: the session continues; it is lost; another server still has it; or the journal, or the room
+ * for it, is missing now.
  */
 export const RESTORE_RESULTS = ["restored", "lost", "elsewhere", "unavailable"] as const;
 export type RestoreResult = (typeof RESTORE_RESULTS)[number];

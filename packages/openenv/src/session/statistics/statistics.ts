@@ -32,9 +32,9 @@ export class Statistics {
   readonly latency = new Histogram();
   /** The same for resets. */
   readonly resets = new Histogram();
-  /** For each step in `latency`, the time from its arrival to its start. */
+  /** The time from arrival to start of each step in `latency`. */
   readonly stepWait = new Histogram();
-  /** For each queued peer that got a session, the time in the queue. */
+  /** The time in the queue of each peer that got a session. */
   readonly sessionWait = new Histogram();
   /** Errors sent to clients, by code and by who caused them. */
   readonly errors: Partial<Record<WireCode, Partial<Record<Fault, number>>>> = {};

@@ -23,7 +23,7 @@ export interface EpisodePlayer {
 }
 
 export const DEFAULT_SEED = 7;
-/** How many other seeds are tried before the actions count as independent of the seed. */
+/** The number of other seeds that are tried before the actions count as independent of the seed. */
 const OTHER_SEEDS = 5;
 
 export const UNSEEDED = "the environment does not declare `seeded: true`";

@@ -112,7 +112,7 @@ async function compareContinued(
   }
 }
 
-/** With the values of the snapshot instead of its JSON, so that a difference names the field. */
+/** The image with the values of the snapshot instead of its JSON, so that a difference names the field. */
 function readable(image: SessionImage): unknown {
   const { restore } = image;
   if (!("snapshot" in restore) || typeof restore.snapshot !== "string") return plain(image);

@@ -12,7 +12,7 @@ export interface Crowd extends EpisodePlayer {
   openOther: (() => Promise<EnvClient>) | undefined;
   /** The maximum number of open sessions. */
   maxHeld: number;
-  /** How many sessions are opened and closed. */
+  /** The number of sessions that are opened and closed. */
   rounds: number;
   /** The length of the operators' list of sessions; undefined without access. */
   countSessions(): Promise<number | undefined>;

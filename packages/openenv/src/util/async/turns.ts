@@ -2,7 +2,7 @@ import { settled } from "./settled.js";
 
 /** Performs tasks one after the other. A task that takes longer than the limit does not delay the next one any more. */
 export class Turns {
-  /** How many tasks have not begun. */
+  /** The number of tasks that have not begun. */
   waiting = 0;
   readonly #limitMs: number;
   #free: Promise<void> = Promise.resolve();

@@ -1,7 +1,7 @@
 import { endianness } from "node:os";
 
 /**
- * Whether `escapeJson` is faster than `JSON.stringify`: on Node 24 and earlier. V8 13.8 has a faster `JSON.stringify`, and
+ * True when `escapeJson` is faster than `JSON.stringify`: on Node 24 and earlier. V8 13.8 has a faster one.
  * Bun and Deno send text only as a string. The code below requires a little-endian processor.
  */
 export const ESCAPES_FASTER =
@@ -20,7 +20,7 @@ const words = new Int32Array(CHUNK / 4);
 const source = new Uint8Array(words.buffer);
 const target = new Uint8Array(LONGEST * CHUNK);
 const targetView = new DataView(target.buffer);
-/** For each byte the second of its escape, after the backslash; 0 for a byte that is not escaped. */
+/** The second byte of the escape of each byte, after the backslash; 0 for a byte that is not escaped. */
 const ESCAPES = Uint8Array.from({ length: 256 }, (_, byte) => {
   const [backslash, second] = byte < 0x80 ? JSON.stringify(String.fromCharCode(byte)).slice(1, -1) : "";
   return backslash === "\\" ? (second as string).charCodeAt(0) : 0;

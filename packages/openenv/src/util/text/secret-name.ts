@@ -1,4 +1,4 @@
-/** Whether the name of a variable suggests a secret: `HF_TOKEN`, `PRIVATE_KEY`, `PGPASSWORD`; not `MAX_TOKENS`. */
+/** True when the name of a variable suggests a secret: `HF_TOKEN`, `PRIVATE_KEY`, `PGPASSWORD`; not `MAX_TOKENS`. */
 export function isSecretName(name: string): boolean {
   return SECRET.test(name) && !HARMLESS.test(name);
 }
@@ -9,7 +9,7 @@ const SECRET =
 const HARMLESS =
   /(?:^|_)(?:(?:max|min|num|n|total)_(?:[a-z]+_)*tokens(?:$|_)|(?:foreign|primary|public|sort)_?keys?$)/i;
 
-/** Whether a value is a URL with a password: `redis://:secret@host`. */
+/** True when a value is a URL with a password: `redis://:secret@host`. */
 export function hasPassword(value: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]*:[^/?#\s]+@/i.test(value.trim());
 }

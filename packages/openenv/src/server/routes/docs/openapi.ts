@@ -72,7 +72,7 @@ function renderComponents(named: Readonly<Record<string, z.ZodType>>): Record<st
   );
 }
 
-/** With the schemas of the contract in place of any object. */
+/** The components with the schemas of the contract in place of any object. */
 function controlComponents({ action, observation, state }: SchemaBody): Record<string, JsonObject> {
   const components = renderComponents(CONTROL_COMPONENTS);
   const fill = (name: keyof typeof CONTROL_COMPONENTS, key: string, schema: JsonObject): void => {
@@ -146,7 +146,7 @@ function operation(tag: string, summary: string, answer: Body): Operation {
 function posting(tag: string, summary: string, { body, answer }: { body: Body; answer: Body }): Operation {
   const { responses, ...described } = operation(tag, summary, answer);
   const invalid = { description: "Validation Error", content: content(bodies.validationErrorBody) };
-  // Of a reset, no body means the same as an empty object.
+  // A reset without a body is the same as one with an empty object.
   const required = answer !== bodies.resetBody;
   return { ...described, requestBody: { required, content: content(body) }, responses: { ...responses, 422: invalid } };
 }

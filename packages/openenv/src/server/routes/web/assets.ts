@@ -22,7 +22,7 @@ const ENCODINGS = [
 /** Names in this folder hold a hash of what is in the file. */
 const HASHED = "assets/";
 const INDEX = "index.html";
-/** In a checkout that is not built. */
+/** The answer in a checkout that is not built. */
 const NOT_BUILT = "The page is not built; run: npm run build\n";
 
 /**

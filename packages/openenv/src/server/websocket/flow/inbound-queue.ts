@@ -22,7 +22,7 @@ export interface QueuedFrame {
   isBinary: boolean;
   /** The bytes that it is charged. */
   bytes: number;
-  /** On the clock of `performance.now()`. */
+  /** Milliseconds on the clock of `performance.now()`. */
   arrivedAt: number;
 }
 

@@ -10,7 +10,7 @@ const HIGH_WATER = 4 * 1024 * 1024;
 /** The same while the backlog of all connections is full: more than a socket accepts at once. */
 const FULL_HIGH_WATER = 64 * 1024;
 
-/** How long a peer may take to answer a ping before another one takes over its session. */
+/** The time that a peer may take to answer a ping before another one takes over its session. */
 const ALIVE_MS = 1_000;
 
 /** The limits that all connections of a server share. */
@@ -54,7 +54,7 @@ export abstract class Outflow {
   /** Handles waiting frames. */
   protected abstract unblock(): void;
 
-  /** Whether the peer answers a ping in time. True where the runtime cannot ask: it closes dead sockets itself. */
+  /** True when the peer answers a ping in time, or when the runtime cannot ask: it closes dead sockets itself. */
   isAlive(): Promise<boolean> {
     if (this.ended) return Promise.resolve(false);
     return new Promise((resolve) => {
