@@ -16,6 +16,7 @@ const STEPS = {
   "layers and cycles": ["scripts/checks/layers.mjs"],
   "rooms of the layers": ["scripts/checks/rooms.mjs"],
   "functions and type names": ["scripts/checks/declarations.mjs"],
+  "comments are sentences": ["scripts/checks/comments.mjs"],
   "commit subjects": ["scripts/checks/commits.mjs"],
   "neutral entries": ["scripts/checks/neutral.mjs"],
   "generated docs": ["scripts/docs.mjs", "--check"],
