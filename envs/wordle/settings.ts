@@ -8,7 +8,7 @@ export interface Settings {
 }
 
 const SUPPORTED = ["Wordle-v0"];
-const MOST_GUESSES = 20;
+const MAX_GUESSES = 20;
 
 /**
  * Reads `TEXTARENA_ENV_ID`, `TEXTARENA_NUM_PLAYERS` and `TEXTARENA_MAX_TURNS`.
@@ -26,6 +26,6 @@ export function readSettings(variables: Record<string, string | undefined>): Set
 
 function readGuesses(text: string): number {
   const guesses = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (guesses >= 1 && guesses <= MOST_GUESSES) return guesses;
-  throw new ConfigError(`TEXTARENA_MAX_TURNS must be an integer from 1 to ${MOST_GUESSES}, not "${text}".`);
+  if (guesses >= 1 && guesses <= MAX_GUESSES) return guesses;
+  throw new ConfigError(`TEXTARENA_MAX_TURNS must be an integer from 1 to ${MAX_GUESSES}, not "${text}".`);
 }

@@ -4,7 +4,7 @@ import type { V1ContainerStatus, V1Pod, V1PodSpec, V1PodStatus } from "@kubernet
 /** A label that no node has. */
 export const NOWHERE = "openenv.test/nowhere";
 /** The memory that a container needs to start, megabytes. */
-const LEAST_MEMORY = 32;
+const MIN_MEMORY = 32;
 
 const CONTAINER = { name: "environment", image: "", imageID: "", ready: false, restartCount: 0 };
 const HUNGRY = ended(137, "OOMKilled");
@@ -26,7 +26,7 @@ export function findFate({ containers, nodeSelector = {} }: V1PodSpec): V1PodSta
   if (NOWHERE in nodeSelector) return UNSCHEDULABLE;
   const [container] = containers;
   const memory = /^(\d+)Mi$/.exec(container?.resources?.limits?.["memory"] ?? "")?.[1];
-  if (memory !== undefined && Number(memory) < LEAST_MEMORY) return HUNGRY;
+  if (memory !== undefined && Number(memory) < MIN_MEMORY) return HUNGRY;
   return BY_IMAGE[container?.image ?? ""];
 }
 

@@ -17,10 +17,10 @@ const STEPS_PER_SECOND = 1;
 /** Target CPU utilization of Envoy. */
 const USED = 0.7;
 /** Most CPUs of one Envoy: another Envoy costs less than a larger node. */
-const MOST_CPUS = 8;
+const MAX_CPUS = 8;
 /** Envoy needs 54 kB for each session; the kernel's buffers count towards the container, too. */
 const CONNECTION_KIB = 64;
-const LEAST_MIB = 1024;
+const MIN_MIB = 1024;
 /** Memory of Envoy without connections. */
 const EMPTY_MIB = 256;
 
@@ -35,12 +35,12 @@ const EMPTY_MIB = 256;
 export function sizeEnvoys(topology: Topology): EnvoySize {
   const servers = mostNodes(topology);
   const cores = (nodeCapacity(topology) * servers * STEPS_PER_SECOND * STEP_SECONDS) / USED;
-  const enough = Math.max(1, Math.ceil(cores / MOST_CPUS));
+  const enough = Math.max(1, Math.ceil(cores / MAX_CPUS));
   const connections = Math.ceil(totalLimit(topology, servers) / enough);
   return {
     replicas: enough + 1,
     cpus: Math.max(1, Math.ceil(cores / enough)),
-    memoryMib: Math.max(LEAST_MIB, EMPTY_MIB + Math.ceil((connections * CONNECTION_KIB) / 1024)),
+    memoryMib: Math.max(MIN_MIB, EMPTY_MIB + Math.ceil((connections * CONNECTION_KIB) / 1024)),
     connections,
   };
 }

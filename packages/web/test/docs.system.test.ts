@@ -5,7 +5,7 @@ import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
 
 const chromium = await requireChromium();
-const MOST_BYTES = 400_000;
+const MAX_BYTES = 400_000;
 
 describe.skipIf(!chromium.available)("the page of the HTTP routes", () => {
   const { start, open } = usePages(chromium);
@@ -22,7 +22,7 @@ describe.skipIf(!chromium.available)("the page of the HTTP routes", () => {
             .reduce((sum, entry) => sum + ((entry as Partial<PerformanceResourceTiming>).decodedBodySize ?? 0), 0),
         );
         expect(bytes).toBeGreaterThan(10_000);
-        expect(bytes).toBeLessThan(MOST_BYTES);
+        expect(bytes).toBeLessThan(MAX_BYTES);
         await page.locator("details").evaluateAll((all) => {
           for (const one of all) (one as HTMLDetailsElement).open = true;
         });

@@ -11,7 +11,7 @@ const [QUESTIONS, ANSWERS, OUT, ERR] = [3, 4, 1, 2];
 const STACK_BYTES = 256 * 1024;
 const PAGE_BYTES = 64 * 1024;
 /** As the module was built. */
-const [FIRST_PAGES, MOST_PAGES] = [256, 32_768];
+const [FIRST_PAGES, MAX_PAGES] = [256, 32_768];
 const TIMED_OUT = 124;
 const KILLED_WITHIN_MS = 10_000;
 const LOWEST_PRIORITY = 19;
@@ -42,7 +42,7 @@ const start = ask();
 setPriority(Math.min(LOWEST_PRIORITY, getPriority() + start.nice));
 // The engine's own limit does not count what it allocates in WebAssembly; the memory it lives in has to end.
 const pages = Math.max(FIRST_PAGES, Math.floor(start.memory_bytes / PAGE_BYTES));
-const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.min(MOST_PAGES, pages) });
+const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: Math.min(MAX_PAGES, pages) });
 const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory }));
 const runtime = quickjs.newRuntime();
 runtime.setMaxStackSize(STACK_BYTES);

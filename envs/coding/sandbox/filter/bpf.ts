@@ -19,7 +19,7 @@ export const KILL_PROCESS = 0x8000_0000;
 export const fail = (errno: number): number => 0x0005_0000 | errno;
 
 const INSTRUCTION_BYTES = 8;
-const MOST_INSTRUCTIONS = 4096;
+const MAX_INSTRUCTIONS = 4096;
 const FARTHEST_JUMP = 255;
 const CODES = { load: 0x20, mask: 0x54, answer: 0x06, equal: 0x15, "at least": 0x35, "any bit": 0x45 };
 /** Of struct seccomp_data, on machines with the least significant byte first, as x64 and arm64. */
@@ -29,7 +29,7 @@ const OFFSETS: Record<FilterField, number> = { number: 0, architecture: 4, "argu
 export function assemble(steps: readonly FilterStep[]): Buffer {
   const labels = findLabels(steps);
   const instructions = steps.filter((step): step is Instruction => !("label" in step));
-  if (instructions.length > MOST_INSTRUCTIONS) throw new RangeError("A BPF program has 4096 instructions at most.");
+  if (instructions.length > MAX_INSTRUCTIONS) throw new RangeError("A BPF program has 4096 instructions at most.");
   const program = Buffer.alloc(instructions.length * INSTRUCTION_BYTES);
   for (const [index, step] of instructions.entries()) {
     const [code, value] = encode(step);

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { LEAST_SESSIONS, type ThroughputRow } from "../burst/results/throughput.js";
+import { MIN_SESSIONS, type ThroughputRow } from "../burst/results/throughput.js";
 import { whole } from "./tables.js";
 
 /** The part of a core that sessions may use: beyond it, waiting times grow. */
@@ -17,7 +17,7 @@ const MB = 1024 * 1024;
 export function renderSizing(row: ThroughputRow, heapBytes = getHeapStatistics().heap_size_limit): string {
   const { connections, seconds, server_processes, server_cpu_seconds: cpu, bytes_per_session, error_type } = row;
   if (error_type !== null) return "The measurement failed: it says nothing about the size of a worker.";
-  const isMeasured = server_processes > 0 && connections >= LEAST_SESSIONS;
+  const isMeasured = server_processes > 0 && connections >= MIN_SESSIONS;
   const bytes = isMeasured ? Math.max(bytes_per_session ?? 0, NOISE_BYTES / connections) : null;
   const core = cpu === null || cpu === 0 ? undefined : cpu / seconds / connections;
   const cost = [

@@ -10,7 +10,7 @@ import { repeatable, wholeNumber } from "../terminal/option-values.js";
 import { exit, print, printProgress } from "../terminal/output.js";
 
 /** Differences, and episodes that are skipped, that are printed; all are counted. */
-const MOST_PRINTED = 20;
+const MAX_PRINTED = 20;
 
 const EXAMPLES = `
 Each episode is played again in a new session, up to its first difference: the event, the field and both values.
@@ -90,7 +90,7 @@ async function run(source: string, given: string | undefined, flags: ReplayFlags
   const episodes = read.length - skipped.length;
   const events = read.reduce((sum, { played }) => sum + played, 0);
   const summary = { episodes, events, different: different.length, skipped: skipped.length };
-  const [differences, skips] = [different, skipped].map((list) => list.slice(0, MOST_PRINTED)) as [Result[], Result[]];
+  const [differences, skips] = [different, skipped].map((list) => list.slice(0, MAX_PRINTED)) as [Result[], Result[]];
   print(
     json
       ? JSON.stringify({

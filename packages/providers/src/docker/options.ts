@@ -114,12 +114,12 @@ function checkPort(name: string, value: number, least: number): void {
 
 const UNITS: Record<string, number> = { "": 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
 /** The minimum that an engine accepts. */
-const LEAST_MEMORY = 6 * 2 ** 20;
+const MIN_MEMORY = 6 * 2 ** 20;
 
 function parseMemory(memory: number | string): number {
   const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)([bkmg]?)b?$/i.exec(String(memory)) ?? [];
   const bytes = Math.floor(Number(digits) * (UNITS[unit.toLowerCase()] ?? Number.NaN));
-  demand(bytes >= LEAST_MEMORY, `memory must be at least 6m, in bytes or as "512m" or "2g", got ${memory}.`);
+  demand(bytes >= MIN_MEMORY, `memory must be at least 6m, in bytes or as "512m" or "2g", got ${memory}.`);
   return bytes;
 }
 

@@ -160,13 +160,13 @@ function because(error: unknown): string {
 /** Wider than isSecretName: a hidden word too many costs nothing, a leaked key does. */
 const MAY_BE_SECRET = /token|secret|passw|passphrase|credential|key|auth/i;
 /** Shorter values (`1`, `true`) would remove ordinary words from a log. */
-const LEAST_LENGTH = 6;
+const MIN_LENGTH = 6;
 
 /** The text without the values of variables whose names suggest secrets. */
 function hideSecrets(text: string, env: Readonly<Record<string, string>> = {}): string {
   let hidden = text;
   for (const [name, value] of Object.entries(env)) {
-    if (MAY_BE_SECRET.test(name) && value.length >= LEAST_LENGTH) hidden = hidden.replaceAll(value, `<${name}>`);
+    if (MAY_BE_SECRET.test(name) && value.length >= MIN_LENGTH) hidden = hidden.replaceAll(value, `<${name}>`);
   }
   return hidden;
 }

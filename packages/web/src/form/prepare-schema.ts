@@ -16,7 +16,7 @@ export const DEFAULTS = {
   arrayMinItems: { populate: "requiredOnly" },
 } as const;
 /** Limits the growth when references between schemas are replaced. */
-const MOST_REPLACED = 500;
+const MAX_REPLACED = 500;
 
 /**
  * Prepares the schema of an action for a form: removes the free-form fields, gives every field and choice a title,
@@ -52,7 +52,7 @@ function replaceReferences(root: JsonObject): JsonObject {
     if (!isObject(schema)) return schema;
     const { $ref, ...rest } = schema;
     const target = typeof $ref === "string" && !seen.includes($ref) ? definitionAt($ref, root) : undefined;
-    if (typeof $ref === "string" && target && replaced++ < MOST_REPLACED) {
+    if (typeof $ref === "string" && target && replaced++ < MAX_REPLACED) {
       return replace({ ...target, ...rest }, [...seen, $ref]);
     }
     return mapSchemas(schema, (inner) => replace(inner, seen));

@@ -95,7 +95,7 @@ function Area(props: WidgetProps) {
         className={`input input--area ${isProgram ? "input--mono" : ""}`}
         id={id}
         name={id}
-        rows={Math.min(MOST_ROWS, Math.max(isProgram ? PROGRAM_ROWS : 1, text.split("\n").length))}
+        rows={Math.min(MAX_ROWS, Math.max(isProgram ? PROGRAM_ROWS : 1, text.split("\n").length))}
         value={text}
         aria-required={required}
         aria-label={hideLabel ? label : undefined}
@@ -117,7 +117,7 @@ function Area(props: WidgetProps) {
 }
 
 const PROGRAM_ROWS = 6;
-const MOST_ROWS = 12;
+const MAX_ROWS = 12;
 
 function Select({
   id,

@@ -15,7 +15,7 @@ export interface Diff {
 }
 
 /** Maximum number of listed changes. */
-const MOST_CHANGES = 500;
+const MAX_CHANGES = 500;
 
 /** The changes between a step and the previous one. */
 export function diffSteps(before: TimelineStep, after: TimelineStep): Diff {
@@ -40,7 +40,7 @@ function comparable({ action, observation, reward, done, failure, kind }: Timeli
 }
 
 function compare(before: unknown, after: unknown, path: string, diff: Diff): void {
-  if (diff.changes.length >= MOST_CHANGES) return;
+  if (diff.changes.length >= MAX_CHANGES) return;
   if (Array.isArray(before) && Array.isArray(after)) {
     for (let at = 0; at < Math.max(before.length, after.length); at++) {
       // Fast path: most items are equal, and a list may have a million.

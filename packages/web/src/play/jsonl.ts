@@ -17,7 +17,7 @@ export interface Source {
 }
 
 /** More steps would exceed the height that a browser can scroll. */
-const MOST_STEPS = 200_000;
+const MAX_STEPS = 200_000;
 
 /** The timeline in the format of `openenv collect`: one episode per line. Failed requests are in a separate list. */
 export function renderJsonl({ episodes, steps }: Timeline, { environment, url }: Source): string {
@@ -57,8 +57,8 @@ export function parseJsonl(text: string): Omit<Imported, "name"> {
     const { environment, ...episode } = readLine(line, at + 1);
     environments.add(environment);
     found += 1 + episode.steps.length;
-    if (found > MOST_STEPS) {
-      throw new TypeError(`The file has more than ${MOST_STEPS.toLocaleString("en")} steps. Import a part of it.`);
+    if (found > MAX_STEPS) {
+      throw new TypeError(`The file has more than ${MAX_STEPS.toLocaleString("en")} steps. Import a part of it.`);
     }
     played.push(episode);
   }

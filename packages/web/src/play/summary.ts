@@ -7,7 +7,7 @@ import { toolErrorOf } from "./answer.js";
 import type { TimelineStep } from "./timeline.js";
 
 const LENGTH = 120;
-const MOST_FIELDS = 20;
+const MAX_FIELDS = 20;
 
 /** A short summary of the action: the called tool, its only text, or its JSON. */
 export function summarizeAction({ kind, action }: TimelineStep): string {
@@ -76,7 +76,7 @@ export function withoutStandard(observation: JsonObject): JsonObject {
 /** `code: print(1), language: python`, without empty fields. */
 function listFields(fields: [string, unknown][]): string {
   const parts = fields
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .filter(([, value]) => value !== "" && value !== null)
     .map(([name, value]) => `${name}: ${typeof value === "string" ? firstLine(value) : beginOf(value)}`);
   return clip(parts.join(", "));

@@ -13,8 +13,8 @@ const WARM_UP_SECONDS = 0.5;
 /** Sessions that are opened first with a think time, so that the growth does not contain what is loaded once. */
 const FIRST_SESSIONS = 8;
 /** With fewer sessions, memory is not measured: in a closed loop, the growth is within the noise of the heap. */
-const LEAST_SESSIONS_OF_LOOP = 256;
-export const LEAST_SESSIONS = 8;
+const MIN_SESSIONS_OF_LOOP = 256;
+export const MIN_SESSIONS = 8;
 
 export interface ThroughputJob {
   server: ServerLocation;
@@ -93,7 +93,7 @@ export async function measureThroughput(generator: LoadGenerator, job: Throughpu
       if (row.server_cpu_seconds > 0) row.steps_per_cpu_second = Math.round(done / row.server_cpu_seconds);
     }
     const full = first > 0 ? after : opened;
-    const least = first > 0 ? LEAST_SESSIONS : LEAST_SESSIONS_OF_LOOP;
+    const least = first > 0 ? MIN_SESSIONS : MIN_SESSIONS_OF_LOOP;
     if (empty && full && full.processes > 0 && connections >= least) {
       // A heap with free space from earlier sessions does not grow, so the value says nothing.
       const growth = Math.round((full.bytes - empty.bytes) / (connections - first));

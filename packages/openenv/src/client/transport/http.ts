@@ -80,11 +80,11 @@ function refusal(url: string, status: number, body: unknown): RemoteError {
 }
 
 /** Only this many characters of an error page are read. */
-const MOST_TEXT = 4_000;
+const MAX_TEXT = 4_000;
 
 /** The text of a balancer's error page, in one line. */
 function readText(text: string): string {
-  const shown = text.slice(0, MOST_TEXT).replace(/<(script|style)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ");
+  const shown = text.slice(0, MAX_TEXT).replace(/<(script|style)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ");
   return shown.replace(/\s+/g, " ").trim();
 }
 

@@ -1,5 +1,5 @@
 /** The most extra repetitions tried to reach the minimum length. */
-const MOST_MORE = 8;
+const MAX_MORE = 8;
 
 /**
  * A string that matches a regular expression and has a length in the given range; undefined when none was found. It
@@ -9,7 +9,7 @@ const MOST_MORE = 8;
 export function samplePattern(pattern: string, minLength: number, maxLength: number): string | undefined {
   const expression = compile(pattern);
   if (!expression) return undefined;
-  for (let more = 0; more <= MOST_MORE; more++) {
+  for (let more = 0; more <= MAX_MORE; more++) {
     const text = new Reader(pattern, more).alternatives();
     if (text.length >= minLength && text.length <= maxLength && expression.test(text)) return text;
   }

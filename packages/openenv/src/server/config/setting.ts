@@ -114,8 +114,8 @@ function readNumber(given: unknown, min: number, max: number): number | undefine
   return value >= min && value <= max ? value : undefined;
 }
 
-export const LEAST_SECONDS = 0.001;
-export const timeout = seconds(LEAST_SECONDS);
+export const MIN_SECONDS = 0.001;
+export const timeout = seconds(MIN_SECONDS);
 
 export const sessionTimeout: Kind<number | null> = {
   expects: `${timeout.expects}, or "none"`,

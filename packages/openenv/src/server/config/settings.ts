@@ -9,9 +9,9 @@ import {
   inSeconds,
   integer,
   type Kind,
-  LEAST_SECONDS,
   list,
   MAX_SECONDS,
+  MIN_SECONDS,
   number,
   type Setting,
   seconds,
@@ -191,7 +191,7 @@ export const SETTINGS = {
   pingIntervalMs: setting({
     variable: "PING_INTERVAL",
     kind: number(1, MAX_MS),
-    variableKind: inSeconds(LEAST_SECONDS),
+    variableKind: inSeconds(MIN_SECONDS),
     fallback: 20_000,
     help: "time between pings",
     more: "a peer that misses two loses its session",
@@ -199,7 +199,7 @@ export const SETTINGS = {
   graceMs: setting({
     variable: "SHUTDOWN_GRACE",
     kind: number(0, MAX_MS),
-    variableKind: inSeconds(LEAST_SECONDS),
+    variableKind: inSeconds(MIN_SECONDS),
     fallback: 8_000,
     shown: "8 s (images: 1 s)",
     help: "time for pending answers when the server stops",
@@ -261,7 +261,7 @@ export const SETTINGS = {
   workerTimeoutMs: setting({
     variable: "WORKER_TIMEOUT",
     kind: number(1, MAX_MS),
-    variableKind: inSeconds(LEAST_SECONDS),
+    variableKind: inSeconds(MIN_SECONDS),
     fallback: 30_000,
     help: "a worker that does not answer pings for this long is replaced",
   }),

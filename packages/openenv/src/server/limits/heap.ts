@@ -4,7 +4,7 @@ import type { Runtime } from "../../session/runtime.js";
 import type { Config } from "../config/config.js";
 
 /** With fewer further sessions, the growth is within the noise of the heap. */
-const LEAST_SESSIONS = 8;
+const MIN_SESSIONS = 8;
 /** What the first sessions add once, such as compiled code. It does not count, so the size of a session is a lower bound. */
 const ONCE_BYTES = 16 * 1024 * 1024;
 /** The part of a heap that sessions can fill. The collector runs ever more often beyond it. */
@@ -33,8 +33,8 @@ export function watchHeap(
     const most = before.active + now.opened - before.opened;
     before = now;
     const { used_heap_size: bytes, heap_size_limit: limit } = getHeapStatistics();
-    if (most < LEAST_SESSIONS) few = { sessions: most, bytes };
-    if (most < few.sessions + LEAST_SESSIONS) return;
+    if (most < MIN_SESSIONS) few = { sessions: most, bytes };
+    if (most < few.sessions + MIN_SESSIONS) return;
     const growth = (bytes - few.bytes - ONCE_BYTES) / (most - few.sessions);
     const needed = bytes + growth * (maxConcurrentEnvs - most);
     if (growth <= 0 || needed <= limit) return;

@@ -32,7 +32,7 @@ import { type FirstReader, replaceParts } from "./ws-parts.js";
  * The smallest average size of the pieces of a message, apart from a few smaller ones: each buffered piece needs some
  * 400 bytes in addition to its content. Packets of ordinary networks are larger.
  */
-const LEAST_PIECE = 1024;
+const MIN_PIECE = 1024;
 const MIN_PIECES = 1024;
 /** Up to this size, answers and unread data are not counted individually, bytes. */
 const SMALL = 4 * 1024;
@@ -179,7 +179,7 @@ function webSocketServer(maxPayload: number): NodeSocketServer {
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload,
-      maxBufferedChunks: Math.max(MIN_PIECES, Math.ceil(maxPayload / LEAST_PIECE)),
+      maxBufferedChunks: Math.max(MIN_PIECES, Math.ceil(maxPayload / MIN_PIECE)),
       autoPong: false,
       WebSocket: NodeSocket,
       handleProtocols: selectSubprotocol,

@@ -6,7 +6,7 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import { FIRST_USE_MS } from "./unclaimed.js";
 
 /** Maximum number of ended sessions whose reason is kept. */
-const MOST_REASONS = 1000;
+const MAX_REASONS = 1000;
 
 /** The sessions that requests can name. Other sessions are known only to their socket. */
 export class NamedSessions {
@@ -27,7 +27,7 @@ export class NamedSessions {
     if (!this.#byId.has(id)) return;
     this.#reasons.set(id, reason);
     const [first] = this.#reasons.keys();
-    if (this.#reasons.size > MOST_REASONS && first !== undefined) this.#reasons.delete(first);
+    if (this.#reasons.size > MAX_REASONS && first !== undefined) this.#reasons.delete(first);
   }
 
   /** The error message for an unknown id. */

@@ -21,7 +21,7 @@ export interface ResumeLimits {
 export const RESUME_DEFAULTS: ResumeLimits = { guaranteeMs: 60_000, answers: 64, bytes: 256 * 1024 * 1024 };
 /** The part of this memory that one session may fill with answers that its client has not acknowledged. */
 const SHARE = 1 / 32;
-const LEAST_SHARE = 64 * 1024;
+const MIN_SHARE = 64 * 1024;
 /** What a group holds while it stores no answers: unlike a session, it takes no slot. */
 const GROUP_BYTES = 1024;
 /** Why no session becomes resumable. */
@@ -201,7 +201,7 @@ export class Resumptions {
 
   #newAnswers(): StoredAnswers {
     const { answers, bytes } = this.limits;
-    return new StoredAnswers(this.#budget, answers, Math.max(bytes * SHARE, LEAST_SHARE));
+    return new StoredAnswers(this.#budget, answers, Math.max(bytes * SHARE, MIN_SHARE));
   }
 
   /**

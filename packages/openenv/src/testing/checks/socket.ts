@@ -87,11 +87,11 @@ export function socketChecks(subject: SocketSubject): CheckDefinition[] {
   ];
 }
 
-const MOST_PROBLEMS = 5;
+const MAX_PROBLEMS = 5;
 
 function judge(problems: readonly string[]): void {
-  const more = problems.length > MOST_PROBLEMS ? [`${problems.length - MOST_PROBLEMS} more`] : [];
-  demand(problems.length === 0, [...problems.slice(0, MOST_PROBLEMS), ...more].join("; "));
+  const more = problems.length > MAX_PROBLEMS ? [`${problems.length - MAX_PROBLEMS} more`] : [];
+  demand(problems.length === 0, [...problems.slice(0, MAX_PROBLEMS), ...more].join("; "));
 }
 
 async function metadataTaken({ open, plan, reset }: SocketSubject): Promise<void> {

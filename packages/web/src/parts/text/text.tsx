@@ -6,7 +6,7 @@ import { count } from "./format.js";
 const FOLD_LENGTH = 480;
 const FOLD_LINES = 12;
 /** Longer texts are never shown in full. */
-const MOST_LENGTH = 200_000;
+const MAX_LENGTH = 200_000;
 
 /** Text of an environment. Markup in it is shown as text. */
 export function Text({ text }: { text: string }) {
@@ -15,7 +15,7 @@ export function Text({ text }: { text: string }) {
   const isOneLine = text.length <= 60 && !text.includes("\n");
   const long = text.length > FOLD_LENGTH || text.split("\n", FOLD_LINES + 1).length > FOLD_LINES;
   const folded = long && !open;
-  const shown = folded ? text.slice(0, FOLD_LENGTH) : text.slice(0, MOST_LENGTH);
+  const shown = folded ? text.slice(0, FOLD_LENGTH) : text.slice(0, MAX_LENGTH);
   return (
     <>
       <div className={`text ${folded ? "text--fold" : ""} ${isOneLine ? "text--line" : ""}`}>
@@ -27,9 +27,9 @@ export function Text({ text }: { text: string }) {
           <Icon name={open ? "up" : "down"} />
         </button>
       ) : null}
-      {open && text.length > MOST_LENGTH ? (
+      {open && text.length > MAX_LENGTH ? (
         <p className="hint">
-          Only the first {MOST_LENGTH.toLocaleString("en")} characters are shown. Export the timeline to have all of
+          Only the first {MAX_LENGTH.toLocaleString("en")} characters are shown. Export the timeline to have all of
           them.
         </p>
       ) : null}

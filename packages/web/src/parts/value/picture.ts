@@ -13,7 +13,7 @@ const BEGINNINGS: Record<string, RegExp> = {
   "image/webp": /^UklGR.{6}XRUJQ/,
 };
 /** Shorter strings are words; even a picture of one pixel is longer. */
-const LEAST_LENGTH = 40;
+const MIN_LENGTH = 40;
 
 /** The picture in a string: a data URL, or base64 with the signature of a picture. Undefined for any other string. */
 export function pictureOf(text: string): PictureSource | undefined {
@@ -21,7 +21,7 @@ export function pictureOf(text: string): PictureSource | undefined {
     const type = /^data:(image\/[\w.+-]+)[;,]/.exec(text)?.[1];
     return type === undefined ? undefined : { src: text, type };
   }
-  if (text.length < LEAST_LENGTH) return undefined;
+  if (text.length < MIN_LENGTH) return undefined;
   const type = Object.entries(BEGINNINGS).find(([, beginning]) => beginning.test(text))?.[0];
   if (type === undefined || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined;
   return { src: `data:${type};base64,${text}`, type };

@@ -3,14 +3,14 @@ import { count } from "../text/format.js";
 import { firstEntries, sizeOf } from "./entries.js";
 import { describeValue, Value } from "./value.js";
 
-const MOST_ENTRIES = 100;
+const MAX_ENTRIES = 100;
 /** Opened automatically up to this size, and up to this depth. */
 const FEW_ENTRIES = 2;
 const OPEN_DEPTH = 4;
 
 /** An object or a list, one line per entry. The content of an entry is rendered when it is opened. */
 export function Tree({ value, label, depth = 0 }: { value: object; label: string; depth?: number }) {
-  const [shown, setShown] = useState(MOST_ENTRIES);
+  const [shown, setShown] = useState(MAX_ENTRIES);
   const size = sizeOf(value);
   return (
     <ul className="tree">
@@ -36,7 +36,7 @@ export function Tree({ value, label, depth = 0 }: { value: object; label: string
       ))}
       {size > shown ? (
         <li>
-          <button type="button" className="more" onClick={() => setShown(shown + MOST_ENTRIES)}>
+          <button type="button" className="more" onClick={() => setShown(shown + MAX_ENTRIES)}>
             Show more of {count(size, "entry").replace("entrys", "entries")}
           </button>
         </li>

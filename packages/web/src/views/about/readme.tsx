@@ -10,17 +10,17 @@ export default function Readme({ text }: { text: string }) {
   return (
     <article className="prose">
       <Markdown remarkPlugins={PLUGINS} components={COMPONENTS} urlTransform={keepPictures}>
-        {withoutFrontMatter(text.slice(0, MOST_LENGTH))}
+        {withoutFrontMatter(text.slice(0, MAX_LENGTH))}
       </Markdown>
-      {text.length > MOST_LENGTH ? (
-        <p className="hint">Only the first {MOST_LENGTH.toLocaleString("en")} characters are shown.</p>
+      {text.length > MAX_LENGTH ? (
+        <p className="hint">Only the first {MAX_LENGTH.toLocaleString("en")} characters are shown.</p>
       ) : null}
     </article>
   );
 }
 
 /** A longer README would block the page. */
-const MOST_LENGTH = 200_000;
+const MAX_LENGTH = 200_000;
 const PLUGINS = [remarkGfm, dropComments];
 
 function keepPictures(url: string, key: string): string {

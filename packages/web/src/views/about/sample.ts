@@ -4,13 +4,13 @@ import { createValidator } from "../../form/validator.js";
 import type { Timeline } from "../../play/timeline.js";
 
 /** Longer actions would make the snippet unreadable; in characters of JSON. */
-const MOST_LENGTH = 600;
+const MAX_LENGTH = 600;
 
 /** An example action: the last successful one of this tab, else the simplest that the schema allows. */
 export function sampleAction(info: WebInfo, schema: SchemaBody, timeline: Timeline): JsonObject {
   const sent = timeline.steps.findLast(
     ({ kind, failure, action }) =>
-      kind === "step" && failure === undefined && JSON.stringify(action).length <= MOST_LENGTH,
+      kind === "step" && failure === undefined && JSON.stringify(action).length <= MAX_LENGTH,
   );
   if (sent) return sent.action;
   const [tool] = schema.tools ?? [];

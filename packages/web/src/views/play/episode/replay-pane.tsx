@@ -16,7 +16,7 @@ interface ReplayPaneProps {
 }
 
 /** Number of rows around the last replayed one; the others are in the timeline. */
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /** Recorded and replayed steps side by side. The first difference is marked; later steps are not compared. */
 export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
@@ -32,7 +32,7 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
   const played = all.findLastIndex(({ now }) => now !== undefined);
   // After it has stopped at a difference, later rows are not shown.
   const rows = state?.status === "differs" ? all.slice(0, played + 1) : all;
-  const from = Math.max(0, Math.min(played - MOST_ROWS / 2, rows.length - MOST_ROWS));
+  const from = Math.max(0, Math.min(played - MAX_ROWS / 2, rows.length - MAX_ROWS));
   const first = state && state.firstDifference >= 0 ? rows[state.firstDifference] : undefined;
   const place = first ? placeOf(first.recorded, imported.timeline) : "";
   return (
@@ -62,7 +62,7 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
             </tr>
           </thead>
           <tbody>
-            {rows.slice(from, from + MOST_ROWS).map((row) => (
+            {rows.slice(from, from + MAX_ROWS).map((row) => (
               <ReplayLine
                 key={row.recorded.index}
                 row={row}

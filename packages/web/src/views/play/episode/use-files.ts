@@ -21,7 +21,7 @@ export function saveTimeline(name: string, timeline: Timeline, info: WebInfo): v
 }
 
 /** Larger files would block the page for seconds. */
-const MOST_BYTES = 200_000_000;
+const MAX_BYTES = 200_000_000;
 
 export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): TimelineFiles {
   const [problem, setProblem] = useState<string>();
@@ -33,7 +33,7 @@ export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): Timeli
     return () => removeEventListener("beforeunload", warn);
   }, [shown.unsaved]);
   const read = async (file: File): Promise<void> => {
-    if (file.size > MOST_BYTES) return setProblem(`${file.name} has more than ${MOST_BYTES / 1e6} MB.`);
+    if (file.size > MAX_BYTES) return setProblem(`${file.name} has more than ${MAX_BYTES / 1e6} MB.`);
     try {
       const found = parseJsonl(await file.text());
       setProblem(undefined);

@@ -3,7 +3,7 @@ import { formatReward } from "../../../parts/text/format.js";
 import type { TimelineStep } from "../../../play/timeline.js";
 import { Block } from "../step/block.js";
 
-const MOST_SIGNALS = 50;
+const MAX_SIGNALS = 50;
 
 /** The components of a reward, if the environment reports them. */
 export function RewardParts({ step }: { step: TimelineStep }) {
@@ -36,7 +36,7 @@ function findSignals({ metadata, observation }: TimelineStep): [where: string, s
   ] as const) {
     if (!isObject(value)) continue;
     const signals = Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === "number");
-    return [where, signals.slice(0, MOST_SIGNALS)];
+    return [where, signals.slice(0, MAX_SIGNALS)];
   }
   return ["", []];
 }

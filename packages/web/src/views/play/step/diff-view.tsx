@@ -3,7 +3,7 @@ import type { Diff } from "../../../play/diff.js";
 import type { TimelineStep } from "../../../play/timeline.js";
 import { Block } from "./block.js";
 
-const MOST_LENGTH = 2000;
+const MAX_LENGTH = 2000;
 
 /** The paths at which a step differs from the previous one, with the old value above the new one. */
 export function DiffView({ diff, before }: { diff: Diff | undefined; before: TimelineStep | undefined }) {
@@ -54,8 +54,8 @@ function Side({ sign, word, value, other }: SideProps) {
       <b aria-hidden="true">{sign}</b>
       <span>
         <span className="sr">{word}: </span>
-        {text === "" ? <span className="muted">empty text</span> : <bdi>{text.slice(0, MOST_LENGTH)}</bdi>}
-        {text.length > MOST_LENGTH ? "…" : ""}
+        {text === "" ? <span className="muted">empty text</span> : <bdi>{text.slice(0, MAX_LENGTH)}</bdi>}
+        {text.length > MAX_LENGTH ? "…" : ""}
       </span>
     </div>
   );

@@ -7,7 +7,7 @@ import type { Timeline, TimelineEpisode, TimelineRow, TimelineStep } from "../..
 import { StatusBadge } from "../episode/episode-bar.js";
 
 /** Maximum number of marks in a row. */
-const MOST_MARKS = 8;
+const MAX_MARKS = 8;
 const LONGEST_MARK = 3;
 
 interface Selection {
@@ -113,7 +113,7 @@ function Summary({ step, before }: { step: TimelineStep; before: TimelineStep | 
   // Marks of earlier steps do not belong to this step.
   const isNew = JSON.stringify(parts.slice(0, at + 1)) !== JSON.stringify(textsOf(before).slice(0, at + 1));
   if (!isNew && at === parts.length - 1) return <>{summarizeObservation(step, before)}</>;
-  const marks = isNew ? (parts[at]?.filter(isMark).slice(0, MOST_MARKS) ?? []) : [];
+  const marks = isNew ? (parts[at]?.filter(isMark).slice(0, MAX_MARKS) ?? []) : [];
   const rest = parts
     .slice(at + 1)
     .flat()
