@@ -58,7 +58,7 @@ export interface ErrorData {
   active_sessions?: number;
   max_sessions?: number;
   factory_name?: string;
-  /** With `batch`: the number of the session, and of the step in its episode; 0 for a reset, which begins one. */
+  /** The number of the session in a batch, and of the step in its episode; 0 for a reset, which begins one. */
   session?: number;
   step?: number;
 }

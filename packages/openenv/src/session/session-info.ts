@@ -25,7 +25,7 @@ export function logEnd(session: DescribedSession, reason: string): void {
   runtime.log.info(fields, "session ended");
 }
 
-/** By which operators find a session: never its name, which gives access to it. */
+/** The fields by which operators find a session: never its name, which gives access to it. */
 function logFields({ id, nameHash, member, progress: { episodeId } }: DescribedSession): object {
   return {
     session: id,

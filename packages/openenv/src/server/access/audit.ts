@@ -5,11 +5,11 @@ import { clip } from "../../util/text/clip.js";
 import { clientAddress, type HttpRequest } from "../runtimes/runtime.js";
 import type { Authorization } from "./authorization.js";
 
-/** How long the answer to a further wrong token of an address waits. */
+/** The time that the answer to a further wrong token of an address waits. */
 const DELAY_MS = 1_000;
 /** Answers that wait at the same time. Beyond it, a wrong token is answered at once. */
 const MAX_DELAYED = 100;
-/** How long the last wrong token of an address counts, and the time between two summaries. */
+/** The time that the last wrong token of an address counts, and the time between two summaries. */
 const WINDOW_MS = 60_000;
 /** Addresses that are remembered. Beyond it, the one with the oldest request is forgotten. */
 const MAX_CLIENTS = 1_000;
@@ -70,7 +70,7 @@ export class Audit {
     this.#log.info(describe(requester), `an operator ${act}`);
   }
 
-  /** Like {@link acts} for what programs repeat, such as a scrape: logged once for each address. */
+  /** Logs what programs repeat, such as a scrape, once for each address, as {@link acts} does. */
   polls(requester: Requester, act: string): void {
     const key = `${act} ${requester.client}`;
     if (this.#readers.has(key)) return;

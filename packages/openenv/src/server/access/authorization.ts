@@ -16,7 +16,7 @@ export interface Authorization {
    * token as `x-api-key`.
    */
   isClient(headers: IncomingHttpHeaders): boolean;
-  /** Whether no token of the server is the one of a request, or made its cookie; undefined if it has neither. */
+  /** True when the token or the cookie of a request fits no token of the server; undefined if it has neither. */
   isWrong(headers: IncomingHttpHeaders): boolean | undefined;
   /**
    * The value of `set-cookie` that makes a browser a client: links and pages cannot send headers.

@@ -70,7 +70,7 @@ export interface HttpResponse extends EventEmitter {
 /** A request for a WebSocket, which must be accepted or rejected. */
 export interface Upgrade {
   readonly request: UpgradeRequest;
-  /** As {@link clientAddress}. */
+  /** The {@link clientAddress} of the request. */
   readonly address: string;
   /** File descriptors in use, at least. */
   readonly descriptors: number;
