@@ -1,7 +1,7 @@
 /** Finds and runs the code blocks of the READMEs and the guide; `code.test.ts` says how they are marked. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { type Running, startCommand } from "../test-support/commands/command-line.js";
 
@@ -27,9 +27,9 @@ export const ENVIRONMENTS = readdirSync(join(ROOT, "envs"));
 const pages = [
   ["README", join(ROOT, "README.md")],
   ["snippets", join(ROOT, "docs/reference/snippets.md")],
-  ...readdirSync(guide)
+  ...readdirSync(guide, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
-    .map((name) => [basename(name, ".md"), join(guide, name)]),
+    .map((name) => [name.replace(/\.md$/, ""), join(guide, name)]),
   ...ENVIRONMENTS.map((name) => [`envs-${name}`, join(ROOT, "envs", name, "README.md")]),
 ].map(([name = "", path = ""]) => ({ name, blocks: parseBlocks(readFileSync(path, "utf8")) }));
 

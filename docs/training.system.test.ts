@@ -24,12 +24,9 @@ for file in sys.argv[1:]:
 describe.skipIf(!python.available)("training", () => {
   test("the training scripts of the guide run", { timeout: 400_000 }, async () => {
     writeProjects(PROJECTS);
-    for (const name of readdirSync(PROJECTS).filter((name) => name.startsWith("train"))) {
-      for (const file of readdirSync(join(PROJECTS, name)).filter((file) => file.endsWith(".py"))) {
-        const path = join(PROJECTS, name, file);
-        writeFileSync(path, makeSmall(readFileSync(path, "utf8")));
-      }
-    }
+    const files = readdirSync(join(PROJECTS, "train"), { recursive: true, encoding: "utf8" });
+    const scripts = files.filter((file) => file.endsWith(".py")).map((file) => join(PROJECTS, "train", file));
+    for (const script of scripts) writeFileSync(script, makeSmall(readFileSync(script, "utf8")));
     const timeout = 380_000;
     await runBlocks(PROJECTS, { language: "python", run: "training" }, [python.path, "-c", RUN_EACH], timeout);
   });

@@ -21,7 +21,10 @@ const config = await Promise.all(
 const SETTINGS_PAGE = "docs/reference/settings.md";
 const LAYERS_PAGE = "docs/design/layers.md";
 const guides = [
-  ...readdirSync(join(ROOT, "docs/guide")).map((name) => `docs/guide/${name}`),
+  ...readdirSync(join(ROOT, "docs/guide"), { recursive: true })
+    .filter((name) => name.endsWith(".md"))
+    .sort()
+    .map((name) => `docs/guide/${name}`),
   "docs/reference/snippets.md",
 ].map((page) => ({ page, text: readFileSync(join(ROOT, page), "utf8") }));
 const api = renderApi(

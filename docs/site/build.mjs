@@ -13,7 +13,13 @@ const DIST = join(HERE, "dist");
 const TEXTS =
   /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|experiments(?!\/deployments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
 const PICTURES = /^(docs|experiments)\/.*\.(png|svg)$/;
-const GROUPS = { "": "Start", "docs/guide": "Guide", "docs/reference": "Reference", "docs/design": "Design" };
+const GROUPS = {
+  "": "Start",
+  "docs/guide": "Guide",
+  "docs/guide/train": "Train",
+  "docs/reference": "Reference",
+  "docs/design": "Design",
+};
 
 const { repository } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: ROOT });

@@ -9,7 +9,9 @@ const DIST = join(HERE, "dist");
 
 test("the site has every page of the documentation, as HTML and as Markdown", { timeout: 300_000 }, async () => {
   await promisify(execFile)(process.execPath, [join(HERE, "build.mjs")]);
-  const guide = readdirSync(join(HERE, "../guide")).map((name) => name.replace(/\.md$/, ""));
+  const guide = readdirSync(join(HERE, "../guide"), { recursive: true })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => name.replace(/\.md$/, "").replace(/README$/, "index"));
   for (const name of guide) {
     for (const ending of ["html", "md"])
       expect(existsSync(join(DIST, `docs/guide/${name}.${ending}`)), name).toBe(true);

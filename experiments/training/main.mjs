@@ -17,7 +17,7 @@ const SUBJECTS = ["ours", "ours, own class", "python", "python, own class"];
 const PARTS = 4;
 const ROOT = join(import.meta.dirname, "../..");
 const SERVERS = join(ROOT, "conformance/python-server");
-const PAGE = join(ROOT, "docs/guide/train-stable-baselines3.md");
+const PAGE = join(ROOT, "docs/guide/train/stable-baselines3.md");
 
 /** Calls `work` with the URLs of these servers, each with one of the training tasks. */
 async function withServers(task, kinds, work) {
@@ -245,7 +245,7 @@ await runSuite({
     "Time spent on the environment: in resets and tool calls, one after the other, as the trainer waits for them.",
     "Vector environment: `OpenEnvVectorGym` and Stable-Baselines3's `DummyVecEnv` around the released client, `step` " +
       "alone. Each way has its own server and all take turns of half a second in one Python process, in every order.",
-    "PPO: the environment and the script of docs/guide/train-stable-baselines3.md, 32 sessions of `OpenEnvVectorGym`, with " +
+    "PPO: the environment and the script of docs/guide/train/stable-baselines3.md, 32 sessions of `OpenEnvVectorGym`, with " +
       `${quick ? "the seed 1" : "the seeds 1 to 3"}. An evaluation plays 64 episodes. The best policy has 0.9 on average. A seed is that of the model and of the first episode of each session; later ones begin at random, so runs differ a little.`,
     "Before each training and before the vector environments all garbage of Python is collected, and what is left is not " +
       "searched again: a full collection with torch loaded takes up to a second.",

@@ -1,4 +1,4 @@
-"""Runs the script of docs/guide/train-stable-baselines3.md once for each seed; main.mjs reads the output.
+"""Runs the script of docs/guide/train/stable-baselines3.md once for each seed; main.mjs reads the output.
 
 Usage: python ppo.py <url> <seed>... Prints a line of JSON for each seed: the mean reward of an episode before and after the
 training, its steps, and the seconds of the training with both evaluations.
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs/guide/train-stable-baselines3.md"
+PAGE = Path(__file__).parents[2] / "docs/guide/train/stable-baselines3.md"
 
 
 def main(url, *seeds):

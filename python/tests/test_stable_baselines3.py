@@ -14,7 +14,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecMonitor
 
-PAGE = Path(__file__).parents[2] / "docs/guide/train-stable-baselines3.md"
+PAGE = Path(__file__).parents[2] / "docs/guide/train/stable-baselines3.md"
 
 
 def test_training_continues_in_new_episodes_after_a_loss() -> None:

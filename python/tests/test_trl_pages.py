@@ -26,14 +26,14 @@ GUESSES = [("step", {"message": f"[{word}]"}) for word in ("crane", "slate", "mo
 
 
 def read_script(page: str, url: str, until: str) -> str:
-    """The script of a page, to the line that begins with ``until``."""
-    text = (ROOT / f"docs/guide/{page}.md").read_text()
+    """The script of a training page, to the line that begins with ``until``."""
+    text = (ROOT / f"docs/guide/train/{page}.md").read_text()
     [code] = re.findall(r"^```python file=\S+.*?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert f"\n{until}" in code
     return code[: code.index(f"\n{until}")].replace("http://localhost:8000", url)
 
 
-@pytest.mark.parametrize("page", ["train-released-client", "train-rollout-func"])
+@pytest.mark.parametrize("page", ["released-client", "rollout-func"])
 def test_rewards_are_those_of_a_run_without_faults(page: str, tmp_path: Path) -> None:
     def start(port: int = 0) -> Server:
         return Server(ROOT / "envs/wordle", port=port, JOURNAL=str(tmp_path / "sessions.lmdb"))
@@ -81,7 +81,7 @@ def test_the_class_for_async_grpo_plays_in_threads_of_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = start_ours("echo")
-    script = read_script("train-async-grpo", server.url, "if __name__")
+    script = read_script("async-grpo", server.url, "if __name__")
     # What is tested here is the class, not how long it waits.
     script = script.replace(f'for_trl("{server.url}")', f'for_trl("{server.url}", outage=0.5, timeout=1.0)')
     (tmp_path / "async_page.py").write_text(script)

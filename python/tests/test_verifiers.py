@@ -215,7 +215,7 @@ def test_has_a_task_for_each_task_of_the_split(model: Any, tmp_path: Path) -> No
 def test_the_script_of_the_guide_runs(model: Any, tmp_path: Path) -> None:
     server = Server(NO_TOOLS="1")
     scripted = model([("step", {"amount": 4}), ("step", {"amount": 6})])
-    page = (Path(__file__).parents[2] / "docs/guide/train-verifiers.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/guide/train/verifiers.md").read_text()
     code = page.split("```python file=evaluate.py\n")[1].split("```")[0]
     code = code.replace("http://localhost:8000", server.url).replace("http://localhost:8001/v1", scripted.url)
     paths = {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
