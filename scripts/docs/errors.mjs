@@ -19,7 +19,7 @@ Every error of this package is an \`OpenEnvError\` with one of these codes. Gene
 
 \`fault\` says who caused an error: mask \`infrastructure\` and \`environment\`; \`client\` is the request itself. It is the usual
 cause of the code. A single error may have another one, so read the \`fault\` of the error
-([where it is](../guide/lost-sessions.md#whose-fault-was-it)).
+([where it is](../guide/sessions-that-survive.md#whose-fault-was-it)).
 ${used.map((boundary) => renderBoundary(BOUNDARIES[boundary], rowsOf(errors, boundary))).join("")}`;
 }
 

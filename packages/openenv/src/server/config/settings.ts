@@ -74,7 +74,7 @@ export const SETTINGS = {
     fallback: 900,
     flag: "<seconds>",
     help: 'end a session without a socket after this long without a request, or "none"',
-    more: "`null` in code is never. Also how long a [resumable session](../guide/resume.md) is kept without a connection. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md), or RESUME_GUARANTEE if that is longer, when another client needs its slot",
+    more: "`null` in code is never. Also how long a [resumable session](../guide/sessions-that-survive.md) is kept without a connection. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md), or RESUME_GUARANTEE if that is longer, when another client needs its slot",
   }),
   sessionIdleTimeout: setting({
     variable: "SESSION_IDLE_TIMEOUT",
@@ -105,7 +105,7 @@ export const SETTINGS = {
     fallback: RESUME_DEFAULTS.bytes,
     flag: "<number>",
     help: "bytes of stored requests and answers, per worker",
-    more: "one session may fill a 32nd of it; when all are used up, [no new session becomes resumable](../guide/resume.md#how-long-the-server-keeps-a-session); see [memory](../design/backlog.md#ceiling)",
+    more: "one session may fill a 32nd of it; when all are used up, [no new session becomes resumable](../guide/sessions-that-survive.md#how-long-the-server-keeps-a-session); see [memory](../design/backlog.md#ceiling)",
   }),
   snapshotBytes: setting({
     variable: "SNAPSHOT_BYTES",
@@ -135,7 +135,7 @@ export const SETTINGS = {
     fallback: RESTORE_DEFAULTS.historyBytes,
     flag: "<number>",
     help: "bytes that a session keeps of its past: events for a replay, or states",
-    more: "see [`history`](../guide/fork.md#fork-from-an-earlier-step)",
+    more: "see [`history`](../guide/restore-and-fork.md#fork-from-an-earlier-step)",
   }),
   allowedOrigins: setting({
     variable: "ALLOWED_ORIGINS",
@@ -293,7 +293,7 @@ export const SETTINGS = {
     fallback: undefined,
     flag: "<place>",
     help: "file, redis:// address or memory in which resumable sessions survive their process",
-    more: "see [journal](../guide/journal.md). Needs the package `lmdb` or `redis`. `JOURNAL_FILE` names a file that has the value, such as an address with a password",
+    more: "see [journal](../guide/store.md). Needs the package `lmdb` or `redis`. `JOURNAL_FILE` names a file that has the value, such as an address with a password",
     mayBeFile: true,
   }),
   journalDurability: setting({
