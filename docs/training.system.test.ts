@@ -1,4 +1,4 @@
-/** The training scripts of the guide and the tests with torch; see code.test.ts. Each script trains for a few steps. */
+/** Training scripts of the README and of the guide, for a few steps each, and the tests with torch; see code.test.ts. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,10 +22,10 @@ for file in sys.argv[1:]:
 `;
 
 describe.skipIf(!python.available)("training", () => {
-  test("the training scripts of the guide run", { timeout: 400_000 }, async () => {
+  test("the training scripts of the pages run", { timeout: 400_000 }, async () => {
     writeProjects(PROJECTS);
-    const files = readdirSync(join(PROJECTS, "train"), { recursive: true, encoding: "utf8" });
-    const scripts = files.filter((file) => file.endsWith(".py")).map((file) => join(PROJECTS, "train", file));
+    const files = readdirSync(PROJECTS, { recursive: true, encoding: "utf8" });
+    const scripts = files.filter((file) => file.endsWith(".py")).map((file) => join(PROJECTS, file));
     for (const script of scripts) writeFileSync(script, makeSmall(readFileSync(script, "utf8")));
     const timeout = 380_000;
     await runBlocks(PROJECTS, { language: "python", run: "training" }, [python.path, "-c", RUN_EACH], timeout);
