@@ -20,7 +20,7 @@ interface LifecycleParts {
   onClosing(): void;
 }
 
-/** How a server ends. Each method can be called several times. */
+/** Ends a server. Each method can be called several times. */
 export interface Lifecycle {
   /** Waits for the sessions to finish, up to the drain time, and closes. */
   drain(): Promise<void>;
