@@ -3,7 +3,7 @@ import { defineContract, defineEnvironment } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { WebSocket } from "ws";
 import * as z from "zod";
-import { ROOT } from "./root.mjs";
+import { ROOT } from "../../scripts/root.mjs";
 
 const BUILT = /^file:\/\/(.*)\/packages\/([\w-]+)\/dist\/(.*)\.js$/;
 /** A timer of the server may run during a call, so the shortest of several calls counts. */
