@@ -18,7 +18,6 @@ const LONG = {
   "openenv/src/client/transport/session.ts continueSession": 89,
   "openenv/src/protocol/codec/msgpack-check.ts checkMessagePack": 82,
   "openenv/src/server/websocket/session-protocol.ts createSessionProtocol": 185,
-  "openenv/src/server/websocket/socket-server.ts createSocketServer": 131,
   "openenv/src/testing/checks/endpoints.ts endpointChecks": 106,
   "providers/src/swarm/replicas.ts createReplicas": 88,
   "web/src/views/play/action/action-pane.tsx ActionPane": 96,

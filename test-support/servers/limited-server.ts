@@ -6,8 +6,9 @@ import type { ServerContext } from "../../packages/openenv/src/server/context.js
 import { createRouter } from "../../packages/openenv/src/server/http/router.js";
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { createRoutes } from "../../packages/openenv/src/server/routes/routes.js";
+import type { Upgrade } from "../../packages/openenv/src/server/runtimes/runtime.js";
 import { loadRuntime } from "../../packages/openenv/src/server/runtimes/runtime.js";
-import { createSocketServer } from "../../packages/openenv/src/server/websocket/socket-server.js";
+import { SocketServer } from "../../packages/openenv/src/server/websocket/socket-server.js";
 import { createRuntime } from "../../packages/openenv/src/session/runtime.js";
 import { createContext } from "../environments/context.js";
 
@@ -27,7 +28,7 @@ export async function startLimited(
   const backlog = new Backlog(limit);
   const context = createContext(createRuntime(environment as EnvironmentDefinition), { backlog, ...own });
   const webInterface = context.web !== undefined;
-  const sockets = createSocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
+  const sockets = new SocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
   const routes = createRoutes({ mode: "simulation", webInterface }, webInterface ? WEB_UI_ROUTES : {});
   const config = { host: "127.0.0.1", port: 0, ...context } as unknown as Config;
   const parts = {
@@ -35,7 +36,7 @@ export async function startLimited(
     context,
     cluster: undefined,
     handle: createRouter(context, routes),
-    upgrade: sockets.upgrade,
+    upgrade: (upgrade: Upgrade) => sockets.upgrade(upgrade),
   };
   const { port, close } = await (await loadRuntime()).listen(parts);
   return {

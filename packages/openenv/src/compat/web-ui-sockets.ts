@@ -5,7 +5,7 @@ import { sessionCookieHeader } from "../server/http/http-session.js";
 import { cookieId } from "../server/http/session-key.js";
 import type { Holder } from "../server/limits/backlog.js";
 import type { PeerSocket, SocketPeer, Upgrade } from "../server/runtimes/runtime.js";
-import type { SocketRoute } from "../server/websocket/socket-server.js";
+import type { SocketRoute } from "../server/websocket/socket-target.js";
 import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
 import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";

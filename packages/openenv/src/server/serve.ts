@@ -22,7 +22,7 @@ import { noteAccess, noteContainer, noteSharedState } from "./logging/start-note
 import { createRoutes } from "./routes/routes.js";
 import { loadRuntime } from "./runtimes/runtime.js";
 import type { RunningServer, ServeOptions } from "./types.js";
-import { createSocketServer } from "./websocket/socket-server.js";
+import { SocketServer } from "./websocket/socket-server.js";
 import { createWorkerServer } from "./worker-server.js";
 
 interface ServeHereOptions {
@@ -72,11 +72,17 @@ async function start(
   const journal = await startJournal(config, sessions, { cluster, log, runtime });
   ends.add(() => journal?.[Symbol.asyncDispose]());
   const hasWebUi = config.webInterface && config.mode === "simulation";
-  const sockets = createSocketServer(context, hasWebUi ? [new WebUiSockets(context)] : []);
+  const sockets = new SocketServer(context, hasWebUi ? [new WebUiSockets(context)] : []);
   context.openSockets = () => sockets.open;
   ends.add(() => sockets.close());
   const handle = createRouter(context, createRoutes(config, hasWebUi ? WEB_UI_ROUTES : {}));
-  const listener = await platform.listen({ config, context, cluster, handle, upgrade: sockets.upgrade });
+  const listener = await platform.listen({
+    config,
+    context,
+    cluster,
+    handle,
+    upgrade: (upgrade) => sockets.upgrade(upgrade),
+  });
   const { port } = listener;
   listeningPorts().add(port);
   ends.add(() => listeningPorts().delete(port));

@@ -11,7 +11,7 @@ import type { Log } from "../../util/log.js";
 import { createRouter } from "../http/router.js";
 import { createRoutes } from "../routes/routes.js";
 import { createNodeServer } from "../runtimes/node.js";
-import { createSocketServer } from "../websocket/socket-server.js";
+import { SocketServer } from "../websocket/socket-server.js";
 import { Audit } from "./audit.js";
 import { createAuthorization } from "./authorization.js";
 
@@ -41,7 +41,8 @@ async function startServer(tokens: Partial<typeof TOKENS> = TOKENS) {
   const waiting: (() => void)[] = [];
   const delay = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
   const context = createContext(runtime, { authorization, audit: new Audit(log, authorization, delay) });
-  const { upgrade } = createSocketServer(context);
+  const sockets = new SocketServer(context);
+  const upgrade: SocketServer["upgrade"] = (request) => sockets.upgrade(request);
   const handle = createRouter(context, createRoutes({ mode: "simulation", webInterface: true }));
   const server = createNodeServer({ context, handle, upgrade }).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -10,7 +10,8 @@ import { defineContract } from "../../contract/contract.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { createRuntime } from "../../session/runtime.js";
 import { createNodeServer } from "../runtimes/node.js";
-import { createSocketServer } from "./socket-server.js";
+import type { Upgrade } from "../runtimes/runtime.js";
+import { SocketServer } from "./socket-server.js";
 
 const { start, open } = useServers();
 
@@ -203,8 +204,8 @@ describe("foreign pages", () => {
 
 test("a server that is shutting down rejects a forwarded upgrade with 503", async () => {
   const context = createContext(createRuntime(defineCounter().environment), { closing: true });
-  const sockets = createSocketServer(context);
-  const parts = { context, handle: async () => {}, upgrade: sockets.acceptForwarded };
+  const sockets = new SocketServer(context);
+  const parts = { context, handle: async () => {}, upgrade: (upgrade: Upgrade) => sockets.acceptForwarded(upgrade) };
   const server = createNodeServer(parts).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/ws`;
