@@ -42,7 +42,7 @@ async function openJournal(
 export async function checkJournal(settings: JournalSettings): Promise<void> {
   const { journal } = settings;
   if (journal === undefined || journal === "memory") return;
-  if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/lmdb-file.js")).dropTornFile(journal);
+  if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/boot-mark.js")).dropTornFile(journal);
   await (await openJournal(settings, ownerName(""))).close();
 }
 

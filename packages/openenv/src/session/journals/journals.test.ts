@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { startOwner, testJournal } from "../../../../../test-support/journals/contract.js";
+import { dropTornFile } from "./boot-mark.js";
 import { openLmdbJournal } from "./lmdb.js";
-import { dropTornFile } from "./lmdb-file.js";
 import { MemoryStore, openMemoryJournal } from "./memory.js";
 import { areSiblings, hasEnded, ownerName } from "./owner.js";
 

@@ -1,27 +1,8 @@
-import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, statSync } from "node:fs";
 import type { RootDatabase } from "lmdb";
-import type { Durability } from "./journal.js";
 import { checkPages, readState } from "./lmdb-pages.js";
-import { readBootId } from "./owner.js";
 
 type Pages = Pick<RootDatabase<Uint8Array>, "getStats" | "useReadTransaction">;
-
-export const MODE = 0o600;
-
-/**
- * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
- * missing. Only the first process of a server may call this. Returns whether there was one.
- */
-export function dropTornFile(path: string): boolean {
-  if (!isTorn(path)) return false;
-  for (const suffix of ["", "-lock", "-boot", "-mutex", "-mutex-lock"]) rmSync(path + suffix, { force: true });
-  return true;
-}
-
-export function isTorn(path: string): boolean {
-  const marked = readText(`${path}-boot`);
-  return marked !== undefined && marked !== readBootId();
-}
 
 /** @throws when a file that exists cannot be opened with these flags, or is not a whole journal. */
 export function checkHeader(path: string, flags = "r+"): void {
@@ -58,19 +39,4 @@ export function addMissing(db: Pages, path: string): void {
 export function missingBytes(db: Pages, path: string): number {
   const { pageSize, lastPageNumber } = db.getStats() as { pageSize: number; lastPageNumber: number };
   return (lastPageNumber + 1) * pageSize - statSync(path).size;
-}
-
-/** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
-export function markBoot(path: string, durability: Durability): void {
-  const boot = durability === "process" ? readBootId() : undefined;
-  const file = `${path}-boot`;
-  if (boot === undefined) return rmSync(file, { force: true });
-  if (readText(file) === boot) return;
-  // The file is not written in place: an empty file would say that the machine has restarted.
-  writeFileSync(`${file}-new`, boot, { mode: MODE });
-  renameSync(`${file}-new`, file);
-}
-
-function readText(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

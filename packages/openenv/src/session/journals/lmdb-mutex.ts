@@ -1,5 +1,5 @@
 import type { open as openLmdb, RootDatabase } from "lmdb";
-import { MODE } from "./lmdb-file.js";
+import { FILE_MODE } from "./boot-mark.js";
 
 /** A transaction that ends before the call returns. */
 const SYNC = 2;
@@ -18,7 +18,7 @@ export class LmdbMutex {
 
   /** @throws when the file next to this one cannot be opened. */
   constructor(open: typeof openLmdb, path: string) {
-    const options = { noSubdir: true, noSync: true, overlappingSync: false, permissionsMode: MODE };
+    const options = { noSubdir: true, noSync: true, overlappingSync: false, permissionsMode: FILE_MODE };
     this.#db = open({ path: `${path}-mutex`, ...options });
   }
 

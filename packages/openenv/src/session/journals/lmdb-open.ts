@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { RootDatabase } from "lmdb";
 import { ConfigError } from "../../errors.js";
+import { FILE_MODE, isTorn, markBoot } from "./boot-mark.js";
 import type { Durability } from "./journal.js";
-import { addMissing, checkHeader, isTorn, MODE, markBoot, missingBytes, prepareCheck } from "./lmdb-file.js";
+import { addMissing, checkHeader, missingBytes, prepareCheck } from "./lmdb-file.js";
 import { LmdbMutex } from "./lmdb-mutex.js";
 import { hasHeader } from "./lmdb-pages.js";
 
@@ -40,9 +41,9 @@ export async function openFile(path: string, durability: Durability): Promise<Lm
     const { db, check } = mutex.run(() => {
       checkHeader(path);
       const noSync = durability === "process";
-      const options = { path, noSubdir: true, noSync, overlappingSync: false, permissionsMode: MODE } as const;
+      const options = { path, noSubdir: true, noSync, overlappingSync: false, permissionsMode: FILE_MODE } as const;
       const db = (opened.db = open<Uint8Array, Key>({ ...options, encoding: "binary" }));
-      chmodSync(path, MODE);
+      chmodSync(path, FILE_MODE);
       db.readerCheck();
       addMissing(db, path);
       return { db, check: prepareCheck(db, path) };
@@ -100,7 +101,7 @@ export async function closeFile({ db, mutex, copies }: Opened): Promise<void> {
 
 /** No other process knows the copy. */
 function openCopy(open: Open, path: string): Database {
-  chmodSync(path, MODE);
+  chmodSync(path, FILE_MODE);
   const db = open<Uint8Array, Key>({ path, noSubdir: true, encoding: "binary", noSync: true, overlappingSync: false });
   addMissing(db, path);
   prepareCheck(db, path)();

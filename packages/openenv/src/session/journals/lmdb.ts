@@ -14,22 +14,17 @@ import {
   type JournalRecord,
   unavailable,
 } from "./journal.js";
-import { decodeEntry, decodeHead, encodeEntry, SessionHead, sumOfCells } from "./lmdb-head.js";
 import type { LmdbMutex } from "./lmdb-mutex.js";
 import { closeFile, type Database, type Key, type LmdbFile, openFile, openFileToRead } from "./lmdb-open.js";
 import { hasEnded } from "./owner.js";
+import { decodeEntry, decodeHead, encodeEntry, SessionHead, sumOfCells } from "./session-head.js";
+import { TurnTransactions } from "./turn-transactions.js";
 
 export interface LmdbJournalOptions {
   path: string;
   /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
   durability: Durability;
   owner: string;
-}
-
-interface Waiting {
-  action: () => unknown;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
 }
 
 /** A transaction that an error undoes, and that is committed before the call returns; it does not wait for the disk. */
@@ -73,8 +68,14 @@ class LmdbJournal implements Journal {
   readonly #path: string;
   readonly #owner: string;
   readonly #waits: boolean;
-  /** Commits that wait for the next transaction: it writes all of them to the disk together. */
-  #batch: Waiting[] = [];
+  readonly #turns = new TurnTransactions({
+    transact: (action) => this.#transact(action),
+    undone: () => {
+      // What was undone may be known here.
+      this.#epochs.clear();
+      this.#heads.clear();
+    },
+  });
   #isClosed = false;
   /** The epochs that were current at this number of {@link TAKEN}: they are read again only when it has changed. */
   readonly #epochs = new Map<string, number>();
@@ -91,7 +92,7 @@ class LmdbJournal implements Journal {
   }
 
   create(id: string, tokenHash: string): Promise<number> {
-    return this.#write(() => {
+    return this.#turns.run(id, () => {
       const found = this.#get(id);
       if (found?.ended === null) throw isElsewhere(id);
       const epoch = (found?.epoch ?? 0) + 1;
@@ -113,7 +114,7 @@ class LmdbJournal implements Journal {
   }
 
   takeOver(id: string): Promise<JournalRecord | undefined> {
-    return this.#write(() => {
+    return this.#turns.run(id, () => {
       const found = this.#get(id);
       if (found === undefined || found.ended !== null) return undefined;
       if (found.owner !== this.#owner && this.isHeld(found)) throw isElsewhere(id);
@@ -127,7 +128,7 @@ class LmdbJournal implements Journal {
   }
 
   commit(id: string, epoch: number, changes: JournalChanges): Promise<void> {
-    return this.#write(() => {
+    return this.#turns.run(id, () => {
       if (!this.#isCurrent(id, epoch)) {
         this.#heads.delete(id);
         throw epochLost(id, epoch);
@@ -137,7 +138,7 @@ class LmdbJournal implements Journal {
   }
 
   release(id: string, epoch: number): Promise<void> {
-    return this.#write(() => {
+    return this.#turns.run(id, () => {
       const found = this.#own(id, epoch);
       if (found !== undefined) this.#put({ ...found, owner: null });
       this.#forget(id);
@@ -145,7 +146,7 @@ class LmdbJournal implements Journal {
   }
 
   end(id: string, epoch: number, reason: string): Promise<void> {
-    return this.#write(() => {
+    return this.#turns.run(id, () => {
       const found = this.#own(id, epoch);
       this.#forget(id);
       if (found === undefined) return;
@@ -180,7 +181,7 @@ class LmdbJournal implements Journal {
   removeEnded(listed: readonly JournalEntry[], before: number): Promise<void> {
     const old = listed.filter((entry) => hasEndedBefore(entry, before));
     if (old.length === 0) return Promise.resolve();
-    return this.#write(() => {
+    return this.#turns.run(undefined, () => {
       for (const { id } of old) {
         // Its id may have been used again.
         const found = this.#get(id);
@@ -190,7 +191,7 @@ class LmdbJournal implements Journal {
   }
 
   async close(): Promise<void> {
-    this.#flush();
+    this.#turns.flush();
     this.#isClosed = true;
     await closeFile(this.#file);
   }
@@ -284,35 +285,13 @@ class LmdbJournal implements Journal {
     return [...range].map(({ key, value }) => [String(key[2]), Uint8Array.from(value)]);
   }
 
-  /** Runs the transactions of one turn of the event loop as one: to begin and to end one costs more than its writes. */
-  #write<T>(action: () => T): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      if (this.#batch.length === 0) setImmediate(() => this.#flush());
-      this.#batch.push({ action, resolve: resolve as (value: unknown) => void, reject });
-    });
-  }
-
-  #flush(): void {
-    const batch = this.#batch;
-    this.#batch = [];
-    if (batch.length === 0) return;
-    try {
-      const settle = this.#transact(() => {
-        this.#checkTaken();
-        return batch.map(attempt);
-      });
-      for (const one of settle) one();
-    } catch (error) {
-      // What was undone may be known here.
-      this.#epochs.clear();
-      this.#heads.clear();
-      for (const { reject } of batch) reject(error);
-    }
-  }
-
   #transact<T>(action: () => T): T {
     const flags = this.#waits ? ABORTABLE_AND_SYNC : ABORTABLE_AND_SYNC | NO_FLUSH;
-    const transact = (): T => this.#db.transactionSync(action, flags);
+    const transact = (): T =>
+      this.#db.transactionSync(() => {
+        this.#checkTaken();
+        return action();
+      }, flags);
     return this.#guard(() => (this.#file.mutex as LmdbMutex).run(transact));
   }
 
@@ -323,17 +302,6 @@ class LmdbJournal implements Journal {
     } catch (error) {
       throw error instanceof JournalError ? error : unavailable(this.#path, error);
     }
-  }
-}
-
-/** A refused action has changed nothing, and the others of its transaction continue. */
-function attempt({ action, resolve, reject }: Waiting): () => void {
-  try {
-    const value = action();
-    return () => resolve(value);
-  } catch (error) {
-    if (!(error instanceof JournalError)) throw error;
-    return () => reject(error);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The head of a session in a file: the checksums of its cells, because LMDB has none, and its small cells that were
- * written over, so that a step is one write.
+ * The head of a session in a file: the checksums of its cells, because the stores have none, and its small cells
+ * that were written over, so that a step is one write.
  */
 import { crc32 } from "node:zlib";
 import { damagedEntry, type JournalChanges, type JournalEntry } from "./journal.js";

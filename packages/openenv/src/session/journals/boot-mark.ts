@@ -1,0 +1,40 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { Durability } from "./journal.js";
+import { readBootId } from "./owner.js";
+
+/** Files have the contents of sessions. */
+export const FILE_MODE = 0o600;
+/** The files of both kinds of journal, after the name of the journal. */
+const SUFFIXES = ["", "-lock", "-boot", "-mutex", "-mutex-lock", "-wal", "-shm"];
+
+/**
+ * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
+ * missing. Only the first process of a server may call this. Returns whether there was one.
+ */
+export function dropTornFile(path: string): boolean {
+  if (!isTorn(path)) return false;
+  for (const suffix of SUFFIXES) rmSync(path + suffix, { force: true });
+  return true;
+}
+
+export function isTorn(path: string): boolean {
+  const marked = readMark(path);
+  return marked !== undefined && marked !== readBootId();
+}
+
+/** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
+export function markBoot(path: string, durability: Durability): void {
+  const boot = durability === "process" ? readBootId() : undefined;
+  const file = `${path}-boot`;
+  if (boot === undefined) return rmSync(file, { force: true });
+  if (readMark(path) === boot) return;
+  // Not in place: an empty file would say that the machine has restarted.
+  writeFileSync(`${file}-new`, boot, { mode: FILE_MODE });
+  renameSync(`${file}-new`, file);
+}
+
+/** Undefined for a file that was written with the durability `disk`. */
+export function readMark(path: string): string | undefined {
+  const file = `${path}-boot`;
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+}
