@@ -3,6 +3,7 @@ import { loadBinary } from "../protocol/codec/binary.js";
 import type { Journal } from "../session/journals/journal.js";
 import { measureJournal } from "../session/journals/measured.js";
 import { ownerName } from "../session/journals/owner.js";
+import { isSqlite } from "../session/journals/sqlite-name.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import { JournalledSessions } from "../session/resume/journalled-sessions.js";
 import type { Runtime } from "../session/runtime.js";
@@ -19,7 +20,7 @@ const TIDY_MS = 5_000;
 async function openJournal(
   { journal, journalDurability }: JournalSettings,
   owner: string,
-  version?: string,
+  { version, isFirst = false }: { version?: string; isFirst?: boolean } = {},
 ): Promise<Journal> {
   const place = journal ?? "memory";
   if (place === "memory") return (await import("../session/journals/memory.js")).openMemoryJournal(owner);
@@ -31,8 +32,9 @@ async function openJournal(
     });
   }
   if (/^\w+:\/\//.test(place)) throw new ConfigError(`JOURNAL must be a file, redis:// or memory, not "${place}".`);
-  const { openLmdbJournal } = await import("../session/journals/lmdb.js");
-  return openLmdbJournal({ path: place, durability: journalDurability, owner });
+  const file = { path: place, durability: journalDurability, owner };
+  if (isSqlite(place)) return (await import("../session/journals/sqlite.js")).openSqliteJournal({ ...file, isFirst });
+  return (await import("../session/journals/lmdb.js")).openLmdbJournal(file);
 }
 
 /**
@@ -43,7 +45,7 @@ export async function checkJournal(settings: JournalSettings): Promise<void> {
   const { journal } = settings;
   if (journal === undefined || journal === "memory") return;
   if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/boot-mark.js")).dropTornFile(journal);
-  await (await openJournal(settings, ownerName(""))).close();
+  await (await openJournal(settings, ownerName(""), { isFirst: true })).close();
 }
 
 /** Opens the journal of a server or worker. Returns undefined without one. @throws ConfigError. */
@@ -58,7 +60,7 @@ export async function startJournal(
   const { contract, snapshotVersion } = runtime.definition;
   const { hash } = await contract.fingerprint();
   const version = `${hash}/${snapshotVersion}`;
-  const journal = measureJournal(await openJournal(config, owner, version), statistics);
+  const journal = measureJournal(await openJournal(config, owner, { version }), statistics);
   const retentionMs = config.journalRetention * 1000;
   const codec = await loadBinary();
   const { workers } = config;

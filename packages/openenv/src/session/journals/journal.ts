@@ -91,9 +91,12 @@ export type JournalErrorCode = "JOURNAL_UNAVAILABLE" | "SESSION_ELSEWHERE" | "EP
 
 export class JournalError extends OpenEnvError {
   declare readonly code: JournalErrorCode;
+  /** What is stored of the session is damaged: the same call fails again. */
+  readonly isDamage: boolean;
 
-  constructor(code: JournalErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: JournalErrorCode, message: string, options: ErrorOptions & { isDamage?: boolean } = {}) {
     super(code, message, options);
+    this.isDamage = options.isDamage ?? false;
   }
 }
 
@@ -121,6 +124,12 @@ export function epochLost(id: string, epoch: number): JournalError {
 export function isElsewhere(id: string): JournalError {
   const message = `Session ${id} is held by another server that is still running: connect to that one, or try again later.`;
   return new JournalError("SESSION_ELSEWHERE", message);
+}
+
+/** The part of a store that has one session is damaged, and others are not. */
+export function sessionDamaged(where: string, error: unknown): JournalError {
+  const message = `What the journal ${where} has of the session is damaged: ${(error as Error).message}`;
+  return new JournalError("JOURNAL_UNAVAILABLE", message, { cause: error, isDamage: true });
 }
 
 export function unavailable(where: string, error: unknown): JournalError {

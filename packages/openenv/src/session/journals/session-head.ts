@@ -138,7 +138,12 @@ function sizeOf(name: string, value: Uint8Array): number {
   return LENGTHS + Buffer.byteLength(name) + value.length;
 }
 
-/** An entry has its checksum before its text, because it is read without the cells. */
+/** An entry has its own checksum, because it is read without the cells. */
+export function sumOfEntry(entry: JournalEntry): number {
+  return crc32(JSON.stringify(entry), crc32(entry.id));
+}
+
+/** The checksum, then the text. */
 export function encodeEntry(entry: JournalEntry): Buffer {
   const text = Buffer.from(JSON.stringify(entry));
   const bytes = Buffer.alloc(CRC_BYTES + text.length);

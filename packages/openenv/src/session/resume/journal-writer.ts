@@ -6,8 +6,8 @@ import { type Journal, type JournalChanges, JournalError } from "../journals/jou
 /** What the cells of a session are written with. */
 export interface WriterParts {
   journal: Journal;
-  /** Called when another process has taken the session over: its instance here must be closed. */
-  onLost(): void;
+  /** Called when another process has taken the session over, or what is stored of it is damaged: its instance here must be closed. */
+  onLost(isDamage: boolean): void;
 }
 
 /** The wait before a commit is repeated: the first time, and at most. */
@@ -99,9 +99,9 @@ export class JournalWriter {
     let error = first;
     for (let tries = 0; ; tries++) {
       if (!(error instanceof JournalError)) throw error;
-      if (error.code === "EPOCH_LOST" && !this.#closed) {
+      if ((error.code === "EPOCH_LOST" || error.isDamage) && !this.#closed) {
         this.#closed = true;
-        this.#parts.onLost();
+        this.#parts.onLost(error.isDamage);
       }
       // The caller must learn that its event may not be stored.
       if (this.#closed) throw new JournalError("EPOCH_LOST", "the session has ended here", { cause: error });

@@ -3,6 +3,7 @@ import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
 import { hasHeader } from "../journals/lmdb-pages.js";
+import { hasSqliteHeader, isSqlite } from "../journals/sqlite-name.js";
 import type { SessionEvent } from "../restore/session-event.js";
 import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
@@ -29,15 +30,19 @@ export async function* readJournal(source: string): AsyncGenerator<StoredSession
   }
 }
 
-/** Decides by the address, or by the first page of LMDB. A file that is damaged may have only its name. */
+/** Decides by the address, or by the first page of a file. A file that is damaged may have only its name. */
 export function isJournal(source: string): boolean {
   if (/^rediss?:/.test(source)) return true;
   if (!existsSync(source)) return false;
-  return source.endsWith(".lmdb") || (statSync(source).isFile() && hasHeader(source));
+  if (source.endsWith(".lmdb") || isSqlite(source)) return true;
+  return statSync(source).isFile() && (hasHeader(source) || hasSqliteHeader(source));
 }
 
 async function openReader(place: string): Promise<JournalReader> {
   if (/^rediss?:/.test(place)) return (await import("../journals/redis.js")).readRedisJournal(place);
+  if (hasSqliteHeader(place) || (isSqlite(place) && !hasHeader(place))) {
+    return (await import("../journals/sqlite.js")).readSqliteJournal(place);
+  }
   return (await import("../journals/lmdb.js")).readLmdbJournal(place);
 }
 

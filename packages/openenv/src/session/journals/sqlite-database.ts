@@ -1,0 +1,154 @@
+/** One interface to the SQLite of each runtime. */
+import { pathToFileURL } from "node:url";
+import { ConfigError } from "../../errors.js";
+
+export type Value = string | number | null | Uint8Array;
+export type Row = Record<string, Value>;
+
+export interface Statement {
+  run(...values: Value[]): { changes: number; lastInsertRowid: number };
+  get(...values: Value[]): Row | null | undefined;
+  all(...values: Value[]): Row[];
+}
+
+/**
+ * `write`: makes the file if it is missing. `read`: never changes the file, but makes the files of locks next to it.
+ * `unused`: changes nothing in the folder; for a file that no process has open.
+ */
+export type Access = "write" | "read" | "unused";
+
+type Open = (place: string, access: Access) => Connection;
+
+interface Connection {
+  prepare(sql: string): Statement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+/** What `node:sqlite` and `@photostructure/sqlite` export. */
+interface NodeSqlite {
+  DatabaseSync: new (place: string, options: { readOnly: boolean }) => Connection;
+}
+
+/** What `bun:sqlite` exports. */
+interface BunSqlite {
+  Database: new (place: string, flags: number) => Connection;
+  constants: Record<
+    "SQLITE_OPEN_READONLY" | "SQLITE_OPEN_READWRITE" | "SQLITE_OPEN_CREATE" | "SQLITE_OPEN_URI",
+    number
+  >;
+}
+
+/** The first byte of SQLite's result codes. */
+const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26];
+/** Names that TypeScript and bundlers must not look up. */
+const BUN_SQLITE: string = "bun:sqlite";
+const NODE_SQLITE: string = "node:sqlite";
+
+let loading: Promise<Open> | undefined;
+
+/** A file of SQLite that this process has open. Each prepared statement is finalized when it is closed. */
+export class SqliteDatabase {
+  readonly #connection: Connection;
+  readonly #statements: Statement[] = [];
+
+  private constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** @throws ConfigError when this runtime has no SQLite, Error when the file cannot be opened. */
+  static async open(path: string, access: Access): Promise<SqliteDatabase> {
+    // A second library in one process would release the locks of the first.
+    loading ??= loadSqlite();
+    const open = await loading;
+    const { href } = pathToFileURL(path);
+    return new SqliteDatabase(open(access === "unused" ? `${href}?immutable=1` : href, access));
+  }
+
+  prepare(sql: string): Statement {
+    const statement = this.#connection.prepare(sql);
+    this.#statements.push(statement);
+    return statement;
+  }
+
+  /** Runs statements that return nothing. */
+  exec(sql: string): void {
+    this.#connection.exec(sql);
+  }
+
+  /** The first value that a statement returns. */
+  read(sql: string): Value | undefined {
+    const statement = this.#connection.prepare(sql);
+    try {
+      return Object.values(statement.get() ?? {})[0];
+    } finally {
+      finalize(statement);
+    }
+  }
+
+  close(): void {
+    for (const statement of this.#statements.splice(0)) finalize(statement);
+    this.#connection.close();
+  }
+}
+
+/** Another process writes, or reads in a way that excludes this call. */
+export function isBusy(error: unknown): boolean {
+  return resultOf(error) === BUSY;
+}
+
+/** A page of the file is not what SQLite wrote. */
+export function isCorrupt(error: unknown): boolean {
+  return resultOf(error) === CORRUPT || isForeign(error);
+}
+
+/** The first page is not that of a file of SQLite. */
+export function isForeign(error: unknown): boolean {
+  return resultOf(error) === NOT_A_DATABASE;
+}
+
+function resultOf(error: unknown): number | undefined {
+  const { errcode, errno } = error as { errcode?: number; errno?: number };
+  const code = errcode ?? errno;
+  return code === undefined ? undefined : code & 0xff;
+}
+
+/** A statement that is not finalized keeps the file open after `close`, where the binding does not do it. */
+function finalize(statement: Statement & { finalize?(): void; [Symbol.dispose]?(): void }): void {
+  if (statement.finalize !== undefined) statement.finalize();
+  else statement[Symbol.dispose]?.();
+}
+
+async function loadSqlite(): Promise<Open> {
+  if (process.versions["bun"] !== undefined) {
+    const { Database, constants } = (await import(BUN_SQLITE)) as BunSqlite;
+    const { SQLITE_OPEN_READONLY, SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE, SQLITE_OPEN_URI } = constants;
+    const write = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    return (place, access) =>
+      new Database(place, (access === "write" ? write : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI);
+  }
+  const { DatabaseSync } = loadBuiltin() ?? (await loadPackage());
+  return (place, access) => new DatabaseSync(place, { readOnly: access !== "write" });
+}
+
+function loadBuiltin(): NodeSqlite | undefined {
+  const { emitWarning } = process;
+  // Node warns that the module is experimental when it is loaded.
+  process.emitWarning = (warning: string | Error, ...more: unknown[]) => {
+    if (!String(warning).includes("SQLite")) (emitWarning as (...all: unknown[]) => void)(warning, ...more);
+  };
+  try {
+    return process.getBuiltinModule?.(NODE_SQLITE) as NodeSqlite | undefined;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+async function loadPackage(): Promise<NodeSqlite> {
+  try {
+    return (await import("@photostructure/sqlite")) as unknown as NodeSqlite;
+  } catch (error) {
+    const message = `A journal in a file of SQLite requires Node 22.13 or newer, Bun or Deno; Node ${process.versions.node} requires another package: npm install @photostructure/sqlite@1`;
+    throw new ConfigError(message, { cause: error });
+  }
+}

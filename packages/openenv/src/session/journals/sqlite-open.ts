@@ -1,0 +1,206 @@
+/** Opens the file of a journal in SQLite, and refuses what is not one. */
+import { closeSync, existsSync, fsyncSync, lstatSync, openSync, type Stats, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { FILE_MODE, isTorn, markBoot, readMark } from "./boot-mark.js";
+import type { Durability } from "./journal.js";
+import { isCorrupt, isForeign, SqliteDatabase } from "./sqlite-database.js";
+import { checkWal } from "./sqlite-wal.js";
+
+/** "oejo": the file is a journal of sessions. */
+const APPLICATION = 0x6f656a6f;
+const VERSION = 1;
+/**
+ * A session is a row that each commit writes over: its entry, for queries and conditions in columns, and its head. Other
+ * cells have the number of their session in the upper bits of their number, so that they are next to each other.
+ */
+const SCHEMA = [
+  "CREATE TABLE sessions (k INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, token TEXT NOT NULL, " +
+    "epoch INTEGER NOT NULL, owner TEXT, ended INTEGER, reason TEXT, sum INTEGER NOT NULL, head BLOB NOT NULL) STRICT",
+  "CREATE TABLE cells (n INTEGER PRIMARY KEY, name TEXT NOT NULL, value BLOB NOT NULL) STRICT",
+];
+/** A page of 8 kB holds the heads of several sessions. */
+const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
+const SETTINGS =
+  "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; " +
+  "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF";
+/** How long an opening waits for other processes that open the file, milliseconds. */
+const OPENING_MS = 10_000;
+const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
+/** File systems without the locks or the shared memory of one machine, by the numbers of Linux. */
+const REMOTE: Record<number, string> = {
+  26985: "NFS",
+  20859: "SMB",
+  4283649346: "SMB",
+  4266872130: "SMB",
+  16914839: "9p",
+  1702057286: "FUSE or virtiofs",
+  12805120: "Ceph",
+  198183888: "Lustre",
+};
+
+/** An open file, which must stay the one that has its name. */
+export interface SqliteFile {
+  db: SqliteDatabase;
+  /** Throws when the file was deleted or replaced. */
+  checkPlace(): void;
+  close(): void;
+}
+
+/**
+ * Opens a file for a server, or makes it; `isFirst`: no other process of this server has it open, so it is checked.
+ * @throws ConfigError when this runtime has no SQLite, Error when the file cannot be used.
+ */
+export async function openFile(path: string, durability: Durability, isFirst: boolean): Promise<SqliteFile> {
+  const folder = dirname(path);
+  if (!existsSync(folder)) throw new Error("its folder does not exist");
+  checkFiles(path, process.geteuid?.());
+  checkFileSystem(folder);
+  if (!existsSync(path)) create(path);
+  if (isFirst) prepare(path, folder, durability);
+  const place = placeOf(path);
+  const db = await SqliteDatabase.open(path, "write");
+  try {
+    db.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
+    makeSchema(db);
+    db.exec(`PRAGMA synchronous = ${durability === "disk" ? "FULL" : "OFF"}; ${SETTINGS}`);
+    if (isFirst) check(db);
+    markBoot(path, durability);
+    // A call that waits would hold the event loop.
+    db.exec("PRAGMA busy_timeout = 0");
+    const checkPlace = (): void => {
+      if (placeOf(path) !== place) throw new Error("it was deleted or replaced while this process had it open");
+    };
+    checkPlace();
+    return { db, checkPlace, close: () => closeWritten(db) };
+  } catch (error) {
+    throw closed(db, error);
+  }
+}
+
+/**
+ * Opens a file only to read it, also while a server uses it.
+ * @throws ConfigError when this runtime has no SQLite, Error when the file cannot be read.
+ */
+export async function openFileToRead(path: string): Promise<SqliteFile> {
+  if (statSync(path).size === 0) throw new Error("it is empty");
+  checkFiles(path, undefined);
+  if (isTorn(path)) throw new Error("parts of it may be missing: the machine has restarted since it was written");
+  checkWal(`${path}-wal`);
+  const db = await SqliteDatabase.open(path, existsSync(`${path}-wal`) ? "read" : "unused");
+  try {
+    db.exec("PRAGMA busy_timeout = 1000; PRAGMA cell_size_check = ON");
+    checkSchema(db);
+    checkRows(db);
+    return { db, checkPlace: () => {}, close: () => db.close() };
+  } catch (error) {
+    throw closed(db, error);
+  }
+}
+
+/** The last process that closes a file empties its log, but for Node 20, where the binding keeps statements open. */
+function closeWritten(db: SqliteDatabase): void {
+  try {
+    db.read("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // The next process recovers the log.
+  }
+  db.close();
+}
+
+/** Closes a file that cannot be used. Returns the reason. */
+function closed(db: SqliteDatabase, error: unknown): unknown {
+  db.close();
+  if (isForeign(error)) return new Error("it is not a journal", { cause: error });
+  return isCorrupt(error)
+    ? new Error(`it is damaged (${(error as Error).message}); delete it`, { cause: error })
+    : error;
+}
+
+/** SQLite would follow a link, and trust what another user has put there. */
+function checkFiles(path: string, user: number | undefined): void {
+  for (const suffix of SUFFIXES) {
+    const stats = lstatSync(path + suffix, { throwIfNoEntry: false });
+    if (stats === undefined) continue;
+    const name = suffix === "" ? "it" : `its file ${path}${suffix}`;
+    if (!stats.isFile()) throw new Error(`${name} is not a regular file`);
+    if (user !== undefined && stats.uid !== user) throw new Error(`${name} belongs to another user`);
+  }
+}
+
+function checkFileSystem(folder: string): void {
+  const found = REMOTE[statfsSync(folder).type];
+  if (found === undefined || process.env["OPENENV_ANY_FILE_SYSTEM"] === "1") return;
+  const why = `its file system (${found}) may not have the locks of a local one`;
+  throw new Error(`${why}. Move it to a local disk, or set OPENENV_ANY_FILE_SYSTEM=1 if one machine alone uses it`);
+}
+
+/** An empty file is one of SQLite, and the others that it makes get the same mode. */
+function create(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", FILE_MODE));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** Before SQLite has the file open: closing any descriptor of it later would release SQLite's locks. */
+function prepare(path: string, folder: string, durability: Durability): void {
+  checkWal(`${path}-wal`);
+  if (durability === "process") return;
+  const wasProcess = readMark(path) !== undefined;
+  // What was written without waiting for the disk becomes as durable as what follows.
+  const unsynced = wasProcess ? [path, `${path}-wal`, folder] : [folder];
+  for (const name of unsynced.filter((one) => existsSync(one))) {
+    const file = openSync(name, "r");
+    fsyncSync(file);
+    closeSync(file);
+  }
+}
+
+function makeSchema(db: SqliteDatabase): void {
+  if (isNew(db)) {
+    db.exec(NEW_FILE);
+    db.exec("BEGIN IMMEDIATE");
+    // Another process may have made it meanwhile.
+    if (isNew(db)) {
+      db.exec(`${SCHEMA.join("; ")}; PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${VERSION}`);
+    }
+    db.exec("COMMIT");
+  }
+  checkSchema(db);
+}
+
+function isNew(db: SqliteDatabase): boolean {
+  return db.read("SELECT count(*) FROM sqlite_schema") === 0 && db.read("PRAGMA application_id") === 0;
+}
+
+function checkSchema(db: SqliteDatabase): void {
+  if (db.read("PRAGMA application_id") !== APPLICATION) throw new Error("it is not a journal");
+  const version = Number(db.read("PRAGMA user_version"));
+  if (version > VERSION) {
+    throw new Error(`its schema has the version ${version}, and this program knows ${VERSION}: use a newer openenv-ts`);
+  }
+  const found = db.read("SELECT group_concat(sql, ';') FROM sqlite_schema WHERE name IN ('sessions', 'cells')");
+  if (version !== VERSION || found !== SCHEMA.join(";"))
+    throw new Error("it is damaged: its schema is not that of a journal");
+}
+
+/** SQLite follows what it finds: a page that is used twice, or lost, would only be noticed when it is overwritten. */
+function check(db: SqliteDatabase): void {
+  refuse(db.read("PRAGMA quick_check(1)"));
+  checkRows(db);
+}
+
+/** A session that its index does not find would be opened anew. */
+function checkRows(db: SqliteDatabase): void {
+  refuse(db.read("PRAGMA integrity_check(sessions)"));
+}
+
+function refuse(found: unknown): void {
+  if (found !== "ok") throw new Error(`it is damaged (${String(found).replaceAll("\n", " ")}); delete it`);
+}
+
+function placeOf(path: string): string {
+  const stats: Stats | undefined = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? "" : `${stats.dev}:${stats.ino}`;
+}
