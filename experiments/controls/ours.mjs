@@ -1,4 +1,4 @@
-/** `node ours.mjs echo|process|disk|snapshots|slow|full|tools|track|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|process|disk|sqlite|sqlite-disk|snapshots|slow|full|tools|track|text|numbers`: an environment served by this package, as a user would write it. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,9 +15,11 @@ const echoTools = defineTools({
 });
 const environments = {
   echo,
-  /** The echo environment with a journal in a file, by its durability. */
+  /** The echo environment with a journal in a file of LMDB or SQLite, by its durability. */
   process: () => restorableEcho(),
   disk: () => restorableEcho(),
+  sqlite: () => restorableEcho(),
+  "sqlite-disk": () => restorableEcho(),
   /** An environment whose state is a thousand numbers. */
   snapshots: () =>
     defineEnvironment(
@@ -96,14 +98,23 @@ const environments = {
   numbers: () => large({ values: z.array(z.int()) }, { values: [] }, { values: makeNumbers() }),
 };
 
+const JOURNALS = {
+  process: { file: "sessions.lmdb", journalDurability: "process" },
+  disk: { file: "sessions.lmdb", journalDurability: "disk" },
+  sqlite: { file: "sessions.db", journalDurability: "process" },
+  "sqlite-disk": { file: "sessions.db", journalDurability: "disk" },
+};
 const [, , name] = process.argv;
-const folder = mkdtempSync(join(tmpdir(), "openenv-bench-journal-"));
-process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+// Workers run this program, too, with the variables of their supervisor.
+const isFirst = process.env.OPENENV_BENCH_FOLDER === undefined;
+const folder = (process.env.OPENENV_BENCH_FOLDER ??= mkdtempSync(join(tmpdir(), "openenv-bench-journal-")));
+if (isFirst) process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+const { file, ...durability } = JOURNALS[name] ?? {};
 const server = await serve(environments[name](), {
   port: 0,
   maxConcurrentEnvs: name === "full" ? 14 : 20_000,
   handleSignals: true,
-  ...(["process", "disk"].includes(name) && { journal: join(folder, "sessions.lmdb"), journalDurability: name }),
+  ...(file !== undefined && { journal: join(folder, file), ...durability }),
 });
 ready(server.port);
 

@@ -5,6 +5,7 @@ import { runSuite } from "../harness/suite.mjs";
 import * as batch from "./batch.mjs";
 import * as binary from "./binary.mjs";
 import * as fork from "./fork.mjs";
+import * as journals from "./journals.mjs";
 import * as resume from "./resume.mjs";
 
 /** Variants on the same kind of server take turns. */
@@ -30,7 +31,7 @@ await runSuite({
   command: "npm run bench:extensions",
   report: "EXTENSIONS.md",
   csv: "extensions.csv",
-  experiments: { batch, binary, fork, resume },
+  experiments: { batch, binary, fork, resume, journals },
   createBench: (options) => new Comparison(options),
   notes: () => [
     "One server of this package, the variants in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",

@@ -3,7 +3,7 @@ import { echoWorkload } from "../harness/rate.mjs";
 import { startServer } from "../harness/servers.mjs";
 import { measureGrowth } from "../harness/session-memory.mjs";
 
-const CONNECTIONS = 32;
+export const CONNECTIONS = 32;
 const FEW = 1_000;
 const MANY = 5_000;
 const SETTLE_MS = 700;
@@ -34,12 +34,6 @@ export async function run(bench) {
   const steps = await bench.compare(variants, rounds, (subject) =>
     bench.withServer("ours", "echo", (server) => measureSteps(bench, { subject, server, seconds })),
   );
-  const journal = await bench.compare({ process: "process", disk: "disk", plain: "plain" }, rounds, (subject) => {
-    const [variant, environment] = subject === "plain" ? ["plain", "echo"] : ["extension", subject];
-    return bench.withServer("ours", environment, (server) =>
-      measureSteps(bench, { subject: variant, server, seconds }),
-    );
-  });
   const memory = await bench.compare(variants, bench.quick ? 1 : 3, measureMemory);
   const more = memory.extension.map((value, round) => value - memory.plain[round]);
   const row = (id, measure, unit, samples, ...targets) => ({ id: `resume-${id}`, measure, unit, samples, targets });
@@ -49,23 +43,12 @@ export async function run(bench) {
       value: 0.9,
       of: "plain",
     }),
-    row(
-      "process",
-      "the same, with a journal in a file",
-      "per server CPU-second",
-      { extension: journal.process, plain: journal.plain },
-      { limit: "at least", value: 0.5, of: "plain" },
-    ),
-    row("disk", "the same, with the durability disk", "per server CPU-second", {
-      extension: journal.disk,
-      plain: journal.plain,
-    }),
     row("memory", "memory of an idle resumable session", "kB", memory),
     row("memory-more", "more than without", "kB", { extension: more }, { limit: "at most", value: 2 }),
   ];
 }
 
-function measureSteps(bench, { subject, server, seconds }) {
+export function measureSteps(bench, { subject, server, seconds }) {
   const frames = framesOf(subject, CONNECTIONS);
   return measureFrames(bench, { subject, server, warmUp: 1, seconds, ...frames });
 }
@@ -84,7 +67,7 @@ async function measureMemory(subject) {
   }
 }
 
-function framesOf(subject, connections) {
+export function framesOf(subject, connections) {
   const check = (answer) => echoWorkload.check(JSON.parse(answer).data, ACTION);
   return { connections, check, ...VARIANTS[subject] };
 }

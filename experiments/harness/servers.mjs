@@ -53,9 +53,9 @@ const SCRIPTS = {
 };
 
 /** Starts a server that is measured and resolves when it listens. */
-export function startServer(subject, environment, nodeFlags = []) {
+export function startServer(subject, environment, nodeFlags = [], env = {}) {
   const findPort = (text) => /^READY (\d+)$/m.exec(text)?.[1];
-  return startChild(SCRIPTS[subject](environment, nodeFlags), { findPort });
+  return startChild(SCRIPTS[subject](environment, nodeFlags), { findPort, env });
 }
 
 function pathOf(script) {

@@ -10,13 +10,16 @@ import { checkWal } from "./sqlite-wal.js";
 const APPLICATION = 0x6f656a6f;
 const VERSION = 1;
 /**
- * A session is a row that each commit writes over: its entry, for queries and conditions in columns, and its head. Other
- * cells have the number of their session in the upper bits of their number, so that they are next to each other.
+ * A commit writes over one row, the head: its table has nothing else, so that a page has many. A session has an entry as
+ * long as its end is remembered, and a head until it ends. Cells have the key of their session in the upper bits of their
+ * number, so that those of one session are next to each other.
  */
 const SCHEMA = [
-  "CREATE TABLE sessions (k INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, token TEXT NOT NULL, " +
-    "epoch INTEGER NOT NULL, owner TEXT, ended INTEGER, reason TEXT, sum INTEGER NOT NULL, head BLOB NOT NULL) STRICT",
+  "CREATE TABLE sessions (k INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, token TEXT NOT NULL, epoch INTEGER NOT NULL, " +
+    "owner TEXT, ended INTEGER, reason TEXT, sum INTEGER NOT NULL) STRICT",
+  "CREATE TABLE heads (k INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, head BLOB NOT NULL) STRICT",
   "CREATE TABLE cells (n INTEGER PRIMARY KEY, name TEXT NOT NULL, value BLOB NOT NULL) STRICT",
+  "CREATE TABLE keys (next INTEGER NOT NULL) STRICT",
 ];
 /** A page of 8 kB holds the heads of several sessions. */
 const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
@@ -163,7 +166,9 @@ function makeSchema(db: SqliteDatabase): void {
     db.exec("BEGIN IMMEDIATE");
     // Another process may have made it meanwhile.
     if (isNew(db)) {
-      db.exec(`${SCHEMA.join("; ")}; PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${VERSION}`);
+      db.exec(
+        `${SCHEMA.join("; ")}; INSERT INTO keys VALUES (1); PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${VERSION}`,
+      );
     }
     db.exec("COMMIT");
   }
@@ -180,7 +185,7 @@ function checkSchema(db: SqliteDatabase): void {
   if (version > VERSION) {
     throw new Error(`its schema has the version ${version}, and this program knows ${VERSION}: use a newer openenv-ts`);
   }
-  const found = db.read("SELECT group_concat(sql, ';') FROM sqlite_schema WHERE name IN ('sessions', 'cells')");
+  const found = db.read("SELECT group_concat(sql, ';') FROM sqlite_schema WHERE sql IS NOT NULL");
   if (version !== VERSION || found !== SCHEMA.join(";"))
     throw new Error("it is damaged: its schema is not that of a journal");
 }

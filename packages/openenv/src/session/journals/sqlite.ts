@@ -33,18 +33,27 @@ export interface SqliteJournalOptions {
 
 /** What this process knows of one of its sessions. */
 interface Known {
-  k: number;
-  head: SessionHead;
+  readonly k: number;
+  readonly head: SessionHead;
   /** The numbers of its cells that are not in the head. */
-  cells: Map<string, number>;
-  /** The number of the next one. */
+  readonly cells: Map<string, number>;
+  /** The number of the next one, after the key. */
   next: number;
 }
 
-/** How many cells a session may have numbers for. */
-const CELLS = 2 ** 24;
+interface Stored {
+  readonly k: number;
+  readonly entry: JournalEntry;
+}
+
+/** How many cells a session may have numbers for. Keys and numbers are safe integers. */
+const CELLS = 2 ** 20;
+/** The sessions of a process have keys next to each other, so that its commits write few pages. */
+const RESERVED_KEYS = 256;
 /** How many entries are listed before other work gets its turn: about 3 ms. */
 const PAGE_ENTRIES = 500;
+/** The key of a session whose entry cannot be read. */
+const UNREADABLE = -1;
 const NO_BYTES = new Uint8Array();
 
 /**
@@ -79,10 +88,15 @@ class SqliteJournal implements Journal {
   readonly #owner: string;
   readonly #turns = new TurnTransactions({
     transact: (action) => this.#transact(action),
-    undone: () => this.#known.clear(),
+    undone: () => {
+      // What was undone may be known here.
+      this.#known.clear();
+      this.#keys = { next: 0, end: 0 };
+    },
     isBusy: (error) => isBusy((error as Error).cause),
   });
   readonly #known = new Map<string, Known>();
+  #keys = { next: 0, end: 0 };
   #isClosed = false;
 
   constructor(file: SqliteFile, path: string, owner: string) {
@@ -95,24 +109,21 @@ class SqliteJournal implements Journal {
   create(id: string, tokenHash: string): Promise<number> {
     return this.#turns.run(id, () => {
       const found = this.#get(id);
-      if (found?.ended === null) throw isElsewhere(id);
-      const epoch = (found?.epoch ?? 0) + 1;
-      const head = new SessionHead(id);
-      const empty = head.change({ put: [], remove: [] }, () => new Map()).head;
-      const entry = { id, tokenHash, epoch, owner: this.#owner, ended: null };
-      const sum = sumOfEntry(entry);
-      if (found === undefined) this.#sql.insert.run(id, tokenHash, epoch, this.#owner, sum, empty);
-      else this.#sql.renew.run(tokenHash, epoch, this.#owner, sum, empty, id);
-      const k = this.#sql.key.get(id)?.["k"] as number;
+      if (found?.entry.ended === null) throw isElsewhere(id);
+      const epoch = (found?.entry.epoch ?? 0) + 1;
+      const k = found === undefined || found.k === UNREADABLE ? this.#nextKey() : found.k;
       // Cells of a damaged session.
       if (found !== undefined) this.#removeCells(k);
+      const head = new SessionHead(id);
+      this.#put(k, { id, tokenHash, epoch, owner: this.#owner, ended: null });
+      this.#sql.putHead.run(k, epoch, head.change({ put: [], remove: [] }, () => new Map()).head);
       this.#known.set(id, { k, head, cells: new Map(), next: 0 });
       return epoch;
     });
   }
 
   find(id: string): JournalEntry | undefined {
-    return this.#guard(() => this.#get(id));
+    return this.#guard(() => this.#get(id)?.entry);
   }
 
   isHeld({ owner, ended }: JournalEntry): boolean {
@@ -123,12 +134,14 @@ class SqliteJournal implements Journal {
   takeOver(id: string): Promise<JournalRecord | undefined> {
     return this.#turns.run(id, () => {
       const found = this.#get(id);
-      if (found === undefined || found.ended !== null) return undefined;
-      if (found.owner !== this.#owner && this.isHeld(found)) throw isElsewhere(id);
-      const taken = { ...found, epoch: found.epoch + 1, owner: this.#owner };
-      this.#put(taken);
+      if (found === undefined || found.entry.ended !== null) return undefined;
+      const { k, entry } = found;
+      if (entry.owner !== this.#owner && this.isHeld(entry)) throw isElsewhere(id);
+      const taken = { ...entry, epoch: entry.epoch + 1, owner: this.#owner };
+      this.#put(k, taken);
+      this.#sql.takeHead.run(taken.epoch, k);
       this.#known.delete(id);
-      return this.#record(taken);
+      return this.#record(k, taken);
     });
   }
 
@@ -137,7 +150,7 @@ class SqliteJournal implements Journal {
       const known = this.#known.get(id) ?? this.#load(id, epoch);
       const { k, head, cells } = known;
       const changed = head.change(changes, () => this.#storedHead(id, k)?.cells ?? new Map());
-      if (this.#sql.update.run(changed.head, k, epoch).changes === 0) {
+      if (this.#sql.commitHead.run(changed.head, k, epoch).changes === 0) {
         this.#known.delete(id);
         throw epochLost(id, epoch);
       }
@@ -153,7 +166,7 @@ class SqliteJournal implements Journal {
   release(id: string, epoch: number): Promise<void> {
     return this.#turns.run(id, () => {
       const found = this.#own(id, epoch);
-      if (found !== undefined) this.#put({ ...found, owner: null });
+      if (found !== undefined) this.#put(found.k, { ...found.entry, owner: null });
       this.#known.delete(id);
     });
   }
@@ -163,9 +176,8 @@ class SqliteJournal implements Journal {
       const found = this.#own(id, epoch);
       this.#known.delete(id);
       if (found === undefined) return;
-      this.#removeCells(this.#sql.key.get(id)?.["k"] as number);
-      this.#put({ ...found, owner: null, ended: { at: Date.now(), reason } });
-      this.#sql.empty.run(NO_BYTES, id);
+      this.#removeCells(found.k);
+      this.#put(found.k, { ...found.entry, owner: null, ended: { at: Date.now(), reason } });
     });
   }
 
@@ -185,8 +197,8 @@ class SqliteJournal implements Journal {
     return this.#guard(() => {
       this.#sql.beginRead.run();
       try {
-        const entry = this.#get(id);
-        return entry && this.#record(entry);
+        const found = this.#get(id);
+        return found && this.#record(found.k, found.entry);
       } finally {
         this.#sql.commit.run();
       }
@@ -200,7 +212,7 @@ class SqliteJournal implements Journal {
       for (const { id } of old) {
         // Its id may have been used again.
         const found = this.#get(id);
-        if (found !== undefined && hasEndedBefore(found, before)) this.#sql.remove.run(id);
+        if (found !== undefined && hasEndedBefore(found.entry, before)) this.#sql.removeEntry.run(found.k);
       }
     });
   }
@@ -217,19 +229,18 @@ class SqliteJournal implements Journal {
   }
 
   /** A session whose entry cannot be read has ended. */
-  #get(id: string): JournalEntry | undefined {
+  #get(id: string): Stored | undefined {
     try {
       const row = this.#sql.find.get(id);
-      return row ? decodeEntry(row) : undefined;
+      return row ? { k: row["k"] as number, entry: decodeEntry(row) } : undefined;
     } catch (error) {
-      if (isCorrupt(error)) return damagedEntry(id);
+      if (isCorrupt(error)) return { k: UNREADABLE, entry: damagedEntry(id) };
       throw error;
     }
   }
 
-  #record(entry: JournalEntry): JournalRecord {
+  #record(k: number, entry: JournalEntry): JournalRecord {
     try {
-      const k = this.#sql.key.get(entry.id)?.["k"] as number;
       const others = new Map(this.#cells(k).map(({ name, value }) => [name, value]));
       if (entry.ended !== null) return { ...entry, cells: others };
       const head = this.#storedHead(entry.id, k);
@@ -241,20 +252,29 @@ class SqliteJournal implements Journal {
     }
   }
 
-  #own(id: string, epoch: number): JournalEntry | undefined {
+  #own(id: string, epoch: number): Stored | undefined {
     const found = this.#get(id);
-    return found?.epoch === epoch && found.ended === null ? found : undefined;
+    return found?.entry.epoch === epoch && found.entry.ended === null ? found : undefined;
   }
 
-  #put({ id, tokenHash, epoch, owner, ended }: JournalEntry): void {
+  #put(k: number, { id, tokenHash, epoch, owner, ended }: JournalEntry): void {
     const sum = sumOfEntry({ id, tokenHash, epoch, owner, ended });
-    this.#sql.put.run(epoch, owner, ended?.at ?? null, ended?.reason ?? null, sum, id);
+    this.#sql.putEntry.run(k, id, tokenHash, epoch, owner, ended?.at ?? null, ended?.reason ?? null, sum);
+  }
+
+  #nextKey(): number {
+    if (this.#keys.next === this.#keys.end) {
+      const end = this.#sql.reserve.get(RESERVED_KEYS)?.["next"] as number;
+      this.#keys = { next: end - RESERVED_KEYS, end };
+    }
+    return this.#keys.next++;
   }
 
   /** Reads a session again after a takeover, or after a transaction that failed. */
   #load(id: string, epoch: number): Known {
-    if (this.#own(id, epoch) === undefined) throw epochLost(id, epoch);
-    const k = this.#sql.key.get(id)?.["k"] as number;
+    const found = this.#own(id, epoch);
+    if (found === undefined) throw epochLost(id, epoch);
+    const { k } = found;
     const rows = this.#cells(k);
     const others = new Map(rows.map(({ name, value }) => [name, value]));
     const known = {
@@ -283,6 +303,7 @@ class SqliteJournal implements Journal {
   }
 
   #removeCells(k: number): void {
+    this.#sql.removeHead.run(k);
     this.#sql.removeCells.run(k * CELLS, (k + 1) * CELLS);
   }
 
