@@ -1,41 +1,42 @@
 /** A file that a fault has changed: no session continues from another state, and no process ends. */
 import { spawnSync } from "node:child_process";
-import { pathToFileURL } from "node:url";
 import { open as openLmdb } from "lmdb";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
+import { storesAndRuntimes } from "../../../../../test-support/journals/file-stores.js";
 import { connect } from "../../connect.js";
 import { readLmdbJournal } from "./lmdb.js";
-
-const BUILT = pathToFileURL(`${import.meta.dirname}/../../../dist/session/journals/lmdb.js`).href;
+import { readSqliteJournal } from "./sqlite.js";
+import { SqliteDatabase } from "./sqlite-database.js";
 
 /**
  * Damages copies of a journal, one after the other, takes over all sessions of each, and continues those that it gets.
  * It prints a round before the file is opened: so the last one is known if the process ends.
  */
 const ATTACK = `
-import { readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
-import { openLmdbJournal } from ${JSON.stringify(BUILT)};
-const [LAST, PAGE, HASH] = [24, 4096, "ab".repeat(32)];
-const open = (path) => openLmdbJournal({ path, durability: "process", owner: "owner" });
+import { readFileSync, writeFileSync, writeSync } from "node:fs";
+const [seed, kind, rounds, built, opener, pageSize, ending] = process.argv.slice(2);
+const { [opener]: openJournal } = await import(built);
+const [LAST, PAGE, HASH] = [24, Number(pageSize), "ab".repeat(32)];
+const open = (name) => openJournal({ path: name + ending, durability: "process", owner: "owner", isFirst: true });
 const ids = Array.from({ length: 40 }, (_, s) => "session-" + s);
 const imageOf = (s, i) => Buffer.alloc(s % 7 === 0 ? 9000 : 100 + s, i);
-const journal = await open("whole.lmdb");
+const journal = await open("whole.");
 await Promise.all(ids.map((id) => journal.create(id, HASH)));
 for (let i = 0; i <= LAST; i++) {
   const changesOf = (s) => ({ put: [["image", imageOf(s, i)], ["a" + i, Buffer.alloc(300, i)]], remove: ["a" + (i - 5)] });
   await Promise.all(ids.map((id, s) => journal.commit(id, 1, changesOf(s))));
 }
 await journal.close();
-const whole = readFileSync("whole.lmdb");
+const whole = readFileSync("whole." + ending);
 const toText = (cells) => JSON.stringify([...cells].map(([name, value]) => [name, Buffer.from(value).toString("hex")]).sort());
 const expected = ids.map((_, s) => {
   const answers = [4, 3, 2, 1, 0].map((back) => LAST - back).map((i) => ["a" + i, Buffer.alloc(300, i)]);
   return toText([["image", imageOf(s, LAST)], ...answers]);
 });
 
-let state = Number(process.argv[2]);
+let state = Number(seed);
 const random = (below) => Math.floor(((state = (state * 1103515245 + 12345) & 0x7fffffff) / 0x80000000) * below);
 const DAMAGES = {
   byte: (bytes, at) => void (bytes[at] ^= 1 << random(8)),
@@ -46,18 +47,18 @@ const DAMAGES = {
 };
 const found = { files: 0, refused: 0, exact: 0 };
 const wrong = [];
-for (let round = 0; round < Number(process.argv[4]); round++) {
+for (let round = 0; round < Number(rounds); round++) {
   const [copy, at] = [Buffer.from(whole), random(whole.length)];
-  const bytes = DAMAGES[process.argv[3]](copy, at) ?? copy;
+  const bytes = DAMAGES[kind](copy, at) ?? copy;
   writeSync(1, "round " + round + " at " + at + "\\n");
-  for (const suffix of ["", "-lock", "-boot"]) rmSync("damaged.lmdb" + suffix, { force: true });
-  writeFileSync("damaged.lmdb", bytes);
+  const path = "damaged-" + round + "." + ending;
+  writeFileSync(path, bytes);
   let damaged;
   try {
-    damaged = await open("damaged.lmdb");
+    damaged = await open("damaged-" + round + ".");
   } catch (error) {
     found.files++;
-    if (error.code !== "INVALID_CONFIG" || !error.message.includes("damaged.lmdb")) wrong.push([at, String(error)]);
+    if (error.code !== "INVALID_CONFIG" || !error.message.includes(path)) wrong.push([at, String(error)]);
     continue;
   }
   const listed = (await damaged.list()).map(({ id }) => id).sort();
@@ -86,32 +87,32 @@ for (let round = 0; round < Number(process.argv[4]); round++) {
 writeSync(1, JSON.stringify({ found, wrong: wrong.slice(0, 5) }));
 `;
 
-test.each([
-  ["byte", 1],
-  ["header", 2],
-  ["sector", 3],
-  ["page", 4],
-  ["end", 5],
-])(
-  "a damaged file is refused, or each of its sessions is exact or refused: %s",
-  { timeout: 120_000 },
-  async (kind, seed) => {
-    await using project = await createProject({ "attack.mjs": ATTACK });
-    const rounds = 100;
-    const args = ["attack.mjs", String(seed), kind, String(rounds)];
-    const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, {
-      cwd: project.dir,
-      encoding: "utf8",
-    });
-    expect({ status, signal, at: stdout.trim().split("\n").at(-2), stderr }).toMatchObject({ status: 0, stderr: "" });
-    const { found, wrong } = JSON.parse(stdout.split("\n").at(-1) ?? "");
-    expect(wrong).toEqual([]);
-    expect(found.files * 40 + found.refused + found.exact).toBe(rounds * 40);
-    expect(found.files + found.refused).toBeGreaterThan(5);
-    // Most bytes are those of values.
-    if (kind === "byte") expect(found.exact).toBeGreaterThan(found.refused);
-  },
-);
+const KINDS = ["byte", "header", "sector", "page", "end"];
+
+describe.each(await storesAndRuntimes())("a file of $store on $runtime", ({ command, isThere, ...store }) => {
+  test.skipIf(!isThere).each(KINDS)(
+    "that is damaged is refused, or each of its sessions is exact or refused: %s",
+    { timeout: 240_000 },
+    async (kind) => {
+      await using project = await createProject({ "attack.mjs": ATTACK });
+      const rounds = kind === "byte" ? 200 : 100;
+      const seed = KINDS.indexOf(kind) + 1;
+      const args = ["attack.mjs", seed, kind, rounds, store.module, store.open, store.pageSize, store.ending];
+      const [program = "", ...before] = command;
+      const { status, signal, stdout, stderr } = spawnSync(program, [...before, ...args.map(String)], {
+        cwd: project.dir,
+        encoding: "utf8",
+      });
+      expect({ status, signal, at: stdout.trim().split("\n").at(-2), stderr }).toMatchObject({ status: 0, stderr: "" });
+      const { found, wrong } = JSON.parse(stdout.split("\n").at(-1) ?? "");
+      expect(wrong).toEqual([]);
+      expect(found.files * 40 + found.refused + found.exact).toBe(rounds * 40);
+      expect(found.files + found.refused).toBeGreaterThan(5);
+      // Most bytes are those of values.
+      if (kind === "byte") expect(found.exact).toBeGreaterThan(found.refused);
+    },
+  );
+});
 
 const TALLY = `
 import { defineContract, defineEnvironment } from "openenv-ts";
@@ -134,8 +135,8 @@ export default defineEnvironment(tally, () => {
 });
 `;
 
-async function serve(cwd: string, port: number) {
-  const args = ["serve", "environment.mjs", "--port", String(port), "--journal", "sessions.lmdb"];
+async function serve(cwd: string, port: number, journal: string) {
+  const args = ["serve", "environment.mjs", "--port", String(port), "--journal", journal];
   const command = startCommand(args, { cwd, env: { LOG_LEVEL: "warn" }, detached: true });
   const [, url = ""] = await command.printed(/at (http:\S+)/);
   const kill = async (): Promise<void> => {
@@ -147,33 +148,64 @@ async function serve(cwd: string, port: number) {
   return { url, command, kill, [Symbol.asyncDispose]: kill };
 }
 
-test("each damaged session is refused with its reason, and the others continue", { timeout: 60_000 }, async () => {
-  await using project = await createProject({ "environment.mjs": TALLY });
-  const port = await findFreePort();
-  await using first = await serve(project.dir, port);
-  /** With a padding, the state is too large for the head of the session. */
-  const play = async (padding: number) => {
-    const env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
-    await env.reset();
-    await env.step({ amount: 2, padding });
-    return env;
-  };
-  const path = `${project.dir}/sessions.lmdb`;
-  const envs: Awaited<ReturnType<typeof play>>[] = [];
-  const ids: string[] = [];
-  for (let nth = 0; nth < 6; nth++) {
-    envs.push(await play(nth < 2 ? 3000 : 0));
-    await using journal = await readLmdbJournal(path);
-    ids.push(...(await journal.list()).map(({ id }) => id).filter((id) => !ids.includes(id)));
-  }
-  const post = async (path: string, body: object = {}) => {
-    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    return (await fetch(`${first.url}/session/damaged-0123456789/${path}`, init)).json();
-  };
-  await post("reset");
-  expect(await post("step", { action: { amount: 2 } })).toMatchObject({ observation: { count: 2 } });
-  await first.kill();
+test.each([
+  { store: "LMDB", file: "sessions.lmdb", read: readLmdbJournal, damage: damageLmdb },
+  { store: "SQLite", file: "sessions.db", read: readSqliteJournal, damage: damageSqlite },
+])(
+  "each damaged session in $store is refused with its reason, and the others continue",
+  {
+    timeout: 60_000,
+  },
+  async ({ file, read, damage }) => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const port = await findFreePort();
+    await using first = await serve(project.dir, port, file);
+    /** With a padding, the state is too large for the head of the session. */
+    const play = async (padding: number) => {
+      const env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
+      await env.reset();
+      await env.step({ amount: 2, padding });
+      return env;
+    };
+    const path = `${project.dir}/${file}`;
+    const envs: Awaited<ReturnType<typeof play>>[] = [];
+    const ids: string[] = [];
+    for (let nth = 0; nth < 6; nth++) {
+      envs.push(await play(nth < 2 ? 3000 : 0));
+      await using journal = await read(path);
+      ids.push(...(await journal.list()).map(({ id }) => id).filter((id) => !ids.includes(id)));
+    }
+    const post = async (path: string, body: object = {}) => {
+      const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+      return (await fetch(`${first.url}/session/damaged-0123456789/${path}`, init)).json();
+    };
+    await post("reset");
+    expect(await post("step", { action: { amount: 2 } })).toMatchObject({ observation: { count: 2 } });
+    await first.kill();
 
+    await damage(path, ids);
+
+    await using second = await serve(project.dir, port, file);
+    for (const [nth, env] of envs.slice(0, 5).entries()) {
+      const lost = await env.tryStep({ amount: 1 });
+      const message = expect.stringContaining("what the journal has of it is damaged");
+      expect([nth, lost]).toMatchObject([nth, { outcome: "lost", error: { code: "SESSION_LOST", message } }]);
+    }
+    expect(await envs[5]?.step({ amount: 1 })).toMatchObject({ observation: { count: 3 }, recovered: true });
+    const lost = await post("step", { action: { amount: 1 } });
+    expect(lost).toMatchObject({ code: "EXECUTION_ERROR", openenv_code: "NO_EPISODE" });
+    expect(JSON.stringify(lost)).toContain("damaged");
+    expect(await post("reset")).toMatchObject({ observation: { count: 0 } });
+    expect(await post("step", { action: { amount: 5 } })).toMatchObject({ observation: { count: 5 } });
+    // The log has the first digits of an id.
+    for (const id of [ids[0], ids[1], ids[4]])
+      await expect.poll(() => second.command.stderr).toContain(id?.slice(0, 11));
+    await Promise.all(envs.map((env) => env.close()));
+  },
+);
+
+/** Five sessions by their ids, and the one by address. */
+async function damageLmdb(path: string, [one = "", two = "", three = "", four = "", five = ""]: string[]) {
   const db = openLmdb<Uint8Array, string[]>({
     path,
     noSubdir: true,
@@ -191,7 +223,6 @@ test("each damaged session is refused with its reason, and the others continue",
       value.map((byte, i) => (i === at ? byte ^ 1 : byte)),
     );
   };
-  const [one = "", two = "", three = "", four = "", five = ""] = ids;
   await flip("cell", one, "image");
   expect(await db.remove(["cell", two, "image"])).toBe(true);
   expect(await db.remove(["entry", three])).toBe(true);
@@ -200,20 +231,22 @@ test("each damaged session is refused with its reason, and the others continue",
   const [, address = ""] = all.find(({ key, value }) => key[2] === "open" && value.length > 0)?.key ?? [];
   await flip("head", address);
   await db.close();
+}
 
-  await using second = await serve(project.dir, port);
-  for (const [nth, env] of envs.slice(0, 5).entries()) {
-    const lost = await env.tryStep({ amount: 1 });
-    const message = expect.stringContaining("what the journal has of it is damaged");
-    expect([nth, lost]).toMatchObject([nth, { outcome: "lost", error: { code: "SESSION_LOST", message } }]);
-  }
-  expect(await envs[5]?.step({ amount: 1 })).toMatchObject({ observation: { count: 3 }, recovered: true });
-  const lost = await post("step", { action: { amount: 1 } });
-  expect(lost).toMatchObject({ code: "EXECUTION_ERROR", openenv_code: "NO_EPISODE" });
-  expect(JSON.stringify(lost)).toContain("damaged");
-  expect(await post("reset")).toMatchObject({ observation: { count: 0 } });
-  expect(await post("step", { action: { amount: 5 } })).toMatchObject({ observation: { count: 5 } });
-  // The log has the first digits of an id.
-  for (const id of [one, two, five]) await expect.poll(() => second.command.stderr).toContain(id.slice(0, 11));
-  await Promise.all(envs.map((env) => env.close()));
-});
+async function damageSqlite(path: string, [one = "", two = "", three = "", four = "", five = ""]: string[]) {
+  const db = await SqliteDatabase.open(path, "write");
+  const keyOf = (id: string): number => db.prepare("SELECT k FROM sessions WHERE id = ?").get(id)?.["k"] as number;
+  const cellOf = (id: string): string => `name = 'image' AND n >> 20 = ${keyOf(id)}`;
+  const flip = (table: string, column: string, where: string): void => {
+    const value = db.read(`SELECT ${column} FROM ${table} WHERE ${where}`) as Uint8Array;
+    const changed = value.map((byte, i) => (i === value.length >> 1 ? byte ^ 1 : byte));
+    expect(db.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${where}`).run(changed).changes).toBe(1);
+  };
+  flip("cells", "value", cellOf(one));
+  expect(db.prepare(`DELETE FROM cells WHERE ${cellOf(two)}`).run().changes).toBe(1);
+  db.exec(`UPDATE sessions SET epoch = epoch + 1 WHERE k = ${keyOf(three)}`);
+  db.exec(`UPDATE sessions SET owner = 'another' WHERE k = ${keyOf(four)}`);
+  db.exec(`DELETE FROM heads WHERE k = ${keyOf(five)}`);
+  flip("heads", "head", `k = ${db.read("SELECT k FROM sessions WHERE id = token")}`);
+  db.close();
+}

@@ -39,8 +39,10 @@ interface BunSqlite {
   >;
 }
 
-/** The first byte of SQLite's result codes. */
-const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26];
+/** The first byte of SQLite's result codes, and its messages: not every error of every binding has the code. */
+const BUSY = { code: 5, message: /^database (table )?is locked/ };
+const CORRUPT = { code: 11, message: /malformed/ };
+const NOT_A_DATABASE = { code: 26, message: /^file is not a database/ };
 /** Names that TypeScript and bundlers must not look up. */
 const BUN_SQLITE: string = "bun:sqlite";
 const NODE_SQLITE: string = "node:sqlite";
@@ -94,23 +96,24 @@ export class SqliteDatabase {
 
 /** Another process writes, or reads in a way that excludes this call. */
 export function isBusy(error: unknown): boolean {
-  return resultOf(error) === BUSY;
+  return hasResult(error, BUSY);
 }
 
 /** A page of the file is not what SQLite wrote. */
 export function isCorrupt(error: unknown): boolean {
-  return resultOf(error) === CORRUPT || isForeign(error);
+  return hasResult(error, CORRUPT) || isForeign(error);
 }
 
 /** The first page is not that of a file of SQLite. */
 export function isForeign(error: unknown): boolean {
-  return resultOf(error) === NOT_A_DATABASE;
+  return hasResult(error, NOT_A_DATABASE);
 }
 
-function resultOf(error: unknown): number | undefined {
+function hasResult(error: unknown, { code, message }: { code: number; message: RegExp }): boolean {
+  if (!(error instanceof Error)) return false;
   const { errcode, errno } = error as { errcode?: number; errno?: number };
-  const code = errcode ?? errno;
-  return code === undefined ? undefined : code & 0xff;
+  const found = errcode ?? errno;
+  return found === undefined ? message.test(error.message) : (found & 0xff) === code;
 }
 
 /** A statement that is not finalized keeps the file open after `close`, where the binding does not do it. */

@@ -66,7 +66,7 @@ export async function openFile(path: string, durability: Durability, isFirst: bo
     db.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
     makeSchema(db);
     db.exec(`PRAGMA synchronous = ${durability === "disk" ? "FULL" : "OFF"}; ${SETTINGS}`);
-    if (isFirst) check(db);
+    if (isFirst) check(db, path);
     markBoot(path, durability);
     // A call that waits would hold the event loop.
     db.exec("PRAGMA busy_timeout = 0");
@@ -89,10 +89,12 @@ export async function openFileToRead(path: string): Promise<SqliteFile> {
   checkFiles(path, undefined);
   if (isTorn(path)) throw new Error("parts of it may be missing: the machine has restarted since it was written");
   checkWal(`${path}-wal`);
-  const db = await SqliteDatabase.open(path, existsSync(`${path}-wal`) ? "read" : "unused");
+  const access = existsSync(`${path}-wal`) ? "read" : "unused";
+  const db = await SqliteDatabase.open(path, access);
   try {
     db.exec("PRAGMA busy_timeout = 1000; PRAGMA cell_size_check = ON");
     checkSchema(db);
+    if (access === "unused") checkEnd(db, path);
     checkRows(db);
     return { db, checkPlace: () => {}, close: () => db.close() };
   } catch (error) {
@@ -191,14 +193,24 @@ function checkSchema(db: SqliteDatabase): void {
 }
 
 /** SQLite follows what it finds: a page that is used twice, or lost, would only be noticed when it is overwritten. */
-function check(db: SqliteDatabase): void {
+function check(db: SqliteDatabase, path: string): void {
+  const { log, checkpointed } = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+  if (log === checkpointed) checkEnd(db, path);
   refuse(db.read("PRAGMA quick_check(1)"));
   checkRows(db);
 }
 
-/** A session that its index does not find would be opened anew. */
+/** The check does not read the content of large values. Call this when the log is empty. */
+function checkEnd(db: SqliteDatabase, path: string): void {
+  const expected = Number(db.read("PRAGMA page_count")) * Number(db.read("PRAGMA page_size"));
+  refuse(statSync(path).size >= expected ? "ok" : "its end is missing");
+}
+
+/** A session whose entry is missing, or not found by its index, would be opened anew. */
 function checkRows(db: SqliteDatabase): void {
   refuse(db.read("PRAGMA integrity_check(sessions)"));
+  const lost = db.read("SELECT count(*) FROM heads WHERE k NOT IN (SELECT k FROM sessions)");
+  refuse(lost === 0 ? "ok" : `the entries of ${lost} sessions are missing`);
 }
 
 function refuse(found: unknown): void {

@@ -111,9 +111,9 @@ class SqliteJournal implements Journal {
       const found = this.#get(id);
       if (found?.entry.ended === null) throw isElsewhere(id);
       const epoch = (found?.entry.epoch ?? 0) + 1;
-      const k = found === undefined || found.k === UNREADABLE ? this.#nextKey() : found.k;
-      // Cells of a damaged session.
-      if (found !== undefined) this.#removeCells(k);
+      // With a new key, what is left of a damaged session is not in the way.
+      if (found !== undefined) this.#sql.removeHead.run(found.k);
+      const k = this.#nextKey();
       const head = new SessionHead(id);
       this.#put(k, { id, tokenHash, epoch, owner: this.#owner, ended: null });
       this.#sql.putHead.run(k, epoch, head.change({ put: [], remove: [] }, () => new Map()).head);
@@ -131,18 +131,20 @@ class SqliteJournal implements Journal {
     return ended === null && owner !== null && hasEnded(owner) === false;
   }
 
-  takeOver(id: string): Promise<JournalRecord | undefined> {
-    return this.#turns.run(id, () => {
+  async takeOver(id: string): Promise<JournalRecord | undefined> {
+    const taken = await this.#turns.run(id, () => {
       const found = this.#get(id);
       if (found === undefined || found.entry.ended !== null) return undefined;
       const { k, entry } = found;
       if (entry.owner !== this.#owner && this.isHeld(entry)) throw isElsewhere(id);
-      const taken = { ...entry, epoch: entry.epoch + 1, owner: this.#owner };
-      this.#put(k, taken);
-      this.#sql.takeHead.run(taken.epoch, k);
+      const own = { ...entry, epoch: entry.epoch + 1, owner: this.#owner };
+      this.#put(k, own);
+      this.#sql.takeHead.run(own.epoch, k);
       this.#known.delete(id);
-      return this.#record(k, taken);
+      return { k, entry: own };
     });
+    // SQLite commits no transaction that has read a damaged page. No other process changes the cells now.
+    return taken && this.#guard(() => this.#record(taken));
   }
 
   commit(id: string, epoch: number, changes: JournalChanges): Promise<void> {
@@ -171,14 +173,23 @@ class SqliteJournal implements Journal {
     });
   }
 
-  end(id: string, epoch: number, reason: string): Promise<void> {
-    return this.#turns.run(id, () => {
-      const found = this.#own(id, epoch);
-      this.#known.delete(id);
-      if (found === undefined) return;
-      this.#removeCells(found.k);
-      this.#put(found.k, { ...found.entry, owner: null, ended: { at: Date.now(), reason } });
-    });
+  async end(id: string, epoch: number, reason: string): Promise<void> {
+    const end = (hasCells: boolean): Promise<void> =>
+      this.#turns.run(id, () => {
+        const found = this.#own(id, epoch);
+        this.#known.delete(id);
+        if (found === undefined) return;
+        this.#sql.removeHead.run(found.k);
+        if (hasCells) this.#sql.removeCells.run(found.k * CELLS, (found.k + 1) * CELLS);
+        this.#put(found.k, { ...found.entry, owner: null, ended: { at: Date.now(), reason } });
+      });
+    try {
+      await end(true);
+    } catch (error) {
+      // Damaged cells cannot be removed.
+      if (!(error as JournalError).isDamage) throw error;
+      await end(false);
+    }
   }
 
   /** In parts, because other sessions wait meanwhile: there is an entry for each session that has ended lately, too. */
@@ -198,9 +209,9 @@ class SqliteJournal implements Journal {
       this.#sql.beginRead.run();
       try {
         const found = this.#get(id);
-        return found && this.#record(found.k, found.entry);
+        return found && this.#record(found);
       } finally {
-        this.#sql.commit.run();
+        this.#undo();
       }
     });
   }
@@ -239,7 +250,7 @@ class SqliteJournal implements Journal {
     }
   }
 
-  #record(k: number, entry: JournalEntry): JournalRecord {
+  #record({ k, entry }: Stored): JournalRecord {
     try {
       const others = new Map(this.#cells(k).map(({ name, value }) => [name, value]));
       if (entry.ended !== null) return { ...entry, cells: others };
@@ -300,11 +311,6 @@ class SqliteJournal implements Journal {
       // Another type is damage, and changes the sum.
       value: value instanceof Uint8Array ? value : NO_BYTES,
     }));
-  }
-
-  #removeCells(k: number): void {
-    this.#sql.removeHead.run(k);
-    this.#sql.removeCells.run(k * CELLS, (k + 1) * CELLS);
   }
 
   #transact<T>(action: () => T): T {

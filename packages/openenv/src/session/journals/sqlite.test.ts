@@ -1,0 +1,197 @@
+import { spawn } from "node:child_process";
+import { lstatSync, readFileSync } from "node:fs";
+import { copyFile, mkdtemp, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import type { Durability } from "./journal.js";
+import { openSqliteJournal, readSqliteJournal } from "./sqlite.js";
+import { SqliteDatabase } from "./sqlite-database.js";
+
+const folder = await mkdtemp(join(tmpdir(), "openenv-sqlite-"));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+let path = "";
+let files = 0;
+beforeEach(() => {
+  path = join(folder, `${++files}.db`);
+});
+const open = (durability: Durability = "process", isFirst = true) =>
+  openSqliteJournal({ path, durability, owner: "me", isFirst });
+const note = (value: string) => ({ put: [["note", Buffer.from(value)] as const], remove: [] });
+
+/** Changes the file as another program would. */
+async function change(sql: string): Promise<void> {
+  const db = await SqliteDatabase.open(path, "write");
+  db.exec(sql);
+  db.read("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+}
+
+test("loading SQLite prints no warning", async () => {
+  const built = new URL("../../../dist/session/journals/sqlite.js", import.meta.url).href;
+  const script = `const { openSqliteJournal } = await import(${JSON.stringify(built)});
+    await (await openSqliteJournal({ path: process.argv[1], durability: "process", owner: "o" })).close();
+    process.emitWarning("another");`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, path]);
+  const errors = await text(child.stderr);
+  expect(errors).toContain("another");
+  expect(errors.match(/Warning/g)).toHaveLength(1);
+});
+
+test("a file that is deleted or replaced takes no commit, and no new session", async () => {
+  await using journal = await open();
+  await journal.create("s", "hash");
+  const refused = { code: "JOURNAL_UNAVAILABLE", message: expect.stringContaining("deleted or replaced") };
+  await rename(path, `${path}-old`);
+  await expect(journal.commit("s", 1, note("1"))).rejects.toMatchObject(refused);
+  await copyFile(`${path}-old`, path);
+  await expect(journal.commit("s", 1, note("2"))).rejects.toMatchObject(refused);
+  await expect(journal.create("t", "hash")).rejects.toMatchObject(refused);
+  await unlink(path);
+  await rename(`${path}-old`, path);
+  await journal.commit("s", 1, note("3"));
+  expect((await journal.read("s"))?.cells.size).toBe(1);
+});
+
+test.each(["", "-wal", "-shm", "-boot"])("a link in the place of the file%s is refused", async (suffix) => {
+  await writeFile(join(folder, "target"), "");
+  await symlink(join(folder, "target"), path + suffix);
+  await expect(open()).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+    message: expect.stringContaining("is not a regular file"),
+  });
+  expect(readFileSync(join(folder, "target"), "utf8")).toBe("");
+});
+
+test("a file of a newer version is refused, and both versions are named", async () => {
+  await (await open()).close();
+  await change("PRAGMA user_version = 7");
+  const message = expect.stringMatching(/version 7, and this program knows 1/);
+  await expect(open()).rejects.toMatchObject({ code: "INVALID_CONFIG", message });
+  await expect(readSqliteJournal(path)).rejects.toMatchObject({ code: "INVALID_CONFIG", message });
+});
+
+test("a file of another program is refused, and not changed", async () => {
+  await change("CREATE TABLE sessions (name TEXT)");
+  const before = readFileSync(path);
+  await expect(open()).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+    message: expect.stringContaining("it is not a journal"),
+  });
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test("a missing index entry is found at the start, because its session would be opened anew", async () => {
+  const journal = await open("disk");
+  await journal.create("first", "hash");
+  await journal.close();
+  // Only the index has the text twice in a row with this length.
+  const bytes = readFileSync(path);
+  const places: number[] = [];
+  for (let at = bytes.indexOf("first"); at >= 0; at = bytes.indexOf("first", at + 1)) places.push(at);
+  expect(places).toHaveLength(2);
+  for (const at of places) {
+    const damaged = Buffer.from(bytes);
+    damaged.write("g", at);
+    await writeFile(path, damaged);
+    await expect(open()).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: expect.stringContaining("it is damaged"),
+    });
+  }
+});
+
+test("a write that another program does not end holds commits, and fails them after a second", async () => {
+  await using journal = await open();
+  await journal.create("s", "hash");
+  const other = await SqliteDatabase.open(path, "write");
+  other.exec("BEGIN IMMEDIATE");
+  let turns = 0;
+  const timer = setInterval(() => turns++, 5);
+  await expect(journal.commit("s", 1, note("1"))).rejects.toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(20);
+  const held = journal.commit("s", 1, note("2"));
+  other.exec("ROLLBACK");
+  other.close();
+  await held;
+  expect(Buffer.from((await journal.read("s"))?.cells.get("note") ?? "").toString()).toBe("2");
+});
+
+test("a session whose pages are damaged is lost alone, while the file is open", async () => {
+  const journal = await open();
+  const large = Buffer.alloc(100_000, 7);
+  await Promise.all(["s", "t"].map((id) => journal.create(id, "ab".repeat(32))));
+  for (const id of ["s", "t"]) await journal.commit(id, 1, { put: [["image", large]], remove: [] });
+  await journal.close();
+  // The first of the pages that continue the value of the first session, by the number that leads to the next one.
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(Buffer.alloc(8000, 7));
+  const page = at - (at % 8192);
+  bytes.writeUInt32BE(0xffffff, page);
+  await writeFile(path, bytes);
+  await using damaged = await open("process", false);
+  const records = [await damaged.takeOver("s"), await damaged.takeOver("t")];
+  expect(records.map((record) => record?.isDamaged)).toEqual([true, false]);
+  const turn = ["s", "t"].map((id) => damaged.commit(id, 2, { put: [["image", large]], remove: [] }));
+  const [one, other] = await Promise.allSettled(turn);
+  expect(one).toMatchObject({ reason: { isDamage: true } });
+  expect(other).toMatchObject({ status: "fulfilled" });
+});
+
+test("a log whose end SQLite would drop is refused", async () => {
+  const source = await open();
+  await source.create("s", "hash");
+  for (let i = 0; i < 30; i++) await source.commit("s", 1, note(String(i)));
+  // As after a kill: the log is not yet in the file.
+  const [from, to] = [path, join(folder, "killed.db")];
+  for (const suffix of ["", "-wal"]) await copyFile(from + suffix, to + suffix);
+  await source.close();
+  path = to;
+  const log = readFileSync(`${path}-wal`);
+  const frames = Math.floor((log.length - 32) / (8192 + 24));
+  for (const at of [20, 32 + 100, 32 + (8192 + 24) * (frames - 3) + 50]) {
+    const damaged = Buffer.from(log);
+    damaged[at] = (damaged[at] as number) ^ 4;
+    await writeFile(`${path}-wal`, damaged);
+    const refused = { code: "INVALID_CONFIG", message: expect.stringContaining("-wal is damaged") };
+    await expect(open()).rejects.toMatchObject(refused);
+    await expect(readSqliteJournal(path)).rejects.toMatchObject(refused);
+  }
+  await writeFile(`${path}-wal`, log);
+  await using whole = await open();
+  expect(Buffer.from((await whole.read("s"))?.cells.get("note") ?? "").toString()).toBe("29");
+});
+
+test("a reader makes no file next to one that no process has open", async () => {
+  const journal = await open("disk");
+  await journal.create("s", "hash");
+  await journal.close();
+  for (const name of await readdir(folder)) if (/-(wal|shm)$/.test(name)) await unlink(join(folder, name));
+  const before = await readdir(folder);
+  const { mtimeMs } = lstatSync(path);
+  const reader = await readSqliteJournal(path);
+  expect(await reader.list()).toMatchObject([{ id: "s" }]);
+  await reader.close();
+  expect(await readdir(folder)).toEqual(before);
+  expect(lstatSync(path).mtimeMs).toBe(mtimeMs);
+});
+
+test.skipIf(process.getBuiltinModule("node:sqlite") !== undefined)(
+  "a Node without SQLite is refused with what to install",
+  async () => {
+    const built = new URL("../../../dist/session/journals/sqlite.js", import.meta.url).href;
+    const hooks = `export const resolve = (name, context, next) => {
+      if (name.startsWith("@photostructure")) throw new Error("Cannot find package");
+      return next(name, context);
+    };`;
+    const script = `const { register } = await import("node:module");
+      register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hooks)}));
+      const { openSqliteJournal } = await import(${JSON.stringify(built)});
+      await openSqliteJournal({ path: process.argv[1], durability: "process", owner: "o" }).catch((error) =>
+        console.log(error.code, error.message));`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script, path]);
+    expect(await text(child.stdout)).toMatch(/^INVALID_CONFIG .*npm install @photostructure\/sqlite@1\n$/);
+  },
+);
