@@ -211,8 +211,9 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       });
 
       test.each([
-        { kind: "lmdb", address: () => join(folder, "sessions.lmdb") },
-        ...(redis.available ? [{ kind: "redis", address: () => store?.url ?? "" }] : []),
+        { kind: "LMDB", address: () => join(folder, "sessions.lmdb") },
+        { kind: "SQLite", address: () => join(folder, "sessions.db") },
+        ...(redis.available ? [{ kind: "Redis", address: () => store?.url ?? "" }] : []),
       ])("continues after kill -9 with a journal in $kind", async ({ address }) => {
         const [JOURNAL, port] = [address(), await findFreePort()];
         const first = await start({ JOURNAL }, { port });

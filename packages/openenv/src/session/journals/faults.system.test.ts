@@ -3,11 +3,11 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
-import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { createProject, type Project, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
+import { FILE_STORES } from "../../../../../test-support/journals/file-stores.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../../../test-support/operator.js";
 import { startGateway } from "../../../../../test-support/proxies/gateway.js";
@@ -17,7 +17,6 @@ import { openResumable, stepFrame, TOKEN } from "../../../../../test-support/soc
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 
-const BUILT = pathToFileURL(`${import.meta.dirname}/../../../dist/session/journals/lmdb.js`).href;
 const BIN = `${import.meta.dirname}/../../../../cli/bin/openenv.js`;
 
 /**
@@ -72,10 +71,10 @@ export default defineEnvironment(tally, () => {
 `;
 
 /** Serves {@link TALLY}; with `detached` a signal to its group reaches its workers, too. */
-async function serve(project: Project, port: number, env: Record<string, string> = {}) {
+async function serve(project: Project, port: number, env: Record<string, string> = { JOURNAL: "sessions.db" }) {
   const command = startCommand(["serve", "environment.mjs", "--port", String(port)], {
     cwd: project.dir,
-    env: { JOURNAL: "sessions.lmdb", ...env },
+    env,
     detached: true,
   });
   const [, url = ""] = await command.printed(/at (http:\S+)/);
@@ -103,54 +102,6 @@ function mayMount(): boolean {
   }
 }
 
-test.each(["process", "disk"])(
-  "a kill in the middle of a write loses nothing that was acknowledged: %s",
-  async (durability) => {
-    await using project = await createProject({
-      "write.mjs": `
-      import { openLmdbJournal } from ${JSON.stringify(BUILT)};
-      import { writeSync } from "node:fs";
-      import { ownerName } from ${JSON.stringify(BUILT.replace("lmdb.js", "owner.js"))};
-      const journal = await openLmdbJournal({ path: "s.lmdb", durability: ${JSON.stringify(durability)}, owner: ownerName("") });
-      let record = await journal.takeOver("s");
-      if (record === undefined) { await journal.create("s", "hash"); record = { epoch: 1, cells: new Map() }; }
-      const cells = [...record.cells].map(([name, value]) => [name, Buffer.from(value)]);
-      const numbers = cells.filter(([name]) => name.startsWith("a")).map(([name]) => Number(name.slice(1)));
-      const last = Math.max(0, ...numbers);
-      // Both cells of a commit, or none; the state is that of the last one; the values are whole.
-      const isWhole = numbers.length === Math.min(last, 20)
-        && (last === 0 || String(record.cells.get("image") && Buffer.from(record.cells.get("image")).subarray(0, 9)) === String(last).padStart(9, "0"))
-        && cells.every(([name, value]) => !name.startsWith("a") || (value.length === 5000 && value.every((byte) => byte === Number(name.slice(1)) % 256)));
-      writeSync(1, "found " + last + " " + isWhole + "\\n");
-      for (let i = last + 1; ; i++) {
-        const image = Buffer.concat([Buffer.from(String(i).padStart(9, "0")), Buffer.alloc((i * 7919) % 60_000)]);
-        const put = [["a" + i, Buffer.alloc(5000, i % 256)], ["image", image]];
-        await journal.commit("s", record.epoch, { put, remove: ["a" + (i - 20)] });
-        writeSync(1, "done " + i + "\\n");
-      }
-    `,
-    });
-    let acknowledged = 0;
-    // On a slow machine many rounds end before their first commit.
-    for (let rounds = 0; rounds < 20 || acknowledged <= 20; rounds++) {
-      const child = spawn(process.execPath, ["write.mjs"], { cwd: project.dir, stdio: ["ignore", "pipe", "inherit"] });
-      const lines = text(child.stdout);
-      const ended = once(child, "close");
-      await once(child.stdout, "data");
-      setTimeout(() => child.kill("SIGKILL"), 5 + Math.random() * 60);
-      await ended;
-      // The first "data" event was read above too: "text" has the whole output.
-      const output = await lines;
-      const [, found, isWhole] = /found (\d+) (\w+)/.exec(output) ?? [];
-      expect(isWhole).toBe("true");
-      // At most the commit in flight is there without its acknowledgement.
-      expect([acknowledged, acknowledged + 1]).toContain(Number(found));
-      acknowledged = Number([...output.matchAll(/done (\d+)\n/g)].at(-1)?.[1] ?? found);
-    }
-  },
-  120_000,
-);
-
 test("a bad snapshot is the reason why a session is lost when its server is killed", { timeout: 60_000 }, async () => {
   await using project = await createProject({ "environment.mjs": TALLY });
   const port = await findFreePort();
@@ -173,62 +124,6 @@ test("a bad snapshot is the reason why a session is lost when its server is kill
   }
 });
 
-test("two servers with one file keep their sessions apart, and one continues those of the other after its end", async () => {
-  await using project = await createProject({ "environment.mjs": TALLY });
-  await using one = await serve(project, await findFreePort());
-  await using two = await serve(project, await findFreePort());
-  await using gateway = await startGateway(one, "passes");
-  const envs = await Promise.all([gateway, gateway, two, two].map(({ url }) => open(url)));
-  const pids = await Promise.all(envs.map(async (env) => (await env.reset()).observation["pid"]));
-  expect([pids[0] === pids[1], pids[2] === pids[3], new Set(pids).size]).toEqual([true, true, 2]);
-  for (let round = 1; round <= 100; round++) {
-    expect((await Promise.all(envs.map((env) => env.step({})))).map(countOf)).toEqual(Array(4).fill(round));
-  }
-  // The first server lives, so its sessions are not taken from it.
-  const openSocket = ({ url }: { url: string }, path = "") => openTestSocket(url + path);
-  const { socket, id } = await openResumable(openSocket as never, one as never);
-  await using elsewhere = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
-  const refused = await elsewhere.ask({ type: "resume", data: { token: TOKEN } });
-  expect(refused).toMatchObject({ data: { code: "SESSION_ELSEWHERE" } });
-  expect(await socket.ask(stepFrame(7, 2, 1))).toMatchObject({ data: { observation: { count: 7 } } });
-  gateway.turn("passes", two);
-  gateway.cut();
-  const waiting = envs.slice(0, 2).map((env) => env.step({}));
-  expect((await Promise.all(envs.slice(2).map((env) => env.step({})))).map(countOf)).toEqual([101, 101]);
-  await one.kill();
-  const results = await Promise.all(waiting);
-  expect(results.map(({ observation }) => observation)).toMatchObject(Array(2).fill({ pid: pids[2], count: 101 }));
-  await using again = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
-  expect(await again.ask({ type: "resume", data: { token: TOKEN } })).toMatchObject({ data: { last_seq: 2 } });
-  expect(await executions(project)).toHaveLength(405);
-  await Promise.all(envs.map((env) => env.close()));
-}, 120_000);
-
-test("SIGHUP replaces the workers, and sessions continue in the new ones", { timeout: 120_000 }, async () => {
-  await using project = await createProject({ "environment.mjs": TALLY });
-  const settings = { WORKERS: "2", MAX_CONCURRENT_ENVS: "64", SHUTDOWN_DRAIN: "600" };
-  await using server = await serve(project, await findFreePort(), settings);
-  const opened = await openAtBothWorkers(server.url);
-  const envs = opened.map(({ env }) => env);
-  const before = new Set(opened.map(({ pid }) => pid));
-  const pending = envs.map((env) => env.step({ op: "wait", amount: 10 }));
-  await expect.poll(async () => (await executions(project)).length).toBe(8);
-  process.kill(server.command.process.pid as number, "SIGHUP");
-  await project.write("go", "");
-  expect((await Promise.all(pending)).map(countOf)).toEqual(envs.map(() => 10));
-  const moved = async (): Promise<boolean> => {
-    const results = await Promise.all(envs.map((env) => env.step({ amount: 0 })));
-    return results.every(({ observation }) => !before.has(observation["pid"] as number));
-  };
-  await expect.poll(moved, { timeout: 60_000 }).toBe(true);
-  const results = await Promise.all(envs.map((env) => env.step({ amount: 1 })));
-  expect(results.map(countOf)).toEqual(envs.map(() => 11));
-  // Each step ran once.
-  const amounts = (await executions(project)).filter((amount) => amount !== "0");
-  expect(amounts).toEqual([...Array(8).fill("10"), ...Array(8).fill("1")]);
-  await Promise.all(envs.map((env) => env.close()));
-});
-
 test("a clock that jumps ends no session and no step", { timeout: 90_000 }, async () => {
   // What a process sees when the time of its machine is set: only the wall clock jumps.
   const jumps = `
@@ -242,7 +137,11 @@ test("a clock that jumps ends no session and no step", { timeout: 90_000 }, asyn
       }
     };`;
   await using project = await createProject({ "environment.mjs": TALLY, "jumps.mjs": jumps });
-  const env = { NODE_OPTIONS: `--import ${pathToFileURL(`${project.dir}/jumps.mjs`).href}`, STEP_TIMEOUT: "60" };
+  const env = {
+    JOURNAL: "sessions.db",
+    NODE_OPTIONS: `--import ${pathToFileURL(`${project.dir}/jumps.mjs`).href}`,
+    STEP_TIMEOUT: "60",
+  };
   await using server = await serve(project, await findFreePort(), { ...env, ISOLATION: "process" });
   await using gateway = await startGateway(server, "passes");
   await using played = await open(gateway.url);
@@ -266,82 +165,145 @@ test("a clock that jumps ends no session and no step", { timeout: 90_000 }, asyn
   expect(await executions(project)).toHaveLength(9);
 });
 
-describe.skipIf(!mayMount())("on a separate file system", () => {
-  /** Runs a shell whose mounts no other process sees. */
-  const inside = (project: Project, script: string, env: Record<string, string>) => {
-    const child = spawn("unshare", ["-rm", "bash", "-c", script, process.execPath, BIN], {
-      cwd: project.dir,
-      env: { ...process.env, ...env },
-      detached: true,
-    });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding("utf8").on("data", (chunk) => (output += chunk));
-    const ended = once(child, "close");
-    return {
-      output: () => output,
-      ended,
-      async [Symbol.asyncDispose]() {
-        try {
-          process.kill(-(child.pid ?? 0), "SIGKILL");
-        } catch {}
-        await ended;
-      },
-    };
-  };
+describe.each(FILE_STORES)("a journal in a file of $store", ({ ending, module, open: opener }) => {
+  const JOURNAL = `sessions.${ending}`;
 
-  test("a full disk holds the answer until there is room, refuses new sessions, and loses nothing", {
-    timeout: 90_000,
-  }, async () => {
+  test("two servers with one file keep their sessions apart, and one continues those of the other after its end", async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
-    const port = await findFreePort();
-    const folder = `${project.dir}/small`;
-    const env = {
-      FOLDER: folder,
-      FILLER: `${folder}/filler`,
-      EXECUTIONS: `${project.dir}/executions`,
-      JOURNAL: `${folder}/s.lmdb`,
-    };
-    const mount = "mkdir small; mount -t tmpfs -o size=4m tmpfs small || exit 9";
-    await using shell = inside(project, `${mount}; "$0" "$1" serve environment.mjs --port ${port}`, env);
-    const url = `http://127.0.0.1:${port}`;
-    await expect.poll(() => shell.output(), { timeout: 30_000 }).toContain(`:${port}`);
-    await using env1 = await open(url);
-    const { pid } = (await env1.reset()).observation;
-    expect(countOf(await env1.step({ amount: 4 }))).toBe(4);
-    let isAnswered = false;
-    const held = env1.step({ op: "fill", amount: 2 }).finally(() => (isAnswered = true));
-    await expect.poll(() => executions(project)).toHaveLength(2);
-    const refused = () =>
-      open(url)
-        .then((other) => other.reset())
-        .then(
-          () => "opened",
-          (error: { code: string }) => error.code,
-        );
-    await expect.poll(refused).toBe("JOURNAL_UNAVAILABLE");
-    expect(isAnswered).toBe(false);
+    await using one = await serve(project, await findFreePort(), { JOURNAL });
+    await using two = await serve(project, await findFreePort(), { JOURNAL });
+    await using gateway = await startGateway(one, "passes");
+    const envs = await Promise.all([gateway, gateway, two, two].map(({ url }) => open(url)));
+    const pids = await Promise.all(envs.map(async (env) => (await env.reset()).observation["pid"]));
+    expect([pids[0] === pids[1], pids[2] === pids[3], new Set(pids).size]).toEqual([true, true, 2]);
+    for (let round = 1; round <= 100; round++) {
+      expect((await Promise.all(envs.map((env) => env.step({})))).map(countOf)).toEqual(Array(4).fill(round));
+    }
+    // The first server lives, so its sessions are not taken from it.
+    const openSocket = ({ url }: { url: string }, path = "") => openTestSocket(url + path);
+    const { socket, id } = await openResumable(openSocket as never, one as never);
+    await using elsewhere = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
+    const refused = await elsewhere.ask({ type: "resume", data: { token: TOKEN } });
+    expect(refused).toMatchObject({ data: { code: "SESSION_ELSEWHERE" } });
+    expect(await socket.ask(stepFrame(7, 2, 1))).toMatchObject({ data: { observation: { count: 7 } } });
+    gateway.turn("passes", two);
+    gateway.cut();
+    const waiting = envs.slice(0, 2).map((env) => env.step({}));
+    expect((await Promise.all(envs.slice(2).map((env) => env.step({})))).map(countOf)).toEqual([101, 101]);
+    await one.kill();
+    const results = await Promise.all(waiting);
+    expect(results.map(({ observation }) => observation)).toMatchObject(Array(2).fill({ pid: pids[2], count: 101 }));
+    await using again = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
+    expect(await again.ask({ type: "resume", data: { token: TOKEN } })).toMatchObject({ data: { last_seq: 2 } });
+    expect(await executions(project)).toHaveLength(405);
+    await Promise.all(envs.map((env) => env.close()));
+  }, 120_000);
+
+  test("SIGHUP replaces the workers, and sessions continue in the new ones", { timeout: 120_000 }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const settings = { JOURNAL, WORKERS: "2", MAX_CONCURRENT_ENVS: "64", SHUTDOWN_DRAIN: "600" };
+    await using server = await serve(project, await findFreePort(), settings);
+    const opened = await openAtBothWorkers(server.url);
+    const envs = opened.map(({ env }) => env);
+    const before = new Set(opened.map(({ pid }) => pid));
+    const pending = envs.map((env) => env.step({ op: "wait", amount: 10 }));
+    await expect.poll(async () => (await executions(project)).length).toBe(8);
+    process.kill(server.command.process.pid as number, "SIGHUP");
     await project.write("go", "");
-    expect(countOf(await held)).toBe(6);
-    process.kill(pid as number, "SIGKILL");
-    expect(await env1.step({ amount: 1 })).toMatchObject({ observation: { count: 7 }, recovered: true });
-    expect(await executions(project)).toEqual(["4", "2", "1"]);
+    expect((await Promise.all(pending)).map(countOf)).toEqual(envs.map(() => 10));
+    const moved = async (): Promise<boolean> => {
+      const results = await Promise.all(envs.map((env) => env.step({ amount: 0 })));
+      return results.every(({ observation }) => !before.has(observation["pid"] as number));
+    };
+    await expect.poll(moved, { timeout: 60_000 }).toBe(true);
+    const results = await Promise.all(envs.map((env) => env.step({ amount: 1 })));
+    expect(results.map(countOf)).toEqual(envs.map(() => 11));
+    // Each step ran once.
+    const amounts = (await executions(project)).filter((amount) => amount !== "0");
+    expect(amounts).toEqual([...Array(8).fill("10"), ...Array(8).fill("1")]);
+    await Promise.all(envs.map((env) => env.close()));
   });
 
-  test("a journal on a disk that is read-only is refused at the start", { timeout: 60_000 }, async () => {
-    await using project = await createProject({ "environment.mjs": TALLY });
-    const mount = "mkdir -p ro; mount -t tmpfs tmpfs ro || exit 9";
-    const run = `"$0" "$1" serve environment.mjs --port ${await findFreePort()}`;
-    const remount = "mount -o remount,ro tmpfs ro";
-    await using empty = inside(project, `${mount}; ${remount}; ${run}`, { JOURNAL: "ro/s.lmdb" });
-    const write = `"$0" --input-type=module -e 'import { openLmdbJournal } from "${BUILT}"; await (await openLmdbJournal({ path: "ro/s.lmdb", durability: "process", owner: "o" })).close()'`;
-    await using existing = inside(project, `${mount}; ${write}; ${remount}; ${run}`, {
-      JOURNAL: "ro/s.lmdb",
+  describe.skipIf(!mayMount())("on a separate file system", () => {
+    /** Runs a shell whose mounts no other process sees. */
+    const inside = (project: Project, script: string, env: Record<string, string>) => {
+      const child = spawn("unshare", ["-rm", "bash", "-c", script, process.execPath, BIN], {
+        cwd: project.dir,
+        env: { ...process.env, ...env },
+        detached: true,
+      });
+      let output = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding("utf8").on("data", (chunk) => (output += chunk));
+      const ended = once(child, "close");
+      return {
+        output: () => output,
+        ended,
+        async [Symbol.asyncDispose]() {
+          try {
+            process.kill(-(child.pid ?? 0), "SIGKILL");
+          } catch {}
+          await ended;
+        },
+      };
+    };
+
+    test("a full disk holds the answer until there is room, refuses new sessions, and loses nothing", {
+      timeout: 90_000,
+    }, async () => {
+      await using project = await createProject({ "environment.mjs": TALLY });
+      const port = await findFreePort();
+      const folder = `${project.dir}/small`;
+      const env = {
+        FOLDER: folder,
+        FILLER: `${folder}/filler`,
+        EXECUTIONS: `${project.dir}/executions`,
+        JOURNAL: `${folder}/${JOURNAL}`,
+      };
+      const mount = "mkdir small; mount -t tmpfs -o size=4m tmpfs small || exit 9";
+      await using shell = inside(project, `${mount}; "$0" "$1" serve environment.mjs --port ${port}`, env);
+      const url = `http://127.0.0.1:${port}`;
+      await expect.poll(() => shell.output(), { timeout: 30_000 }).toContain(`:${port}`);
+      await using env1 = await open(url);
+      const { pid } = (await env1.reset()).observation;
+      expect(countOf(await env1.step({ amount: 4 }))).toBe(4);
+      let isAnswered = false;
+      const held = env1.step({ op: "fill", amount: 2 }).finally(() => (isAnswered = true));
+      await expect.poll(() => executions(project)).toHaveLength(2);
+      const refused = () =>
+        open(url)
+          .then((other) => other.reset())
+          .then(
+            () => "opened",
+            (error: { code: string }) => error.code,
+          );
+      await expect.poll(refused).toBe("JOURNAL_UNAVAILABLE");
+      expect(isAnswered).toBe(false);
+      await project.write("go", "");
+      expect(countOf(await held)).toBe(6);
+      process.kill(pid as number, "SIGKILL");
+      expect(await env1.step({ amount: 1 })).toMatchObject({ observation: { count: 7 }, recovered: true });
+      expect(await executions(project)).toEqual(["4", "2", "1"]);
     });
-    for (const shell of [empty, existing]) {
-      expect((await shell.ended)[0]).not.toBe(0);
-      expect(shell.output()).toMatch(/JOURNAL must name a file of this server on a local disk, not ".*ro\/s\.lmdb"/);
-    }
+
+    test("a journal on a disk that is read-only is refused at the start", { timeout: 60_000 }, async () => {
+      await using project = await createProject({ "environment.mjs": TALLY });
+      const mount = "mkdir -p ro; mount -t tmpfs tmpfs ro || exit 9";
+      const run = `"$0" "$1" serve environment.mjs --port ${await findFreePort()}`;
+      const remount = "mount -o remount,ro tmpfs ro";
+      await using empty = inside(project, `${mount}; ${remount}; ${run}`, { JOURNAL: `ro/${JOURNAL}` });
+      const script = `import { ${opener} } from "${module}"; await (await ${opener}({ path: "ro/${JOURNAL}", durability: "process", owner: "o" })).close()`;
+      const write = `"$0" --input-type=module -e '${script}'`;
+      await using existing = inside(project, `${mount}; ${write}; ${remount}; ${run}`, {
+        JOURNAL: `ro/${JOURNAL}`,
+      });
+      for (const shell of [empty, existing]) {
+        expect((await shell.ended)[0]).not.toBe(0);
+        expect(shell.output()).toMatch(
+          /JOURNAL must name a file of this server on a local disk, not ".*ro\/sessions\.\w+"/,
+        );
+      }
+    });
   });
 });
 

@@ -186,7 +186,7 @@ describe.each(STORES)("a journal in a file of $store", ({ ending, openJournal, u
       return { ino, mtimeMs };
     };
     expect(await look()).toEqual(await look());
-    expect(await readdir(dirname(path))).not.toContain(`${basename(path)}-boot-new`);
+    expect(await readdir(dirname(path))).not.toContain(`${basename(path)}-boot-${process.pid}`);
   });
 });
 
