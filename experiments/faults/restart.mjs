@@ -10,14 +10,25 @@ export const title = "restart with a journal";
 const SESSIONS = 2_000;
 const AT_ONCE = 64;
 
+const STORES = [
+  { id: "restart", file: "sessions.lmdb" },
+  { id: "restart-sqlite", file: "sessions.db" },
+];
+
 export async function run({ quick }) {
+  const rows = [];
+  for (const store of STORES) rows.push(...(await restart(store, quick)));
+  return rows;
+}
+
+async function restart({ id, file }, quick) {
   const folder = mkdtempSync(join(tmpdir(), "openenv-restart-"));
   const sessions = quick ? SESSIONS / 10 : SESSIONS;
   const start = (port) =>
     startCluster("node", {
       target: join(import.meta.dirname, "restorable.mjs"),
       args: ["--workers", "2", "--max-concurrent-envs", String(sessions), "--port", String(port)],
-      env: { JOURNAL: join(folder, "sessions.lmdb") },
+      env: { JOURNAL: join(folder, file) },
     });
   let server = await start(0);
   try {
@@ -38,8 +49,14 @@ export async function run({ quick }) {
     const continued = performance.now();
     const right = results.filter(({ observation }) => observation?.count === 2).length;
     await Promise.all(envs.map((env) => env.close()));
-    const row = (id, measure, value, ...targets) => {
-      return { id: `restart-${id}`, measure, unit: "ms", samples: { measured: [value] }, targets };
+    const row = (name, measure, value, ...targets) => {
+      return {
+        id: `${id}-${name}`,
+        measure: `${measure} (${file})`,
+        unit: "ms",
+        samples: { measured: [value] },
+        targets,
+      };
     };
     const lost = { ...row("lost", "of them lost or wrong", sessions - right), unit: "sessions" };
     return [

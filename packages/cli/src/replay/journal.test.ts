@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rename, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -13,6 +13,7 @@ import {
 import { diceModule, playDice } from "../../../../test-support/journals/dice.js";
 import { connect, connectVector } from "../../../openenv/src/client/index.js";
 import { openLmdbJournal } from "../../../openenv/src/session/journals/lmdb.js";
+import { openSqliteJournal } from "../../../openenv/src/session/journals/sqlite.js";
 
 /** Servers are started as processes. */
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
@@ -35,7 +36,7 @@ const contents = async () => {
   const files = names.map(async (name) => {
     const path = join(project.dir, "journals", name);
     // A reader takes a place in the file of locks.
-    return [name, (await stat(path)).size, name.endsWith("-lock") ? "" : await readFile(path, "base64")];
+    return [name, (await stat(path)).size, /-(lock|shm)$/.test(name) ? "" : await readFile(path, "base64")];
   });
   return [...(await Promise.all(files)), await readFile(join(project.dir, "effects"), "utf8")];
 };
@@ -52,6 +53,8 @@ beforeAll(async () => {
   const played = await playDice(url);
   close.push(played.socket);
   session = played.id;
+  const [, sqlite] = await serve("environment.ts", "journals/dice.db");
+  close.push((await playDice(sqlite)).socket);
 });
 afterAll(async () => {
   for (const one of close.reverse()) await one[Symbol.asyncDispose]();
@@ -59,17 +62,31 @@ afterAll(async () => {
 });
 
 describe("openenv replay of a journal in a file", () => {
-  test("finds that an environment gives the recorded answers, and changes nothing while a server uses it", async () => {
-    const before = await contents();
-    expect(await replay("journals/dice.lmdb")).toEqual({ code: 0, stdout: EQUAL, stderr: "" });
-    expect(await contents()).toEqual(before);
-  });
+  test.each(["journals/dice.lmdb", "journals/dice.db"])(
+    "finds that an environment gives the recorded answers, and changes nothing while a server uses it: %s",
+    async (journal) => {
+      const before = await contents();
+      expect(await replay(journal)).toEqual({ code: 0, stdout: EQUAL, stderr: "" });
+      expect(await contents()).toEqual(before);
+    },
+  );
 
   test("plays a copy of the file, and leaves nothing next to it", async () => {
     await mkdir(join(project.dir, "copies"), { recursive: true });
     await copyFile(join(project.dir, "journals/dice.lmdb"), join(project.dir, "copies/of-ci"));
     expect(await replay("copies/of-ci")).toEqual({ code: 0, stdout: EQUAL, stderr: "" });
     expect(await readdir(join(project.dir, "copies"))).toEqual(["of-ci"]);
+  });
+
+  test("plays a file of SQLite by any name, after its server has ended", async () => {
+    const [running, place] = await serve("environment.ts", "ended.db");
+    await (await playDice(place)).socket[Symbol.asyncDispose]();
+    await running[Symbol.asyncDispose]();
+    await mkdir(join(project.dir, "ended"));
+    for (const suffix of ["", "-wal"]) {
+      await rename(join(project.dir, `ended.db${suffix}`), join(project.dir, `ended/of-ci${suffix}`)).catch(() => {});
+    }
+    expect(await replay("ended/of-ci")).toEqual({ code: 0, stdout: EQUAL, stderr: "" });
   });
 
   test.each([
@@ -147,13 +164,21 @@ describe("openenv replay of a journal in a file", () => {
 describe("a journal that cannot be replayed", () => {
   const write = (name: string, change: (path: string) => Promise<unknown>) => async () => {
     const path = join(project.dir, name);
-    await copyFile(join(project.dir, "journals/dice.lmdb"), path);
+    await copyFile(join(project.dir, `journals/dice.${name.split(".")[1]}`), path);
     await change(path);
   };
 
   test.each([
     ["missing.lmdb", async () => {}, /^error: No such file: missing\.lmdb\. Check the path\.$/],
     ["other.lmdb", write("other.lmdb", (path) => writeFile(path, "x".repeat(9000))), /: it is not a journal$/],
+    ["other.db", write("other.db", (path) => writeFile(path, "x".repeat(9000))), /: it is not a journal$/],
+    ["empty.db", write("empty.db", (path) => writeFile(path, "")), /: it is empty$/],
+    ["old.db", write("old.db", (path) => writeFile(`${path}-boot`, "an earlier one")), /: parts of it may be missing/],
+    [
+      "damaged.db",
+      () => damaged("damaged.db", openSqliteJournal),
+      /^error: The journal is damaged: session s cannot be read: /,
+    ],
     ["empty.lmdb", write("empty.lmdb", (path) => writeFile(path, "")), /: it is empty$/],
     [
       "cut.lmdb",
@@ -166,7 +191,11 @@ describe("a journal that cannot be replayed", () => {
       /: parts of it may be missing/,
     ],
     ["unused.lmdb", unused, /^error: The journal has no sessions\.$/],
-    ["damaged.lmdb", damaged, /^error: The journal is damaged: session s cannot be read: /],
+    [
+      "damaged.lmdb",
+      () => damaged("damaged.lmdb", openLmdbJournal),
+      /^error: The journal is damaged: session s cannot be read: /,
+    ],
     [
       "redis://127.0.0.1:1",
       async () => {},
@@ -198,9 +227,8 @@ describe("a journal that cannot be replayed", () => {
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: `error: ${message}\n` });
   });
 
-  async function damaged(): Promise<void> {
-    const options = { path: join(project.dir, "damaged.lmdb"), durability: "process", owner: "o" } as const;
-    await using journal = await openLmdbJournal(options);
+  async function damaged(name: string, open: typeof openLmdbJournal): Promise<void> {
+    await using journal = await open({ path: join(project.dir, name), durability: "process", owner: "o" });
     await journal.create("s", "hash");
     await journal.commit("s", 1, { put: [["image", Buffer.from([0xc1])]], remove: [] });
   }

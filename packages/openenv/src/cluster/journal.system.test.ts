@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createConnection, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { createProject, type Project } from "../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../test-support/free-port.js";
+import { FILE_STORES } from "../../../../test-support/journals/file-stores.js";
 import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
 import { startGateway } from "../../../../test-support/proxies/gateway.js";
 import { requireRedis } from "../../../../test-support/requirement.js";
@@ -71,10 +71,12 @@ async function ask(url: string, type: "reset" | "step", amount?: number): Promis
 
 const countOf = ({ observation }: { observation: Record<string, unknown> | null }): unknown => observation?.["count"];
 
-describe("with a journal in a file", () => {
+describe.each(FILE_STORES)("with a journal in a file of $store", ({ ending }) => {
+  const JOURNAL = `sessions.${ending}`;
+
   test("clients continue when a worker is killed", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
-    await using server = await serveProject(project, await findFreePort(), { WORKERS: "2", JOURNAL: "sessions.lmdb" });
+    await using server = await serveProject(project, await findFreePort(), { WORKERS: "2", JOURNAL });
     const opened = await openAtBothWorkers(server.url);
     const [envs, pids] = [opened.map(({ env }) => env), opened.map(({ pid }) => pid)];
     await Promise.all(envs.map((env) => env.step({ amount: 1 })));
@@ -91,7 +93,7 @@ describe("with a journal in a file", () => {
     async (signal) => {
       await using project = await createProject({ "environment.mjs": TALLY });
       const port = await findFreePort();
-      const settings = { WORKERS: "2", JOURNAL: "sessions.lmdb", SHUTDOWN_DRAIN: "600" };
+      const settings = { WORKERS: "2", JOURNAL, SHUTDOWN_DRAIN: "600" };
       await using first = await serveProject(project, port, settings);
       const envs = await Promise.all(Array.from({ length: 8 }, () => open(first.url)));
       await Promise.all(envs.map((env) => env.reset()));
@@ -111,7 +113,7 @@ describe("with a journal in a file", () => {
 
   test("a step that ends its process is not executed a third time", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
-    await using server = await serveProject(project, await findFreePort(), { JOURNAL: "sessions.lmdb" });
+    await using server = await serveProject(project, await findFreePort(), { JOURNAL });
     await using env = await open(server.url);
     await env.reset();
     await env.step({ amount: 4 });
@@ -207,12 +209,16 @@ describe("with a journal in memory", () => {
   });
 });
 
-test("a full disk is an error, and what was stored before is still there", { timeout: 60_000 }, async () => {
-  await using project = await createProject();
-  const built = pathToFileURL(`${import.meta.dirname}/../../dist/session/journals/lmdb.js`).href;
-  const program = `
-    import { openLmdbJournal } from ${JSON.stringify(built)};
-    const journal = await openLmdbJournal({ path: process.argv[1] + ".lmdb", durability: process.argv[1], owner: "o" });
+test.for(FILE_STORES)(
+  "a full disk is an error, and what was stored before is still there: $store",
+  {
+    timeout: 60_000,
+  },
+  async ({ module, open: opener, ending }) => {
+    await using project = await createProject();
+    const program = `
+    import { ${opener} as openJournal } from ${JSON.stringify(module)};
+    const journal = await openJournal({ path: process.argv[1] + ".${ending}", durability: process.argv[1], owner: "o" });
     await journal.create("s", "hash");
     let stored = 0;
     let code;
@@ -224,18 +230,19 @@ test("a full disk is an error, and what was stored before is still there", { tim
     const cells = (await journal.takeOver("s")).cells.size;
     console.log(JSON.stringify({ code, isComplete: cells === stored + 1 }));
   `;
-  for (const durability of ["process", "disk"]) {
-    const child = spawn(
-      "bash",
-      ["-c", 'ulimit -f 1000; exec "$0" --input-type=module -e "$1" "$2"', process.execPath, program, durability],
-      {
-        cwd: project.dir,
-      },
-    );
-    const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
-    expect(JSON.parse(printed)).toEqual({ code: "JOURNAL_UNAVAILABLE", isComplete: true });
-  }
-});
+    for (const durability of ["process", "disk"]) {
+      const child = spawn(
+        "bash",
+        ["-c", 'ulimit -f 1000; exec "$0" --input-type=module -e "$1" "$2"', process.execPath, program, durability],
+        {
+          cwd: project.dir,
+        },
+      );
+      const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
+      expect(JSON.parse(printed)).toEqual({ code: "JOURNAL_UNAVAILABLE", isComplete: true });
+    }
+  },
+);
 
 const component = await requireRedis();
 let redis: TestRedis | undefined;

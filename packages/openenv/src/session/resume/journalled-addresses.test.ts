@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
+import { copyFileJournal, ENDING, openFileJournal } from "../../../../../test-support/journals/file-journal.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import {
   defineContract,
@@ -16,7 +17,6 @@ import {
 } from "../../index.js";
 import type { RunningServer, ServeOptions } from "../../server/types.js";
 import type { Journal } from "../journals/journal.js";
-import { openLmdbJournal } from "../journals/lmdb.js";
 import { ownerName } from "../journals/owner.js";
 
 const servers = useServers();
@@ -24,7 +24,7 @@ const folder = await mkdtemp(join(tmpdir(), "openenv-addresses-"));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 let journal = "";
 let files = 0;
-const nextFile = (): string => join(folder, `${++files}.lmdb`);
+const nextFile = (): string => join(folder, `${++files}.${ENDING}`);
 beforeEach(() => {
   journal = nextFile();
 });
@@ -93,7 +93,7 @@ async function restart(server: RunningServer, tier: Tier = "snapshot", options: 
 async function kill(tier: Tier = "snapshot", options: ServeOptions = {}): Promise<RunningServer> {
   const before = journal;
   journal = nextFile();
-  await copyFile(before, journal);
+  await copyFileJournal(before, journal);
   return start(tier, options);
 }
 
@@ -128,7 +128,7 @@ const rpc = async (server: RunningServer, method: string, params: object = {}) =
 
 /** The journal as another process has it. */
 const openJournal = (owner = ownerName("")): Promise<Journal> =>
-  openLmdbJournal({ path: journal, durability: "process", owner });
+  openFileJournal({ path: journal, durability: "process", owner });
 
 const codeOf = ({ openenv_code, code }: Data): string | undefined => openenv_code ?? code;
 const countOf = ({ observation }: Data): number => observation.count;

@@ -1,0 +1,7 @@
+/** The tests of sessions in a journal, which use a file of LMDB otherwise, with one of SQLite. */
+import { afterAll, vi } from "vitest";
+
+vi.stubEnv("OPENENV_TEST_JOURNAL", "db");
+afterAll(() => void vi.unstubAllEnvs());
+await import("./journalled-sessions.test.js");
+await import("./journalled-addresses.test.js");
