@@ -8,6 +8,7 @@ const SQL = {
   beginRead: "BEGIN",
   commit: "COMMIT",
   rollback: "ROLLBACK",
+  checkpoint: "PRAGMA wal_checkpoint(PASSIVE)",
   find: `SELECT k, ${ENTRY} FROM sessions WHERE id = ?`,
   list: `SELECT k, ${ENTRY} FROM sessions WHERE k > ? ORDER BY k LIMIT ?`,
   /** Reserves keys. They are never used again: a process that was frozen may have the key of a session that was removed. */

@@ -92,6 +92,8 @@ class SqliteJournal implements Journal {
       // What was undone may be known here.
       this.#known.clear();
       this.#keys = { next: 0, end: 0 };
+      // After a full disk: an empty log takes the next commits without more room.
+      this.#tryCheckpoint();
     },
     isBusy: (error) => isBusy((error as Error).cause),
   });
@@ -326,6 +328,14 @@ class SqliteJournal implements Journal {
         throw error;
       }
     });
+  }
+
+  #tryCheckpoint(): void {
+    try {
+      this.#sql.checkpoint.get();
+    } catch {
+      // There is no room for this either.
+    }
   }
 
   #undo(): void {
