@@ -293,7 +293,7 @@ export const SETTINGS = {
     fallback: undefined,
     flag: "<place>",
     help: "file, redis:// address or memory in which resumable sessions survive their process",
-    more: "see [journal](../guide/store.md). Needs the package `lmdb` or `redis`. `JOURNAL_FILE` names a file that has the value, such as an address with a password",
+    more: "see [journal](../guide/store.md). A file needs the package `lmdb`, or SQLite if its name ends in `.db`; an address needs the package `redis`. `JOURNAL_FILE` names a file that has the value, such as an address with a password",
     mayBeFile: true,
   }),
   journalDurability: setting({

@@ -100,6 +100,8 @@ export class JournalError extends OpenEnvError {
   }
 }
 
+/** Why an instance of a session is closed. */
+export const TAKEN_OVER = "another process has taken over the session";
 export const DAMAGED = "what the journal has of it is damaged";
 
 /**

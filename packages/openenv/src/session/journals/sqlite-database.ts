@@ -25,7 +25,7 @@ interface Connection {
   close(): void;
 }
 
-/** What `node:sqlite` and `@photostructure/sqlite` export. */
+/** Of `node:sqlite` and `@photostructure/sqlite`. */
 interface NodeSqlite {
   DatabaseSync: new (place: string, options: { readOnly: boolean }) => Connection;
 }
@@ -43,9 +43,8 @@ interface BunSqlite {
 const BUSY = { code: 5, message: /^database (table )?is locked/ };
 const CORRUPT = { code: 11, message: /malformed/ };
 const NOT_A_DATABASE = { code: 26, message: /^file is not a database/ };
-/** Names that TypeScript and bundlers must not look up. */
+/** A name that TypeScript and bundlers must not look up. */
 const BUN_SQLITE: string = "bun:sqlite";
-const NODE_SQLITE: string = "node:sqlite";
 
 let loading: Promise<Open> | undefined;
 
@@ -61,8 +60,7 @@ export class SqliteDatabase {
   /** @throws ConfigError when this runtime has no SQLite, Error when the file cannot be opened. */
   static async open(path: string, access: Access): Promise<SqliteDatabase> {
     // A second library in one process would release the locks of the first.
-    loading ??= loadSqlite();
-    const open = await loading;
+    const open = await (loading ??= loadSqlite());
     const { href } = pathToFileURL(path);
     return new SqliteDatabase(open(access === "unused" ? `${href}?immutable=1` : href, access));
   }
@@ -73,7 +71,6 @@ export class SqliteDatabase {
     return statement;
   }
 
-  /** Runs statements that return nothing. */
   exec(sql: string): void {
     this.#connection.exec(sql);
   }
@@ -81,11 +78,9 @@ export class SqliteDatabase {
   /** The first value that a statement returns. */
   read(sql: string): Value | undefined {
     const statement = this.#connection.prepare(sql);
-    try {
-      return Object.values(statement.get() ?? {})[0];
-    } finally {
-      finalize(statement);
-    }
+    const [value] = Object.values(statement.get() ?? {});
+    finalize(statement);
+    return value;
   }
 
   close(): void {
@@ -111,8 +106,7 @@ export function isForeign(error: unknown): boolean {
 
 function hasResult(error: unknown, { code, message }: { code: number; message: RegExp }): boolean {
   if (!(error instanceof Error)) return false;
-  const { errcode, errno } = error as { errcode?: number; errno?: number };
-  const found = errcode ?? errno;
+  const { errcode, errno: found = errcode } = error as { errcode?: number; errno?: number };
   return found === undefined ? message.test(error.message) : (found & 0xff) === code;
 }
 
@@ -124,11 +118,10 @@ function finalize(statement: Statement & { finalize?(): void; [Symbol.dispose]?(
 
 async function loadSqlite(): Promise<Open> {
   if (process.versions["bun"] !== undefined) {
-    const { Database, constants } = (await import(BUN_SQLITE)) as BunSqlite;
-    const { SQLITE_OPEN_READONLY, SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE, SQLITE_OPEN_URI } = constants;
-    const write = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const { Database, constants: is } = (await import(BUN_SQLITE)) as BunSqlite;
+    const write = is.SQLITE_OPEN_READWRITE | is.SQLITE_OPEN_CREATE;
     return (place, access) =>
-      new Database(place, (access === "write" ? write : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI);
+      new Database(place, (access === "write" ? write : is.SQLITE_OPEN_READONLY) | is.SQLITE_OPEN_URI);
   }
   const { DatabaseSync } = loadBuiltin() ?? (await loadPackage());
   return (place, access) => new DatabaseSync(place, { readOnly: access !== "write" });
@@ -141,7 +134,7 @@ function loadBuiltin(): NodeSqlite | undefined {
     if (!String(warning).includes("SQLite")) (emitWarning as (...all: unknown[]) => void)(warning, ...more);
   };
   try {
-    return process.getBuiltinModule?.(NODE_SQLITE) as NodeSqlite | undefined;
+    return process.getBuiltinModule?.("node:sqlite") as NodeSqlite | undefined;
   } finally {
     process.emitWarning = emitWarning;
   }

@@ -1,5 +1,5 @@
 /** Opens the file of a journal in SQLite, and refuses what is not one. */
-import { closeSync, existsSync, fsyncSync, lstatSync, openSync, type Stats, statfsSync, statSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, lstatSync, openSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { FILE_MODE, isTorn, markBoot, readMark } from "./boot-mark.js";
 import type { Durability } from "./journal.js";
@@ -28,6 +28,7 @@ const SETTINGS =
   "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF";
 /** How long an opening waits for other processes that open the file, milliseconds. */
 const OPENING_MS = 10_000;
+const IF_THERE = { throwIfNoEntry: false } as const;
 const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
 /** File systems without the locks or the shared memory of one machine, by the numbers of Linux. */
 const REMOTE: Record<number, string> = {
@@ -60,7 +61,7 @@ export async function openFile(path: string, durability: Durability, isFirst: bo
   checkFileSystem(folder);
   if (!existsSync(path)) create(path);
   if (isFirst) prepare(path, folder, durability);
-  const place = placeOf(path);
+  const { dev, ino } = statSync(path);
   const db = await SqliteDatabase.open(path, "write");
   try {
     db.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
@@ -71,7 +72,9 @@ export async function openFile(path: string, durability: Durability, isFirst: bo
     // A call that waits would hold the event loop.
     db.exec("PRAGMA busy_timeout = 0");
     const checkPlace = (): void => {
-      if (placeOf(path) !== place) throw new Error("it was deleted or replaced while this process had it open");
+      const now = statSync(path, IF_THERE);
+      if (now?.ino === ino && now.dev === dev) return;
+      throw new Error("it was deleted or replaced while this process had it open");
     };
     checkPlace();
     return { db, checkPlace, close: () => closeWritten(db) };
@@ -124,7 +127,7 @@ function closed(db: SqliteDatabase, error: unknown): unknown {
 /** SQLite would follow a link, and trust what another user has put there. */
 function checkFiles(path: string, user: number | undefined): void {
   for (const suffix of SUFFIXES) {
-    const stats = lstatSync(path + suffix, { throwIfNoEntry: false });
+    const stats = lstatSync(path + suffix, IF_THERE);
     if (stats === undefined) continue;
     const name = suffix === "" ? "it" : `its file ${path}${suffix}`;
     if (!stats.isFile()) throw new Error(`${name} is not a regular file`);
@@ -134,8 +137,9 @@ function checkFiles(path: string, user: number | undefined): void {
 
 function checkFileSystem(folder: string): void {
   const found = REMOTE[statfsSync(folder).type];
-  if (found === undefined || process.env["OPENENV_ANY_FILE_SYSTEM"] === "1") return;
+  if (found === undefined) return;
   const why = `its file system (${found}) may not have the locks of a local one`;
+  if (process.env["OPENENV_ANY_FILE_SYSTEM"] === "1") return process.emitWarning(`The journal in ${folder}: ${why}`);
   throw new Error(`${why}. Move it to a local disk, or set OPENENV_ANY_FILE_SYSTEM=1 if one machine alone uses it`);
 }
 
@@ -215,9 +219,4 @@ function checkRows(db: SqliteDatabase): void {
 
 function refuse(found: unknown): void {
   if (found !== "ok") throw new Error(`it is damaged (${String(found).replaceAll("\n", " ")}); delete it`);
-}
-
-function placeOf(path: string): string {
-  const stats: Stats | undefined = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? "" : `${stats.dev}:${stats.ino}`;
 }

@@ -12,8 +12,8 @@ const MAGIC = 0x377f0682;
 const LOOKS = 3;
 
 /**
- * Call this before SQLite has the file open in this process. A damaged frame of the last transaction cannot be told from
- * an unfinished write. @throws when frames of a later transaction follow a damaged one.
+ * Call this before SQLite has the file open in this process. A damaged frame of the last transaction looks like an
+ * unfinished write. @throws when frames of a later transaction follow a damaged one.
  */
 export function checkWal(path: string): void {
   let place: string | undefined;

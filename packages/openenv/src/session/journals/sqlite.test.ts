@@ -48,6 +48,7 @@ test("a file that is deleted or replaced takes no commit, and no new session", a
   await copyFile(`${path}-old`, path);
   await expect(journal.commit("s", 1, note("2"))).rejects.toMatchObject(refused);
   await expect(journal.create("t", "hash")).rejects.toMatchObject(refused);
+  await expect((async () => journal.list())()).rejects.toMatchObject(refused);
   await unlink(path);
   await rename(`${path}-old`, path);
   await journal.commit("s", 1, note("3"));
@@ -138,6 +139,12 @@ test("a session whose pages are damaged is lost alone, while the file is open", 
   const [one, other] = await Promise.allSettled(turn);
   expect(one).toMatchObject({ reason: { isDamage: true } });
   expect(other).toMatchObject({ status: "fulfilled" });
+  // Its cells cannot be removed, and are not in the way of the next session with this id.
+  await damaged.end("s", 2, "lost");
+  expect(await damaged.find("s")).toMatchObject({ ended: { reason: "lost" } });
+  expect(await damaged.create("s", "ab".repeat(32))).toBe(3);
+  await damaged.commit("s", 3, note("again"));
+  expect(await damaged.read("s")).toMatchObject({ epoch: 3, isDamaged: false });
 });
 
 test("a log whose end SQLite would drop is refused", async () => {

@@ -198,7 +198,10 @@ class SqliteJournal implements Journal {
   async list(): Promise<JournalEntry[]> {
     const found: JournalEntry[] = [];
     for (let last = 0; ; ) {
-      const page = this.#guard(() => this.#sql.list.all(last, PAGE_ENTRIES));
+      const page = this.#guard(() => {
+        this.#file.checkPlace();
+        return this.#sql.list.all(last, PAGE_ENTRIES);
+      });
       found.push(...page.map(decodeEntry));
       if (page.length < PAGE_ENTRIES) return found;
       last = page.at(-1)?.["k"] as number;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Eventual } from "../../util/types.js";
-import { type Journal, type JournalChanges, JournalError } from "../journals/journal.js";
+import { DAMAGED, type Journal, type JournalChanges, JournalError, TAKEN_OVER } from "../journals/journal.js";
 
 /** What the cells of a session are written with. */
 export interface WriterParts {
   journal: Journal;
-  /** Called when another process has taken the session over, or what is stored of it is damaged: its instance here must be closed. */
-  onLost(isDamage: boolean): void;
+  /** Called when nothing of the session can be stored any more: its instance here must be closed. */
+  onLost(reason: string): void;
 }
 
 /** The wait before a commit is repeated: the first time, and at most. */
@@ -101,7 +101,7 @@ export class JournalWriter {
       if (!(error instanceof JournalError)) throw error;
       if ((error.code === "EPOCH_LOST" || error.isDamage) && !this.#closed) {
         this.#closed = true;
-        this.#parts.onLost(error.isDamage);
+        this.#parts.onLost(error.isDamage ? DAMAGED : TAKEN_OVER);
       }
       // The caller must learn that its event may not be stored.
       if (this.#closed) throw new JournalError("EPOCH_LOST", "the session has ended here", { cause: error });

@@ -6,7 +6,7 @@ import type { Log } from "../../util/log.js";
 import type { Eventual } from "../../util/types.js";
 import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
-import { DAMAGED, type Journal, type JournalRecord } from "../journals/journal.js";
+import { type Journal, type JournalRecord, TAKEN_OVER } from "../journals/journal.js";
 import { areSiblings } from "../journals/owner.js";
 import type { SessionsJournal } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
@@ -357,7 +357,7 @@ export class JournalledSessions implements SessionsJournal {
   #attach(resumption: Resumption, make: (parts: JournalParts) => SessionJournal): SessionJournal {
     const { journal, codec } = this.#options;
     const { target } = resumption;
-    const onLost = (isDamage: boolean): void => this.#sessions.giveUp(resumption, isDamage ? DAMAGED : TAKEN_OVER);
+    const onLost = (reason: string): void => this.#sessions.giveUp(resumption, reason);
     const own = make({ journal, codec, isAddress: resumption.isAddress, onLost });
     resumption.journal = own;
     const follow = (session: Session, prefix?: string): void => {
@@ -390,5 +390,3 @@ export class JournalledSessions implements SessionsJournal {
     return askJournal(action, this.#options.log);
   }
 }
-
-const TAKEN_OVER = "another process has taken over the session";
