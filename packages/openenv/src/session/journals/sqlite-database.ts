@@ -11,10 +11,7 @@ export interface Statement {
   all(...values: Value[]): Row[];
 }
 
-/**
- * `write`: makes the file if it is missing. `read`: never changes the file, but makes the files of locks next to it.
- * `unused`: changes nothing in the folder; for a file that no process has open.
- */
+/** `read` makes files next to the file. `unused` does not, from Node 22.15: for a file that no process has open. */
 export type Access = "write" | "read" | "unused";
 
 type Open = (place: string, access: Access) => Connection;
@@ -30,7 +27,6 @@ interface NodeSqlite {
   DatabaseSync: new (place: string, options: { readOnly: boolean }) => Connection;
 }
 
-/** What `bun:sqlite` exports. */
 interface BunSqlite {
   Database: new (place: string, flags: number) => Connection;
   constants: Record<
@@ -61,8 +57,13 @@ export class SqliteDatabase {
   static async open(path: string, access: Access): Promise<SqliteDatabase> {
     // A second library in one process would release the locks of the first.
     const open = await (loading ??= loadSqlite());
-    const { href } = pathToFileURL(path);
-    return new SqliteDatabase(open(access === "unused" ? `${href}?immutable=1` : href, access));
+    if (access !== "unused") return new SqliteDatabase(open(path, access));
+    try {
+      return new SqliteDatabase(open(`${pathToFileURL(path).href}?immutable=1`, access));
+    } catch {
+      // Node before 22.15 opens no address.
+      return new SqliteDatabase(open(path, "read"));
+    }
   }
 
   prepare(sql: string): Statement {
@@ -99,15 +100,18 @@ export function isCorrupt(error: unknown): boolean {
   return hasResult(error, CORRUPT) || isForeign(error);
 }
 
-/** The first page is not that of a file of SQLite. */
+/** It is not a file of SQLite. */
 export function isForeign(error: unknown): boolean {
   return hasResult(error, NOT_A_DATABASE);
 }
 
 function hasResult(error: unknown, { code, message }: { code: number; message: RegExp }): boolean {
-  if (!(error instanceof Error)) return false;
-  const { errcode, errno: found = errcode } = error as { errcode?: number; errno?: number };
-  return found === undefined ? message.test(error.message) : (found & 0xff) === code;
+  const {
+    errcode,
+    errno: found = errcode,
+    message: text,
+  } = (error ?? {}) as Error & { errcode?: number; errno?: number };
+  return found === undefined ? message.test(text) : (found & 0xff) === code;
 }
 
 /** A statement that is not finalized keeps the file open after `close`, where the binding does not do it. */

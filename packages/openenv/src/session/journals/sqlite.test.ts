@@ -171,7 +171,10 @@ test("a log whose end SQLite would drop is refused", async () => {
   expect(Buffer.from((await whole.read("s"))?.cells.get("note") ?? "").toString()).toBe("29");
 });
 
-test("a reader makes no file next to one that no process has open", async () => {
+/** Node before 22.15 has SQLite, and opens no address. */
+const opensAddresses = !/^v22\.1[34]\./.test(process.version);
+
+test.skipIf(!opensAddresses)("a reader makes no file next to one that no process has open", async () => {
   const journal = await open("disk");
   await journal.create("s", "hash");
   await journal.close();
