@@ -5,7 +5,7 @@ import { ROOT } from "../root.mjs";
 /** The last commit whose subject was not checked. */
 const BASE = "45b4237d";
 const LIMIT = 72;
-const FORM = /^(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([\w-]+\))?!?: (\S+)/;
+const FORM = /^(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([\w-]+\))?!?: ([^\s,]+)/;
 /** Verbs that end like another form of a word. */
 const VERBS =
   /^(?:access|address|bypass|compress|discuss|embed|expose|bring|express|feed|focus|miss|need|pass|process|seed|shed|speed)$/;

@@ -28,7 +28,7 @@ export function markBoot(path: string, durability: Durability): void {
   const file = `${path}-boot`;
   if (boot === undefined) return rmSync(file, { force: true });
   if (readMark(path) === boot) return;
-  // Not in place: an empty file would say that the machine has restarted. Several processes may do this at once.
+  // An empty file would say that the machine has restarted, so the file is not written in place. Several processes may do this at once.
   const made = `${file}-${process.pid}`;
   writeFileSync(made, boot, { mode: FILE_MODE });
   renameSync(made, file);

@@ -3,12 +3,12 @@ import { pathToFileURL } from "node:url";
 import { ConfigError } from "../../errors.js";
 
 export type Value = string | number | null | Uint8Array;
-export type Row = Record<string, Value>;
+export type SqliteRow = Record<string, Value>;
 
 export interface Statement {
   run(...values: Value[]): { changes: number; lastInsertRowid: number };
-  get(...values: Value[]): Row | null | undefined;
-  all(...values: Value[]): Row[];
+  get(...values: Value[]): SqliteRow | null | undefined;
+  all(...values: Value[]): SqliteRow[];
 }
 
 /** `read` makes files next to the file. `unused` does not, from Node 22.15: for a file that no process has open. */
@@ -22,7 +22,7 @@ interface Connection {
   close(): void;
 }
 
-/** Of `node:sqlite` and `@photostructure/sqlite`. */
+/** The exports of `node:sqlite` and `@photostructure/sqlite`. */
 interface NodeSqlite {
   DatabaseSync: new (place: string, options: { readOnly: boolean }) => Connection;
 }

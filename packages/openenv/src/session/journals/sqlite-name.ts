@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 const HEADER = "SQLite format 3\0";
 
-/** Whether a new file with this name is one of SQLite; any other is one of LMDB. */
+/** True if a new file with this name is one of SQLite; any other is one of LMDB. */
 export function isSqlite(path: string): boolean {
   return path.endsWith(".db");
 }

@@ -26,7 +26,7 @@ const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
 const SETTINGS =
   "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; " +
   "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF";
-/** How long an opening waits for other processes that open the file, milliseconds. */
+/** The time for which an opening waits for other processes that open the file, in milliseconds. */
 const OPENING_MS = 10_000;
 const IF_THERE = { throwIfNoEntry: false } as const;
 const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
@@ -152,7 +152,7 @@ function create(path: string): void {
   }
 }
 
-/** Before SQLite has the file open: closing any descriptor of it later would release SQLite's locks. */
+/** Call this before SQLite has the file open: closing any descriptor of it later would release SQLite's locks. */
 function prepare(path: string, folder: string, durability: Durability): void {
   checkWal(`${path}-wal`);
   if (durability === "process") return;

@@ -81,7 +81,7 @@ class Sum {
     return this;
   }
 
-  /** Whether it is stored there. */
+  /** True if it is stored there. */
   is(bytes: Buffer, at: number): boolean {
     return bytes.readInt32BE(at) === this.#one && bytes.readInt32BE(at + 4) === this.#other;
   }

@@ -17,7 +17,7 @@ import {
 } from "./journal.js";
 import { hasEnded } from "./owner.js";
 import { decodeHead, SessionHead, sumOfCells, sumOfEntry } from "./session-head.js";
-import { isBusy, isCorrupt, type Row } from "./sqlite-database.js";
+import { isBusy, isCorrupt, type SqliteRow } from "./sqlite-database.js";
 import { openFile, openFileToRead, type SqliteFile } from "./sqlite-open.js";
 import { prepareAll, type Statements } from "./sqlite-statements.js";
 import { TurnTransactions } from "./turn-transactions.js";
@@ -46,11 +46,11 @@ interface Stored {
   readonly entry: JournalEntry;
 }
 
-/** How many cells a session may have numbers for. Keys and numbers are safe integers. */
+/** The number of cells that a session may have numbers for. Keys and numbers are safe integers. */
 const CELLS = 2 ** 20;
 /** The sessions of a process have keys next to each other, so that its commits write few pages. */
 const RESERVED_KEYS = 256;
-/** How many entries are listed before other work gets its turn: about 3 ms. */
+/** The number of entries that are listed before other work gets its turn: about 3 ms. */
 const PAGE_ENTRIES = 500;
 /** The key of a session whose entry cannot be read. */
 const UNREADABLE = -1;
@@ -92,7 +92,7 @@ class SqliteJournal implements Journal {
       // What was undone may be known here.
       this.#known.clear();
       this.#keys = { next: 0, end: 0 };
-      // After a full disk: an empty log takes the next commits without more room.
+      // After a full disk, an empty log takes the next commits without more room.
       this.#tryCheckpoint();
     },
     isBusy: (error) => isBusy((error as Error).cause),
@@ -369,7 +369,7 @@ function numberOf(known: Known, name: string): number {
   return n;
 }
 
-function decodeEntry(row: Row): JournalEntry {
+function decodeEntry(row: SqliteRow): JournalEntry {
   const { id, token, epoch, owner, ended, reason, sum } = row;
   const end = ended === null ? null : { at: ended, reason };
   const entry = { id, tokenHash: token, epoch, owner, ended: end } as JournalEntry;

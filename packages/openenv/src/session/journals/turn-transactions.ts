@@ -19,7 +19,7 @@ export interface TurnOptions {
   isBusy?(error: unknown): boolean;
 }
 
-/** While another process has the lock: how often the next turn tries again, how long later ones wait, and until when. */
+/** When another process has the lock, the next turns try again; later ones wait this long, until the limit. */
 const BUSY_TURNS = 2;
 const BUSY_WAIT_MS = 1;
 const MAX_BUSY_MS = 1_000;
