@@ -10,7 +10,7 @@ const SHOWN_ADDRESS = /(?:localhost|127\.0\.0\.1):8000/g;
 /** The pages do not show what keeps programs apart. */
 const WEAK_SANDBOX = { ALLOW_WEAK_SANDBOX: "1" };
 /** The Python package alone takes seconds to load. */
-export const TIME_LIMIT = { timeout: 180_000 };
+export const TIME_LIMIT = { timeout: 600_000 };
 
 interface Block {
   language: "ts" | "python";
