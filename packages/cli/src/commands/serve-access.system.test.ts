@@ -116,7 +116,7 @@ describe.skipIf(!hasTerminal)("serve on a terminal", () => {
       await env.reset();
       await expect(env.step({ amount: 1 })).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
       await server.printed(
-        /^\d\d:\d\d:\d\d WARN {2}the environment failed in step \(session [\w-]{8,11}, fault environment\)\r\n {4}Error: no more\r\n( {4}at .*\r\n)+/m,
+        /^\d\d:\d\d:\d\d WARN {2}the environment failed in step \(session [\w-]{8,11}, step 1, fault environment\)\r\n {4}Error: no more\r\n( {4}at .*\r\n)+/m,
       );
       expect(server.stdout).not.toContain('"level":');
     },
