@@ -120,16 +120,16 @@ test.skipIf(!promtool.available)("Prometheus accepts the scrape job and the aler
   await withFile("alerts.yaml", alerts, async (path) => {
     const { stdout } = await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
     expect(stdout).toMatch(/SUCCESS: 15 rules found/);
-    const beside = join(path, "../prometheus.yaml");
-    await writeFile(beside, config);
-    await run(promtool.path, ["check", "config", "--syntax-only", beside]);
+    const copied = join(path, "../prometheus.yaml");
+    await writeFile(copied, config);
+    await run(promtool.path, ["check", "config", "--syntax-only", copied]);
   });
   const { "alerts.yaml": rules = "", "prometheus.yaml": listed = "" } = render(CASES["monitoring-backends"] as Case);
   await withFile("alerts.yaml", rules, async (path) => {
     await run(promtool.path, ["check", "rules", "--lint-fatal", path]);
-    const beside = join(path, "../prometheus.yaml");
-    await writeFile(beside, listed);
-    await run(promtool.path, ["check", "config", "--syntax-only", beside]);
+    const copied = join(path, "../prometheus.yaml");
+    await writeFile(copied, listed);
+    await run(promtool.path, ["check", "config", "--syntax-only", copied]);
   });
   // Debian builds promtool without Kubernetes discovery.
   const { "monitoring/prometheus.scrape.yaml": pods = "" } = render(CASES["kubernetes"] as Case);

@@ -12,7 +12,7 @@ const MAX_DUE = 8;
 
 /**
  * Number of its next sockets that a worker should pass on to approach the average. Both loads must be of the same
- * moment: a newer load of its own would look too high in every burst.
+ * moment: its own newer load would look too high in every burst.
  */
 export function surplus(own: WorkerLoad, others: readonly ClusterPeer[]): number {
   if (others.length === 0) return 0;
