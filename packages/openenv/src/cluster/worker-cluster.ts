@@ -208,7 +208,7 @@ class WorkerCluster implements Cluster {
         if (socket !== undefined) this.#accept(server, socket, message);
         return;
       case "request":
-        void answer(server, message.about).then((answered) =>
+        void answer(server, message.about, this.number).then((answered) =>
           sendToSupervisor({ type: "reply", id: message.id, answer: answered }),
         );
         return;
@@ -293,7 +293,7 @@ export function reportFailure(error: unknown): Promise<void> {
   });
 }
 
-async function answer(server: ClusterServer, about: WorkerRequest): Promise<unknown> {
+async function answer(server: ClusterServer, about: WorkerRequest, own: number): Promise<unknown> {
   switch (about.what) {
     case "sessions":
       return server.list();
@@ -302,7 +302,7 @@ async function answer(server: ClusterServer, about: WorkerRequest): Promise<unkn
     case "pause":
       return server.pause(about.paused);
     case "holder":
-      return server.hasSession(about.id) ? Number(process.env[WORKER_NUMBER]) : undefined;
+      return server.hasSession(about.id) ? own : undefined;
     case "has":
       return server.hasAddress(about.address);
     case "lost":

@@ -12,8 +12,7 @@ import type { ServerContext } from "./context.js";
 import { createContext } from "./create-context.js";
 import { createRouter } from "./http/router.js";
 import { startJournal } from "./journal.js";
-import { EndStack } from "./lifecycle/end-stack.js";
-import { createLifecycle } from "./lifecycle/lifecycle.js";
+import { createLifecycle, EndStack } from "./lifecycle/lifecycle.js";
 import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
 import { watchHeap } from "./limits/heap.js";
@@ -57,6 +56,7 @@ async function start(
   const log = createLogger(config.logLevel);
   ends.add(() => log.close());
   const isolated = config.isolation && (await isolateEnvironment(environment, config.isolation, log));
+  ends.add(() => isolated?.close());
   const context = createContext(isolated ?? environment, config, { log, cluster });
   const { runtime, sessions } = context;
   ends.add(
@@ -68,7 +68,6 @@ async function start(
     }),
   );
   for (const part of [context.audit, context.gauge, context.descriptors]) ends.add(() => part.close());
-  ends.add(() => isolated?.close());
   const journal = await startJournal(config, sessions, { cluster, log, runtime });
   ends.add(() => journal?.[Symbol.asyncDispose]());
   const hasWebUi = config.webInterface && config.mode === "simulation";

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../config/config.js";
 import type { ServerContext } from "../context.js";
 import { DRAIN_POLL_MS, drainSessions } from "./drain.js";
-import type { EndStack } from "./end-stack.js";
 
 /** The time that a new connection gets to send its request. */
 const SETTLE_MS = 100;
@@ -54,6 +53,20 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
     await close();
   };
   return { drain, retire, close };
+}
+
+/** What a server has started. It is ended in reverse order. */
+export class EndStack {
+  readonly #ends: (() => unknown)[] = [];
+
+  /** `end` is called once, when the server stops or its start fails. */
+  add(end: () => unknown): void {
+    this.#ends.push(end);
+  }
+
+  async run(): Promise<void> {
+    for (const end of this.#ends.splice(0).reverse()) await end();
+  }
 }
 
 async function shutDown({ context, config, sockets, listener, ends, onClosing }: LifecycleParts): Promise<void> {
