@@ -1,6 +1,6 @@
 /**
  * `npm run release:version`: sets the version of the published packages from the changesets, and updates everything that
- * refers to it: the dependencies of the other workspaces and of the template, and the lock files.
+ * refers to it: the dependencies of the other workspaces and of the template, the constant of the server, and the lock files.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ if (process.argv[1] === import.meta.filename) {
   run("npm", "run", "platforms");
 }
 
-/** Updates the version of each package of the repository in the packages that depend on it. */
+/** Updates the version of each package of the repository in the packages that depend on it, and in the constant of the server. */
 export function follow(root) {
   const files = workspaces(root).flatMap((folder) => [
     `${folder}/package.json`,
@@ -31,6 +31,9 @@ export function follow(root) {
     }
     writeFileSync(join(root, files[index]), `${JSON.stringify(manifest, null, 2)}\n`);
   }
+  const constant = join(root, "packages/openenv/src/util/package-version.ts");
+  const version = `PACKAGE_VERSION = "${versions.get("openenv-ts")}"`;
+  writeFileSync(constant, readFileSync(constant, "utf8").replace(/PACKAGE_VERSION = ".*?"/, version));
 }
 
 /** The folders of templates, which are not workspaces. */

@@ -10,6 +10,7 @@ const ADDRESSES = {
   homepage: "https://forge.example/people/openenv#readme",
   bugs: "https://forge.example/people/openenv/issues",
 };
+const CONSTANT = "packages/openenv/src/util/package-version.ts";
 const library = { name: "library", version: "1.0.0", dependencies: { ws: "^8.0.0" } };
 const tool = { name: "tool", version: "1.0.0", dependencies: { library: "1.0.0" } };
 const environment = { name: "environment", version: "1.0.0", private: true, dependencies: { library: "1.0.0" } };
@@ -61,7 +62,10 @@ test("different versions, a pinned dependency and a package without a changelog 
   ]);
 });
 
-test("a new version is written into the workspaces and templates that depend on it", () => {
+test("a new version is written into the workspaces and templates that depend on it, and into the constant", () => {
+  write("packages/openenv/package.json", { ...library, name: "openenv-ts", version: "1.1.0" });
+  mkdirSync(dirname(join(root, CONSTANT)), { recursive: true });
+  writeFileSync(join(root, CONSTANT), 'export const PACKAGE_VERSION = "1.0.0";\n');
   write("packages/tool/templates/env/package.json", {
     name: "game",
     devDependencies: { library: "1.0.0", ws: "8.0.0" },
@@ -70,6 +74,7 @@ test("a new version is written into the workspaces and templates that depend on 
   follow(root);
   expect(read("packages/tool/templates/env/package.json").devDependencies).toEqual({ library: "1.1.0", ws: "8.0.0" });
   expect(read("environment/package.json").dependencies).toEqual({ library: "1.1.0" });
+  expect(readFileSync(join(root, CONSTANT), "utf8")).toBe('export const PACKAGE_VERSION = "1.1.0";\n');
 });
 
 function write(file, value) {

@@ -86,7 +86,7 @@ export async function buildImage(docker: string, source: string, lines: readonly
 }
 
 /** Bundles a file with all its imports. */
-async function writeBundle(source: string, outfile: string): Promise<void> {
+export async function writeBundle(source: string, outfile: string): Promise<void> {
   await build({
     stdin: { contents: source, resolveDir: SOURCES, loader: "ts" },
     outfile,

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { packageVersion } from "openenv-ts/internal";
+import { PACKAGE_VERSION } from "openenv-ts/internal";
 import { exit, print, printError, printNote, reportError } from "./terminal/output.js";
 
 interface CommandEntry {
@@ -132,7 +132,7 @@ function nameCommand(program: Command, args: readonly string[]): string {
 async function createProgram(requested: CommandEntry | undefined): Promise<Command> {
   const program = new Command("openenv")
     .description("Build, serve and use agentic RL environments.")
-    .version(packageVersion())
+    .version(PACKAGE_VERSION)
     .enablePositionalOptions()
     .exitOverride()
     // reportUsage prints commander's errors, once.

@@ -97,7 +97,7 @@ export { descriptorLimit } from "./util/descriptor-limit.js";
 export { findDifference } from "./util/first-difference.js";
 export { findFreePort, isTaken } from "./util/free-port.js";
 export { isObject } from "./util/is-object.js";
-export { packageVersion } from "./util/package-version.js";
+export { PACKAGE_VERSION } from "./util/package-version.js";
 export { rng } from "./util/rng.js";
 export { clip } from "./util/text/clip.js";
 export { escapeControls } from "./util/text/escape-controls.js";

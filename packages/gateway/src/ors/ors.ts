@@ -71,7 +71,7 @@ function sessionId({ request }: RequestContext): string {
 function rootRoutes({ parts, context }: Host, name: string): Record<string, Handler> {
   return {
     list_environments: ({ response }) => parts.sendJson(response, 200, [name]),
-    version: ({ response }) => parts.sendJson(response, 200, { version: parts.packageVersion(), build_sha: null }),
+    version: ({ response }) => parts.sendJson(response, 200, { version: parts.PACKAGE_VERSION, build_sha: null }),
     create_session: (ctx) =>
       parts.withBody(ctx, async (body = {}, text) => {
         const checked = createSessionRequest.safeParse(body);

@@ -1,14 +1,2 @@
-import { readFileSync } from "node:fs";
-
-let version: string | undefined;
-
-/** The version of this package, from its package.json. */
-export function packageVersion(): string {
-  if (version === undefined) {
-    const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-      version: string;
-    };
-    version = manifest.version;
-  }
-  return version;
-}
+/** The version of this package. Not read from its package.json, which a server that is bundled into one file does not have. */
+export const PACKAGE_VERSION = "0.1.0";

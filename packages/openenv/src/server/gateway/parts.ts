@@ -11,7 +11,7 @@ export { stepCrashed } from "../../session/failure.js";
 export { serializeReply } from "../../session/messages/message-codec.js";
 export { SessionRejectedError } from "../../session/session-rejected-error.js";
 export { canonicalJson } from "../../util/canonical-json.js";
-export { packageVersion } from "../../util/package-version.js";
+export { PACKAGE_VERSION } from "../../util/package-version.js";
 export { clip } from "../../util/text/clip.js";
 export { passToRoom, passToWorker } from "../http/pass-on.js";
 export { sendDetail, sendFailure, sendJson } from "../http/respond.js";

@@ -4,7 +4,7 @@ import { boundary } from "../../session/statistics/histogram.js";
 import { RESTORE_RESULTS } from "../../session/statistics/journal-statistics.js";
 import { REJECTION_REASONS } from "../../session/statistics/statistics.js";
 import type { ClusterReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
-import { packageVersion } from "../../util/package-version.js";
+import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { STATUS } from "../http/respond.js";
 
@@ -168,7 +168,7 @@ export function renderMetrics(
   const ofAll: Record<string, string> = {
     openenv_info: sample(
       "openenv_info",
-      { environment: contract.name, version: contract.version, mode: runtime.mode, server_version: packageVersion() },
+      { environment: contract.name, version: contract.version, mode: runtime.mode, server_version: PACKAGE_VERSION },
       1,
     ),
     openenv_workers: sample("openenv_workers", {}, reports.length),

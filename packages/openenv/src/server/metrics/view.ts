@@ -5,7 +5,7 @@ import { totalCapacity } from "../../session/registry/capacity.js";
 import { addCounts, percentile } from "../../session/statistics/histogram.js";
 import { sortSessions } from "../../session/statistics/pick-sessions.js";
 import type { ClusterReport, WorkerReport } from "../../session/statistics/worker-report.js";
-import { packageVersion } from "../../util/package-version.js";
+import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { makeReport } from "./report.js";
 
@@ -34,7 +34,7 @@ export function renderView(
   const at = Date.now() / 1000;
   return {
     at,
-    server_version: packageVersion(),
+    server_version: PACKAGE_VERSION,
     mode: context.runtime.mode,
     uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
     capacity: totalCapacity(all.map((one) => ({ ...one, active: one.sessions, max: one.max_sessions }))),

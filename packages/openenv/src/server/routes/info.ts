@@ -1,6 +1,6 @@
 import type { HealthBody, MetadataBody } from "../../protocol/http.js";
 import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
-import { packageVersion } from "../../util/package-version.js";
+import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { forOperators } from "../http/operator.js";
 import { sendJson, sendText } from "../http/respond.js";
@@ -32,7 +32,7 @@ function isMisdirected({ headers }: HttpRequest, { deployment }: ServerContext):
 async function metadata({ response, context }: RequestContext): Promise<void> {
   const body: MetadataBody = {
     ...(await renderMetadata(context.runtime.definition)),
-    server_version: packageVersion(),
+    server_version: PACKAGE_VERSION,
   };
   sendJson(response, 200, body);
 }

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { renderResetOptions } from "../../../contract/json-schema/schema.js";
 import { parseSessionQuery } from "../../../protocol/session-query.js";
 import type { WebInfo } from "../../../protocol/web.js";
-import { packageVersion } from "../../../util/package-version.js";
+import { PACKAGE_VERSION } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { sendJson, sendText } from "../../http/respond.js";
 import type { RequestContext } from "../../http/router.js";
@@ -43,7 +43,7 @@ export async function info({ response, context }: RequestContext): Promise<void>
   const { readme, spaceId } = settings(context);
   const { contract: _fingerprint, readme_content: _shown, ...metadata } = await renderMetadata(runtime.definition);
   const body: WebInfo = {
-    server_version: packageVersion(),
+    server_version: PACKAGE_VERSION,
     mode: runtime.mode,
     guarded: runtime.guarded,
     ...metadata,
