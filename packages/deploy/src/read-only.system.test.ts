@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createProject } from "../../../test-support/commands/command-line.js";
 import { BALANCERS, run } from "../../../test-support/deploy/balancers.js";
@@ -21,6 +21,8 @@ const { start } = useServers();
 /** Like a container of a rendered Pod: its files are read-only, but for an empty /tmp and the folders of volumes. */
 function readOnly(volumes: readonly string[], command: readonly string[]): string[] {
   const mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"];
+  // The repository and the program may be below /tmp.
+  for (const folder of [process.cwd(), dirname(resolve(command[0] ?? ""))]) mounts.push("--ro-bind", folder, folder);
   return [...mounts, ...volumes.flatMap((folder) => ["--bind", folder, folder]), "--die-with-parent", ...command];
 }
 
