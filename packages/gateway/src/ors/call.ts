@@ -33,18 +33,19 @@ export async function call(host: Host, ctx: RequestContext, session: Session, bo
   const { response } = ctx;
   const { name, input } = body;
   const task_id = body.task_id ?? findCut(host, session, body);
-  const isKnown = task_id == null || context.sessions.resumptions.answersOf(session).has(task_id);
+  const { answers } = context.sessions.resumptions.ledgerOf(session);
+  const isKnown = task_id == null || answers.has(task_id);
   if (!isKnown && !isNext(task_id, session)) return sendError(response, "unknown task_id");
   const id = task_id ?? `${crypto.randomUUID()}-${session.events.last}`;
   const action = parts.toStepAction(session.runtime, { name, given: input });
   if ("reason" in action) return void sendTask(response, id, Promise.resolve(render(host, session, action)));
-  const reply = parts.callOnce(ctx, session, {
-    message: { type: "step", data: action.data },
-    data: action.data,
-    request_id: id,
+  const options = {
+    arrivedAt: ctx.arrivedAt,
+    requestId: id,
     orchestrator: context.authorization.isOrchestrator(ctx.request.headers),
     inEpisode: true,
-  });
+  };
+  const reply = session.call({ type: "step", data: action.data }, options);
   const outcome = Promise.resolve(reply).then((given) => render(host, session, parts.readStepReply(given, action)));
   const own: Started = { id, body, response };
   started.set(session, own);

@@ -183,11 +183,10 @@ export class OrsSessions {
   }
 
   async #reset(entry: OrsSession, orchestrator: boolean): Promise<void> {
-    const { context, parts } = this.#host;
+    const { parts } = this.#host;
     const { session } = entry;
     const message = { type: "reset", data: session.start ?? {} } as const;
-    const isCrashed = await context.sessions.resumptions.get(session.id)?.journal?.enter(message);
-    const reply = isCrashed ? parts.stepCrashed() : await session.call(message, { orchestrator });
+    const reply = await session.call(message, { orchestrator });
     if (reply.type === "observation") {
       const { description } = session.runtime.definition.contract;
       const about: ContentBlock[] = description === "" ? [] : [{ type: "text", text: description }];

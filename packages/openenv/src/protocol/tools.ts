@@ -17,8 +17,8 @@ export const FAULT_META = "openenv/fault";
 export interface ToolErrorBody {
   error_type: ToolErrorType;
   message: string;
-  /** The environment has lost the session. */
-  code?: "SESSION_LOST";
+  /** The environment has lost the session, or the call has twice ended the process that executed it. */
+  code?: "SESSION_LOST" | "STEP_CRASHED";
 }
 
 /** False for a call that failed through no fault of the agent: it must not give a reward, not even zero. */
@@ -54,11 +54,15 @@ export type AgentOutcome =
   | { result: AgentResult; error: null }
   | { result: null; error: ToolErrorBody }
   | { result: null; error: { error_type: "episode_finished"; message: string; code?: undefined } }
-  | { result: null; error: { error_type: "infrastructure"; message: string; fault: Fault; code?: "SESSION_LOST" } };
+  | {
+      result: null;
+      error: { error_type: "infrastructure"; message: string; fault: Fault; code?: ToolErrorBody["code"] };
+    };
 
 /** Who caused the failure of a call. */
 export function toolFault(error: NonNullable<AgentOutcome["error"]>): Fault {
   if (error.error_type === "infrastructure") return error.fault;
+  if (error.code === "STEP_CRASHED") return "environment";
   return error.error_type === "episode_finished" ? "client" : TOOL_FAULTS[error.error_type];
 }
 

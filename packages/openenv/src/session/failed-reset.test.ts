@@ -77,6 +77,8 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
     answered: true,
     arrivedAt: 0,
     retries: false,
+    isSerial: true,
+    ended: false,
   };
   const socket = { ...conversation, resumption: undefined, opensSession: true, resume: () => refused };
   const refused = errorMessage("EXECUTION_ERROR", "not used");

@@ -65,12 +65,6 @@ export function checkEpisode(
   return errorMessage("EXECUTION_ERROR", message, { openenv_code: "EPISODE_DONE" });
 }
 
-/** The answer to a request that is not executed a third time. */
-export function stepCrashed(): ErrorMessage {
-  const message = "This request has twice ended the process that executed it, and is not executed again.";
-  return errorMessage("STEP_CRASHED", message);
-}
-
 /** The part of a call that its failure names. */
 interface FailedCall {
   type: CallKind;

@@ -22,6 +22,8 @@ function openSession(environment: EnvironmentDefinition) {
     answered: true,
     arrivedAt: 0,
     retries: false,
+    isSerial: true,
+    ended: false,
     resumption: undefined,
     opensSession: true,
     resume: () => errorMessage("EXECUTION_ERROR", "not used"),

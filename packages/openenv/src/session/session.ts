@@ -1,6 +1,6 @@
 import type { Environment, ResetRequest, Transition } from "../environment/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
-import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
+import type { JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
 import { after } from "../util/async/after.js";
@@ -9,11 +9,11 @@ import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import { makeId } from "../util/make-id.js";
 import type { Eventual } from "../util/types.js";
-import type { ParsedReset } from "../validation/parse-input.js";
 import { ABANDONED_GRACE_MS, type Answer, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
+import type { EnvironmentMessage, PeerRequest, ResetMessage } from "./calls/peer-request.js";
 import {
   callTool,
   explainAction,
@@ -36,13 +36,9 @@ import { describeInfo, describeView, logStart } from "./session-info.js";
 /** `lost`: the environment has lost the session, which ends as soon as the answer has left it. */
 export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
 
-/** A reset with its data, and as `input` when it has already been validated. */
-type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ParsedReset };
-/** A message for the environment. */
-export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
 type Reply = Eventual<ServerMessage>;
 type CaptureRequest = { type: "capture" };
-type Request = EnvironmentMessage | PreparedCall | CaptureRequest;
+type Request = PeerRequest | CaptureRequest;
 
 interface Waiting {
   request: Request;
@@ -157,6 +153,13 @@ export class Session extends HeldSession {
     const { type } = request;
     if (type !== "tool" && this.isForbidden(options.orchestrator)) return { type: "error", data: forbidden(type) };
     if (this.lost !== undefined && type !== "reset") return refuseLost(type, this.lost);
+    const { hooks } = this.events;
+    if (hooks?.around === undefined || type === "capture") return this.#perform(request, options);
+    return hooks.around(request, options, () => this.#perform(request, options));
+  }
+
+  #perform(request: Request, options: SessionCallOptions): Eventual<Answer> {
+    const { type } = request;
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     if (type === "reset" && options.moves && this.asksToMove(this.progress)) return RESET_ELSEWHERE;
     const call = new Call(options, type, this.member);
@@ -194,10 +197,7 @@ export class Session extends HeldSession {
   }
 
   #enqueue(request: Request, call: Call): Promise<Answer> {
-    return new Promise((resolve) => {
-      this.#waiting ??= new Fifo();
-      this.#waiting.push({ request, call, resolve });
-    });
+    return new Promise((resolve) => (this.#waiting ??= new Fifo()).push({ request, call, resolve }));
   }
 
   /** Performs a request; no other request may be running. A closure here would slow down every call. */

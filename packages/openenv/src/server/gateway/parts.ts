@@ -7,7 +7,6 @@ export {
   type StepToolResult,
   toStepAction,
 } from "../../session/calls/step-tools.js";
-export { stepCrashed } from "../../session/failure.js";
 export { serializeReply } from "../../session/messages/message-codec.js";
 export { SessionRejectedError } from "../../session/session-rejected-error.js";
 export { canonicalJson } from "../../util/canonical-json.js";
@@ -16,4 +15,3 @@ export { clip } from "../../util/text/clip.js";
 export { passToRoom, passToWorker } from "../http/pass-on.js";
 export { sendDetail, sendFailure, sendJson } from "../http/respond.js";
 export { withBody, withCheckedBody } from "../http/router.js";
-export { callOnce } from "../routes/control.js";

@@ -1,5 +1,6 @@
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { RPC_ERRORS, RpcError, rpcFailure } from "../../protocol/jsonrpc.js";
+import { callAgentTool } from "../../session/calls/agent-call.js";
 import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
@@ -16,7 +17,7 @@ import {
   streamProgress,
 } from "./event-stream.js";
 import { answerWith, type IncomingRequest } from "./fetch-adapter.js";
-import { callInSession, type DirectCall, readDirectCall, renderCall } from "./tool-call.js";
+import { type DirectCall, readDirectCall, renderCall } from "./tool-call.js";
 
 export interface McpPeerParts {
   session: Session;
@@ -120,7 +121,7 @@ export class McpPeer implements SessionPeer {
         response.writeHead(202, { "content-length": 0 }).end();
       });
     };
-    const answering = callInSession(session, request, { onDisconnect });
+    const answering = callAgentTool(session, request, { onDisconnect });
     if (progressToken !== undefined && isThenable(answering) && acceptsEvents(headers)) {
       stream = streamProgress(response, progressToken, named);
       this.#streaming.set(id, stream);

@@ -1,10 +1,10 @@
 import type { Server } from "@modelcontextprotocol/server";
 import { createToolServer, toCallToolResult, toMcpTool } from "../../protocol/tool-server.js";
-import { listAgentTools } from "../../session/calls/agent-call.js";
+import { callAgentTool, listAgentTools } from "../../session/calls/agent-call.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import { Session } from "../../session/session.js";
-import { callInSession, sendable } from "./tool-call.js";
+import { sendable } from "./tool-call.js";
 
 /**
  * Creates an MCP SDK server with the environment's tools. Calls run in a session, or each in a new environment. With
@@ -24,7 +24,7 @@ export function renderServer(runtime: Runtime, place: Session | Sessions, report
       const request = { name: tool, given };
       const options = { onDisconnect: whenGone };
       const outcome = await (place instanceof Session
-        ? callInSession(place, request, options)
+        ? callAgentTool(place, request, options)
         : place.callTool(request, options));
       return toCallToolResult(sendable(outcome, runtime.maxAnswerBytes));
     },

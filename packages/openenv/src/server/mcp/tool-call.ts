@@ -2,15 +2,9 @@ import { isJsonContentType, ProtocolError, SUPPORTED_PROTOCOL_VERSIONS } from "@
 import type { JsonObject } from "../../protocol/messages.js";
 import { toCallToolResult } from "../../protocol/tool-server.js";
 import type { AgentOutcome } from "../../protocol/tools.js";
-import { callAgentTool } from "../../session/calls/agent-call.js";
-import type { SessionCallOptions } from "../../session/calls/call.js";
 import type { ToolRequest } from "../../session/calls/tool-call.js";
-import { failedCall, stepCrashed } from "../../session/failure.js";
 import { serializationFailure, serializeReply } from "../../session/messages/message-codec.js";
-import type { Session } from "../../session/session.js";
-import { after } from "../../util/async/after.js";
 import { isObject } from "../../util/is-object.js";
-import type { MaybePromise } from "../../util/types.js";
 import type { IncomingRequest } from "./fetch-adapter.js";
 
 /** A `tools/call` request that needs nothing of the SDK. */
@@ -51,19 +45,6 @@ function isId(id: unknown): id is string | number {
 function hasOthers(value: JsonObject, known: ReadonlySet<string>): boolean {
   for (const key in value) if (!known.has(key)) return true;
   return false;
-}
-
-/** Calls a tool in the session of an MCP client. */
-export function callInSession(
-  session: Session,
-  request: ToolRequest,
-  options: SessionCallOptions,
-): MaybePromise<AgentOutcome> {
-  return after(session.events.recorder?.enterTool?.(request) ?? false, (isCrashed) =>
-    isCrashed
-      ? failedCall("transport_error", `STEP_CRASHED: ${stepCrashed().data.message}`)
-      : callAgentTool(session, request, options),
-  );
 }
 
 /** Renders the response to a call. A result that cannot be encoded or is too large is a failure of the tool. */

@@ -2,13 +2,11 @@ import * as z from "zod";
 import type { ValidationIssue } from "../../errors.js";
 import { stepRequest } from "../../protocol/bodies.js";
 import type { StepBody } from "../../protocol/http.js";
-import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
-import type { SessionCallOptions } from "../../session/calls/call.js";
-import { stepCrashed } from "../../session/failure.js";
-import { errorMessage, renderReply, serializeReply } from "../../session/messages/message-codec.js";
-import { digestRequest } from "../../session/resume/request-digest.js";
-import { dropRetry, retryOverHttp } from "../../session/resume/retry.js";
-import type { EnvironmentMessage, Session } from "../../session/session.js";
+import type { ObservationData, ServerMessage } from "../../protocol/messages.js";
+import type { AddressPeer, SessionCallOptions } from "../../session/calls/call.js";
+import type { EnvironmentMessage } from "../../session/calls/peer-request.js";
+import { serializeReply } from "../../session/messages/message-codec.js";
+import type { Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
 import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody } from "../http/body.js";
@@ -47,8 +45,7 @@ function reset(ctx: RequestContext): Promise<void> {
     const message = { type: "reset", data: options, input: checked.value } as const;
     if (ctx.address !== undefined) await claimAddress(ctx, "reset");
     const known = ctx.address === undefined ? named : knownSession(ctx);
-    if (known !== undefined)
-      return send(ctx, known, await callOnce(ctx, known, { message, data: options, ...id.value }));
+    if (known !== undefined) return send(ctx, known, await callNamed(ctx, known, message, id.value));
     if (passToRoom(ctx, text)) return;
     const session = await sessions.openIfRoom();
     if (session === null) {
@@ -82,7 +79,7 @@ function stepIn(ctx: RequestContext, { action, timeout_s, request_id }: z.output
   const named = readId(ctx);
   if (named !== undefined) {
     const session = requireSession(ctx, named);
-    const reply = callOnce(ctx, session, { message, data: action, request_id, timeoutMs });
+    const reply = callNamed(ctx, session, message, { request_id, timeoutMs });
     return after(reply, (given) => send(ctx, session, given));
   }
   warnUnnamed(ctx);
@@ -93,54 +90,24 @@ function stepIn(ctx: RequestContext, { action, timeout_s, request_id }: z.output
   });
 }
 
-interface NamedCall {
-  message: EnvironmentMessage;
-  /** What a repeated request must be equal to. */
-  data: JsonObject;
+interface CallOnce {
   request_id?: string | null | undefined;
   timeoutMs?: number | undefined;
-  orchestrator?: boolean;
-  inEpisode?: boolean;
 }
 
 /**
  * Calls a session that the request names. With a `request_id` the call is executed once, continues when its client
  * disconnects, and a repeated request gets its answer.
  */
-export function callOnce(
+function callNamed(
   ctx: RequestContext,
   session: Session,
-  { message, data, request_id, ...given }: NamedCall,
+  message: EnvironmentMessage,
+  { request_id, timeoutMs }: CallOnce,
 ): MaybePromise<ServerMessage> {
-  const { sessions, runtime } = ctx.context;
-  const request = { type: message.type, data };
-  const resumption = sessions.resumptions.get(session.id);
-  // Other requests to a resumable session are numbered, and marked where they begin.
-  const journal = resumption?.isAddress ? resumption.journal : undefined;
-  const call = (options: SessionCallOptions): MaybePromise<ServerMessage> =>
-    after(journal?.enter(request) ?? false, (isCrashed) =>
-      isCrashed ? stepCrashed() : session.call(message, { ...given, arrivedAt: ctx.arrivedAt, ...options }),
-    );
-  if (request_id == null) {
-    if (ctx.address?.retry !== true || resumption === undefined) return call(cancelledWith(ctx));
-    dropRetry(resumption, request);
-    if (message.type !== "step") return call({});
-    const perform = async (): Promise<string> => renderReply(await call({}), runtime.maxAnswerBytes);
-    const options = { isOpen: () => !ctx.response.closed, call: perform };
-    return retryOverHttp(resumption, digestRequest(request), options).then((text) => JSON.parse(text) as ServerMessage);
-  }
-  const answers = sessions.resumptions.answersOf(session);
-  const stored = answers.admitById(request_id, digestRequest(request));
-  if (stored !== undefined) {
-    if (typeof stored === "object" && "code" in stored) return errorMessage(stored.code, stored.message);
-    return after(stored, (text) => JSON.parse(String(text)) as ServerMessage);
-  }
-  const reply = Promise.resolve(call({ requestId: request_id }));
-  answers.store(
-    request_id,
-    reply.then((value) => renderReply(value, runtime.maxAnswerBytes)),
-  );
-  return reply;
+  if (request_id == null) return session.call(message, { ...cancelledWith(ctx), timeoutMs });
+  ctx.context.sessions.resumptions.ledgerOf(session);
+  return session.call(message, { arrivedAt: ctx.arrivedAt, timeoutMs, requestId: request_id });
 }
 
 async function state(ctx: RequestContext): Promise<void> {
@@ -169,8 +136,25 @@ export async function withEphemeralSession(
 
 /** A client that disconnects cancels its call, unless it can come back to the address; the session stays open. */
 export function cancelledWith({ response, arrivedAt, address }: RequestContext): SessionCallOptions {
-  if (address !== undefined) return { arrivedAt };
+  if (address !== undefined) return { arrivedAt, peer: new HttpPeer(response, address.retry === true) };
   return { arrivedAt, onDisconnect: (cancel) => response.once("close", cancel) };
+}
+
+/** A client of an address, which may send several requests at once. */
+class HttpPeer implements AddressPeer {
+  readonly isSerial = false;
+  readonly answered = false;
+  readonly retries: boolean;
+  readonly #response: RequestContext["response"];
+
+  constructor(response: RequestContext["response"], retries: boolean) {
+    this.#response = response;
+    this.retries = retries;
+  }
+
+  get ended(): boolean {
+    return this.#response.closed;
+  }
 }
 
 export function send(

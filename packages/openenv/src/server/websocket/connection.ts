@@ -6,7 +6,6 @@ import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import type { Addresses, AddressHolder, Claim } from "../../session/resume/addresses.js";
 import { Batch } from "../../session/resume/batch.js";
 import { ANSWERS_FULL, type ResumeRequest, type Resumption } from "../../session/resume/resumptions.js";
-import { settleRetry } from "../../session/resume/retry.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -56,6 +55,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   queued: ((place: number) => void) | undefined;
   /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
+  readonly isSerial = true;
   readonly retries: boolean;
   readonly #protocol: SocketProtocol;
   readonly #sessions: Sessions;
@@ -359,7 +359,6 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (isThenable(answer)) this.#answerLater(answer);
     else if (answer === null) this.#endByPeer();
     else {
-      if (this.retries && typeof answer === "string") settleRetry(this.resumption, answer, true);
       this.answered = true;
       if (this.leaveIfOver(answer)) return;
       this.send(answer);
@@ -371,7 +370,6 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.blocked = true;
     void answer.then((late) => {
       this.answered = true;
-      if (this.retries && typeof late === "string") settleRetry(this.resumption, late, !this.ended);
       if (late === null) this.#endByPeer();
       else if (this.leaveIfOver(late)) return;
       else if (this.waits) this.send(late);

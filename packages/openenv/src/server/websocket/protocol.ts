@@ -1,4 +1,5 @@
 import type { Extension, ResumedMessage } from "../../protocol/messages.js";
+import type { AddressPeer } from "../../session/calls/call.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
 import type { Claim } from "../../session/resume/addresses.js";
 import type { Batch } from "../../session/resume/batch.js";
@@ -8,7 +9,7 @@ import type { SessionRejectedError } from "../../session/session-rejected-error.
 import type { SentReply } from "./encode-reply.js";
 
 /** The part of a connection that a protocol uses. */
-export interface ConnectionContext {
+export interface ConnectionContext extends AddressPeer {
   /** Must not be read when there is a batch. */
   readonly session: Session;
   /** The sessions of a socket with the extension `batch`, which has no single session. */
@@ -16,8 +17,6 @@ export interface ConnectionContext {
   readonly extensions: readonly Extension[];
   /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
-  /** True once the first answer has been sent. */
-  readonly answered: boolean;
   /** Set by the first frame with the extension `resume`. */
   readonly resumption: Resumption | undefined;
   /** The socket has a new session; false when the query names the session to resume. */
@@ -27,8 +26,6 @@ export interface ConnectionContext {
    * request gets the same answer.
    */
   resume(request: ResumeRequest): ResumedMessage | ErrorMessage | Promise<ResumedMessage | ErrorMessage>;
-  /** The address opts in: an equal step as the first frame gets the answer that the connection before could not send. */
-  readonly retries: boolean;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
-import { digestRequest, REQUEST_ID, requestIdOf } from "../../session/resume/request-digest.js";
+import { digestRequest } from "../../session/resume/request-digest.js";
 import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
-import { dropRetry, holdRetry, takeRetry } from "../../session/resume/retry.js";
+import { stepCrashed } from "../../session/resume/step-crashed.js";
+import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { Eventual } from "../../util/types.js";
@@ -23,8 +24,8 @@ interface NewRequest {
   frame: JsonObject;
   /** Undefined for a frame that needs no number. */
   seq: number | undefined;
-  /** Called before it is executed; true when it must not be, see `SessionJournal.begin`. */
-  begin(): Eventual<boolean>;
+  /** Called before it is executed; the answer when it must not be. */
+  begin(): Eventual<ErrorMessage | undefined>;
   store(answer: Answer): Answer;
 }
 
@@ -34,7 +35,6 @@ const MAX_TOKEN_LENGTH = 256;
 const NUMBERED = ["type", "data", "seq", "ack"];
 /** Characters or bytes of a request that is kept whole. */
 const KEPT_WHOLE = 4096;
-const MAX_ID_LENGTH = 256;
 /** Begins what is kept of others; no JSON object begins so. */
 const DIGEST = "digest:";
 
@@ -64,7 +64,7 @@ export function admitFrame({ answers, journal }: Resumption, received: ReceivedF
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || frame["type"] === "close") {
     const request = isObject(frame) ? withoutNumbers(frame) : (frame as unknown as JsonObject);
-    return { frame: request, seq: undefined, begin: () => false, store: (answer) => answer };
+    return { frame: request, seq: undefined, begin: () => undefined, store: (answer) => answer };
   }
   const { seq, ack } = frame;
   if (!isCount(seq) || seq === 0) return { refused: invalidNumber("seq", frame, "a positive integer") };
@@ -84,12 +84,17 @@ export function admitFrame({ answers, journal }: Resumption, received: ReceivedF
       answers.store(seq, kept);
       return kept;
     };
-    return { frame: withoutNumbers(frame), seq, begin: () => journal?.begin(seq) ?? false, store };
+    const begin = (): Eventual<ErrorMessage | undefined> => journal && after(journal.begin(seq), refuseCrashed);
+    return { frame: withoutNumbers(frame), seq, begin, store };
   }
   if (typeof admitted === "object" && "code" in admitted) {
     return { refused: errorMessage(admitted.code, admitted.message), seq };
   }
   return { stored: admitted };
+}
+
+function refuseCrashed(isCrashed: boolean): ErrorMessage | undefined {
+  return isCrashed ? (stepCrashed("step") as ErrorMessage) : undefined;
 }
 
 /** Rest syntax alone would do the same, and cost as much as the rest of this file. */
@@ -101,54 +106,6 @@ function withoutNumbers(frame: JsonObject): JsonObject {
   }
   const { type, data } = frame;
   return data === undefined ? { type } : { type, data };
-}
-
-/**
- * Decides as {@link admitFrame} for a client without numbers: it may name a step in `metadata`. The client sends one
- * request at a time, so a new step says that it does not repeat an earlier one.
- */
-export function admitById(
-  resumption: Resumption,
-  frame: unknown,
-  { retries, answered }: { retries: boolean; answered: boolean },
-): Admitted {
-  const { answers, journal } = resumption;
-  const begin = (): Eventual<boolean> => (mayChange(frame) && journal?.enter(frame)) || false;
-  const unnamed = { frame: frame as JsonObject, seq: undefined, begin, store: (answer: Answer) => answer };
-  if (!isObject(frame)) return unnamed;
-  if (retries) dropRetry(resumption, frame);
-  // Names may be used again in the next episode.
-  if (frame["type"] === "reset") answers.clear();
-  if (frame["type"] !== "step" || !isObject(frame["data"])) return unnamed;
-  const id = requestIdOf(frame["data"]);
-  if ((typeof id !== "string" || !answers.has(id)) && !(retries && !answered)) answers.freeComplete();
-  if (id === undefined) {
-    if (!retries) return unnamed;
-    const digest = digestRequest(frame);
-    const stored = takeRetry(resumption, digest, !answered);
-    return stored === undefined ? { ...unnamed, store: (answer) => holdRetry(resumption, digest, answer) } : { stored };
-  }
-  if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH) {
-    const msg = `must be a string of 1 to ${MAX_ID_LENGTH} characters`;
-    const loc = ["data", "metadata", REQUEST_ID];
-    return { refused: invalidMessage([{ type: "value_error", loc, msg, input: null }]) };
-  }
-  const admitted = answers.admitById(id, digestRequest(frame));
-  if (admitted === undefined) {
-    const store = (answer: Answer): Answer => {
-      answers.store(id, answer);
-      return answer;
-    };
-    return { frame, seq: undefined, begin, store };
-  }
-  const isError = typeof admitted === "object" && "code" in admitted;
-  return isError ? { refused: errorMessage(admitted.code, admitted.message) } : { stored: admitted };
-}
-
-function mayChange(frame: unknown): frame is JsonObject {
-  if (!isObject(frame)) return false;
-  const { type, data } = frame;
-  return type === "step" || type === "reset" || (type === "mcp" && isObject(data) && data["method"] === "tools/call");
 }
 
 function isCount(value: unknown): value is number {

@@ -5,7 +5,7 @@ import { parseJson } from "../../protocol/codec/json.js";
 import type { ForkRequest } from "../../protocol/http.js";
 import type { Extension, ForkedMessage, JsonObject, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
-import { forbidden, internalError, stepCrashed } from "../../session/failure.js";
+import { forbidden, internalError } from "../../session/failure.js";
 import {
   checkMessage,
   type ErrorMessage,
@@ -36,7 +36,7 @@ import {
   writeText,
 } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-import { admitById, admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
+import { admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
 
 type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage;
 
@@ -60,13 +60,14 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     frame: unknown,
     write: EncodeReply<R>,
   ): Eventual<R | string> | null => {
-    const { session, batch, extensions, orchestrator, arrivedAt } = conversation;
+    const { session, batch, extensions, orchestrator, arrivedAt, resumption } = conversation;
     const key = extensions.length === 0 ? "" : extensions.join();
     let options = optionsBy.get(key);
     if (options === undefined) optionsBy.set(key, (options = optionsOf(extensions)));
     // These are read before this returns, so one object is enough for all frames with the same extensions.
     options.orchestrator = orchestrator;
     options.arrivedAt = arrivedAt;
+    options.peer = resumption?.isAddress ? conversation : undefined;
     options.moves = sessions.departure.hasBegun && extensions.includes("move");
     try {
       let reply: Eventual<Reply>;
@@ -99,20 +100,19 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     write: EncodeReply,
   ): Eventual<EncodedReply> | null => {
     const { resumption } = conversation;
-    const isAddress = resumption?.isAddress === true;
-    if (resumption === undefined || (isResume(received.frame) && !isAddress)) {
+    if (resumption === undefined || isResume(received.frame)) {
       const request = readResume(received.frame, conversation.opensSession);
       const resumed = "type" in request ? request : conversation.resume(request);
       return isThenable(resumed) ? renderLater(conversation, resumed, write) : render(conversation, resumed, write);
     }
-    const admitted = isAddress ? admitById(resumption, received.frame, conversation) : admitFrame(resumption, received);
+    const admitted = admitFrame(resumption, received);
     if ("stored" in admitted) return admitted.stored;
     const { seq } = admitted;
     const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
     const numbered = seq === undefined ? write : writeNumbered;
     if ("refused" in admitted) return render(conversation, admitted.refused, numbered);
-    const run = (isCrashed: boolean): Eventual<EncodedReply> | null =>
-      isCrashed ? render(conversation, stepCrashed(), numbered) : answer(conversation, admitted.frame, numbered);
+    const run = (refusal: ErrorMessage | undefined): Eventual<EncodedReply> | null =>
+      refusal === undefined ? answer(conversation, admitted.frame, numbered) : render(conversation, refusal, numbered);
     const begun = admitted.begin();
     if (isThenable(begun)) return admitted.store(begun.then(run) as Promise<EncodedReply>);
     const reply = run(begun);
@@ -257,7 +257,7 @@ function isFork(frame: unknown): frame is JsonObject {
 }
 
 function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
-  return resumption !== undefined || extensions.includes("resume");
+  return resumption?.isAddress === false || extensions.includes("resume");
 }
 
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {

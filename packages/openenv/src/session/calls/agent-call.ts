@@ -54,5 +54,6 @@ const ERROR_TYPES = {
 function toError({ reason, message, fault, error }: StepToolFailure): NonNullable<AgentOutcome["error"]> {
   if (reason !== "infrastructure") return { error_type: ERROR_TYPES[reason], message };
   const { code } = error ?? {};
+  if (code === "STEP_CRASHED") return { error_type: reason, message: `${code}: ${message}`, fault, code };
   return { error_type: reason, message, fault, ...(code === "SESSION_LOST" && { code }) };
 }

@@ -16,9 +16,23 @@ export type Answer = ServerMessage | ToolOutcome | ImageMessage;
 
 const NO_METADATA: Readonly<JsonObject> = Object.freeze({});
 
+/** The peer of a request below an address. */
+export interface AddressPeer {
+  /** It sends a request after the answer to the one before: a new step says that it does not repeat an earlier one. */
+  readonly isSerial: boolean;
+  /** The address opts in: an equal step as the first request gets the answer that the connection before could not send. */
+  readonly retries: boolean;
+  /** True once the connection has sent an answer. */
+  readonly answered: boolean;
+  /** The connection has closed. */
+  readonly ended: boolean;
+}
+
 export interface SessionCallOptions {
   timeoutMs?: number | undefined;
   requestId?: string | undefined;
+  /** The peer below an address. */
+  peer?: AddressPeer | undefined;
   /** The request has a number: a journal stores its event together with its answer. */
   numbered?: boolean | undefined;
   /** Arrival time of the message, from `performance.now()`; default now. */

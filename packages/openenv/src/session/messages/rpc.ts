@@ -17,7 +17,7 @@ import type { MaybePromise } from "../../util/types.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
-import { internalError, stepCrashed } from "../failure.js";
+import { internalError } from "../failure.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Claim } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
@@ -144,19 +144,13 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   const request = { name, given: given ?? {} };
   const { onDisconnect, numbered } = context;
   const options = { onDisconnect, numbered };
-  return after(named?.events.recorder?.enterTool?.(request) ?? false, (isCrashed) => {
-    if (isCrashed) {
-      const { message, code, fault } = stepCrashed().data;
-      throw new RpcError(RPC_ERRORS.server, message, { code, fault });
-    }
-    const outcome =
-      named === undefined
-        ? (context.sessions as Sessions).callTool(request, options)
-        : callAgentTool(named, request, options);
-    return after<AgentOutcome, AgentResult>(outcome, ({ result, error }) => {
-      if (result !== null) return result;
-      throw toolFailure(error);
-    });
+  const outcome =
+    named === undefined
+      ? (context.sessions as Sessions).callTool(request, options)
+      : callAgentTool(named, request, options);
+  return after<AgentOutcome, AgentResult>(outcome, ({ result, error }) => {
+    if (result !== null) return result;
+    throw toolFailure(error);
   });
 }
 
@@ -189,7 +183,7 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
   if (session === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
   if (chosen) {
     session.progress.callsAreSteps = true;
-    await session.events.recorder?.chooseSteps?.();
+    await session.events.hooks?.chooseSteps?.();
   }
   const { callsAreSteps } = session.progress;
   return { session_id: session.id, ...(callsAreSteps && { tool_calls_are_steps: true }) };

@@ -353,7 +353,7 @@ describe("a recorder", () => {
     const seen: SessionEvent[] = [];
     const images: SessionImage[] = [];
     let answered: ServerMessage[] = [];
-    session.events.recorder = {
+    session.events.hooks = {
       record: async (event) => {
         await sleep(5);
         expect(answered).toHaveLength(seen.length);
@@ -389,11 +389,11 @@ describe("a recorder", () => {
 
   test("that fails turns the answer into an error; one that is slow is not cut off by the time limit", async () => {
     const { session } = open(bySnapshot);
-    session.events.recorder = { record: () => Promise.reject(new Error("disk full")) };
+    session.events.hooks = { record: () => Promise.reject(new Error("disk full")) };
     expect(await play(session, "reset")).toMatchObject([
       { type: "error", data: { code: "SESSION_ERROR", message: "the answer could not be recorded: disk full" } },
     ]);
-    session.events.recorder = { record: () => sleep(40) };
+    session.events.hooks = { record: () => sleep(40) };
     expect(await session.call({ type: "step", data: {} }, { timeoutMs: 10 })).toMatchObject({ type: "observation" });
   });
 });

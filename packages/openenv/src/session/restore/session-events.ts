@@ -6,26 +6,13 @@ import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
-import type { Call, SessionCallOptions } from "../calls/call.js";
+import type { Call } from "../calls/call.js";
 import { rejectRequest, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { type EffectSource, EpisodeRandom } from "./effects.js";
 import { History } from "./history.js";
 import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
-
-/** Receives the events of a session, such as a journal. */
-export interface SessionRecorder {
-  /**
-   * Called after each event, before its answer leaves the session and before the next request; `takeImage(session)` is
-   * then the state after the event. The event may share objects with the environment: serialise it before returning a
-   * promise. If it throws or rejects, the answer is an error. `options`: of the call.
-   */
-  record(event: SessionEvent, options: SessionCallOptions): MaybePromise<void>;
-  /** Called before a tool is called. True when it must not be: the call has ended two processes. */
-  enterTool?(request: { name: string; given: JsonObject }): MaybePromise<boolean>;
-  /** Called when the tool calls of agents become steps, before the client learns it. */
-  chooseSteps?(): MaybePromise<void>;
-}
+import type { SessionHooks } from "./session-hooks.js";
 
 /** The session of the events. */
 export interface RecordedSession {
@@ -42,7 +29,7 @@ type Answer = ServerMessage | ToolOutcome;
 export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** The number of the last event; 0 before the first. */
   last = 0;
-  recorder: SessionRecorder | undefined;
+  hooks: SessionHooks | undefined;
   /** Set with snapshots and the option `history`. */
   history: History | undefined;
   readonly #session: RecordedSession;
@@ -133,7 +120,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
 
   /** True when {@link finish} must be called after an event. */
   get isRecording(): boolean {
-    return this.recorder !== undefined || this.#kept !== undefined || this.#hasHistory;
+    return this.hooks?.record !== undefined || this.#kept !== undefined || this.#hasHistory;
   }
 
   get #hasHistory(): boolean {
@@ -160,7 +147,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
       }
       if (this.#kept !== undefined) this.#keepEvent(event, call);
       const kept = this.#hasHistory ? this.#keepState() : undefined;
-      const record = (): MaybePromise<void> => this.recorder?.record(event, call.options);
+      const record = (): MaybePromise<void> => this.hooks?.record?.(event, call.options);
       const recorded = isThenable(kept) ? kept.then(record) : record();
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {

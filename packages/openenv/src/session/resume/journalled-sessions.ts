@@ -30,7 +30,6 @@ import {
   STEPS,
 } from "./journal-cells.js";
 import { isTokenOf, keyOf, type Resumption, sessionsOf } from "./resumptions.js";
-import { restoreRetry } from "./retry.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
 /** The wait for the server that has the session of an address: the first time, and at most. */
@@ -345,10 +344,9 @@ export class JournalledSessions implements SessionsJournal {
     const resumption = resumptions.add(target, record.tokenHash, undefined, isAddress(record));
     for (const { seq, request, answer, id } of readAnswers(record, this.#options.codec)) {
       resumption.answers.restore(id ?? seq, request, answer);
-      if (id !== undefined) resumptions.answersOf(target as Session).restore(id, request, answer);
     }
     const unsent = readUnsent(record);
-    if (unsent !== undefined) restoreRetry(resumption, unsent);
+    if (unsent !== undefined) resumptions.ledgerOf(target as Session).restoreUnsent(unsent);
     const own = this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
     this.#sessions.detachResumable(resumption);
     own.survived();
@@ -360,19 +358,18 @@ export class JournalledSessions implements SessionsJournal {
     const onLost = (reason: string): void => this.#sessions.giveUp(resumption, reason);
     const own = make({ journal, codec, isAddress: resumption.isAddress, onLost });
     resumption.journal = own;
-    const follow = (session: Session, prefix?: string): void => {
-      session.events.keepIfNeeded();
-      session.events.recorder = {
-        record: (event, options) => own.record(event, session, options, prefix),
-        chooseSteps: () => own.chooseSteps(),
-        // Numbered requests are marked when they begin.
-        ...(resumption.isAddress && { enterTool: (data) => own.enter({ type: "tool", data }) }),
-      };
-    };
     if (target instanceof Session) {
-      follow(target);
+      target.events.keepIfNeeded();
+      this.#sessions.resumptions.ledgerOf(target).storeIn(own);
       return own;
     }
+    const follow = (session: Session, prefix: string): void => {
+      session.events.keepIfNeeded();
+      session.events.hooks = {
+        record: (event, options) => own.record(event, session, options, prefix),
+        chooseSteps: () => own.chooseSteps(),
+      };
+    };
     const batch = target as Batch;
     for (const number of batch.numbers) follow(batch.get(number) as Session, `${number}.`);
     batch.watch({

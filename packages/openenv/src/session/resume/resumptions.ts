@@ -3,6 +3,7 @@ import { CLOSE_CODES, type ErrorData, errorData } from "../../protocol/messages.
 import { ByteBudget } from "../../util/byte-budget.js";
 import { idleReason } from "../registry/unclaimed.js";
 import type { Session } from "../session.js";
+import { Ledger } from "./ledger.js";
 import type { SessionJournal } from "./session-journal.js";
 import { StoredAnswers } from "./stored-answers.js";
 
@@ -97,8 +98,8 @@ export class Resumptions {
   readonly #budget: ByteBudget;
   readonly #byId = new Map<string, Resumption>();
   readonly #byAddress = new Map<string, Resumption>();
-  /** The answers to HTTP requests that have a `request_id`, by session. */
-  readonly #ofHttp = new Map<string, StoredAnswers>();
+  /** The ledgers of sessions that have one, by the id of the session. */
+  readonly #ledgers = new Map<string, Ledger>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
   readonly #ended = new Map<string, { reason: string; tokenHash: string }>();
   /** Other processes can restore a session in the middle of its episode; between two there is nothing to restore. */
@@ -179,12 +180,12 @@ export class Resumptions {
     holder: ResumptionHolder | undefined,
     isAddress = false,
   ): Resumption {
-    const answers = this.#newAnswers();
+    const ledger = "sessions" in target ? undefined : this.ledgerOf(target, isAddress);
     const resumption: Resumption = {
       target,
       tokenHash,
       isAddress,
-      answers,
+      answers: ledger?.answers ?? this.#newAnswers(),
       journal: undefined,
       holder,
       attempt: -1,
@@ -212,12 +213,10 @@ export class Resumptions {
     const { bytes, guaranteeMs } = this.limits;
     let { used } = this.#budget;
     if (used < bytes) return [];
-    const sizeOf = ({ answers, target }: Resumption): number =>
-      answers.bytes + (this.#ofHttp.get(target.id)?.bytes ?? 0);
     const removed: Resumption[] = [];
-    for (const one of this.overdue(now, guaranteeMs).sort((a, b) => sizeOf(b) - sizeOf(a))) {
+    for (const one of this.overdue(now, guaranteeMs).sort((a, b) => b.answers.bytes - a.answers.bytes)) {
       if (used < bytes) break;
-      used -= sizeOf(one);
+      used -= one.answers.bytes;
       removed.push(one);
     }
     return used < bytes ? removed : [];
@@ -251,11 +250,14 @@ export class Resumptions {
     return this.#byId.values();
   }
 
-  /** The stored answers of a session that HTTP requests name. */
-  answersOf({ id }: Session): StoredAnswers {
-    const answers = this.#ofHttp.get(id) ?? this.#newAnswers();
-    this.#ofHttp.set(id, answers);
-    return answers;
+  /** The ledger of a session, which it gets if it has none. */
+  ledgerOf(session: Session, isAddress = false): Ledger {
+    const known = this.#ledgers.get(session.id);
+    if (known !== undefined) return known;
+    const ledger = new Ledger(session, this.#newAnswers(), isAddress);
+    this.#ledgers.set(session.id, ledger);
+    session.events.hooks = ledger;
+    return ledger;
   }
 
   /** True when the session is resumable, and this is its token. */
@@ -285,8 +287,8 @@ export class Resumptions {
 
   /** The session or the group has ended. */
   delete(id: string, reason: string): void {
-    this.#ofHttp.get(id)?.clear();
-    this.#ofHttp.delete(id);
+    this.#ledgers.get(id)?.answers.clear();
+    this.#ledgers.delete(id);
     const resumption = this.#byId.get(id);
     if (resumption === undefined) return;
     this.#byId.delete(id);

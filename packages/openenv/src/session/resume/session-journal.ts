@@ -59,6 +59,8 @@ export class SessionJournal {
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;
   #isFirst = false;
+  /** The first request without a number is being marked. */
+  #marking: Promise<boolean> | undefined;
   #hasUnsent = false;
   /** The request in which the process ended that had restored the session before. */
   #crashed: string | undefined;
@@ -160,6 +162,7 @@ export class SessionJournal {
     // `#note` has ended the session in the journal.
     if (this.#writer.isClosed) return undefined;
     if (this.#parts.isAddress) this.#keepAnswer(event, options.requestId);
+    else if (!this.#inRequest) this.#unmark();
     const isOwn = options.numbered === true && this.#inRequest;
     if (isOwn) this.#hasEvent = true;
     const commit = (): Eventual<void> => (isOwn ? undefined : this.#commitOther());
@@ -183,12 +186,17 @@ export class SessionJournal {
     return this.#orNever(this.#mark(String(seq)));
   }
 
-  /** Does the same as {@link begin} for a request of a session by address, which its digest names. */
+  /** Does the same as {@link begin} for a request without a number, which its digest names. */
   enter(request: { type?: unknown; data?: unknown }): Eventual<boolean> {
     if (this.#writer.isClosed) return false;
-    const marked = this.#isFirst && this.#mark(digestRequest(request));
+    // A request that came later is not executed before the first one.
+    if (!this.#isFirst) return this.#marking?.then(() => false) ?? false;
+    const marked = this.#mark(digestRequest(request));
+    if (!isThenable(marked)) return marked;
     // Where it fails the session has ended, and refuses the request.
-    return isThenable(marked) ? Promise.resolve(marked).catch(() => false) : marked;
+    const marking = Promise.resolve(marked).catch(() => false);
+    this.#marking = marking;
+    return marking.finally(() => (this.#marking = undefined));
   }
 
   #mark(request: string): Eventual<boolean> {

@@ -19,15 +19,16 @@ interface Entry {
 }
 
 /**
- * The answers that a client may fetch again, by the sequence number of their requests, or, over HTTP, by their
- * `request_id`. A repeated request gets the stored answer and is not executed again.
+ * The answers that a client may fetch again, by the sequence number of their requests or by an id. A repeated request gets
+ * the stored answer and is not executed again.
  */
 export class StoredAnswers {
   /** Maximum number of answers that the client leaves unacknowledged. */
   readonly limit: number;
   readonly #budget: ByteBudget;
   readonly #share: number;
-  readonly #entries = new Map<number | string, Entry>();
+  readonly #numbered = new Map<number, Entry>();
+  readonly #named = new Map<string, Entry>();
   #last = 0;
   #bytes = 0;
 
@@ -54,8 +55,8 @@ export class StoredAnswers {
 
   /** Frees what the client has received: the answers up to this number. */
   acknowledge(ack: number): void {
-    for (const [seq, entry] of this.#entries) {
-      if ((seq as number) > ack) return;
+    for (const [seq, entry] of this.#numbered) {
+      if (seq > ack) return;
       this.#free(seq, entry);
     }
   }
@@ -69,7 +70,7 @@ export class StoredAnswers {
       return { code: "SEQUENCE_GAP", message: `seq ${seq} came after ${this.#last}: send seq ${this.#last + 1} first` };
     }
     if (seq <= this.#last) {
-      const entry = this.#entries.get(seq);
+      const entry = this.#numbered.get(seq);
       if (entry === undefined) {
         return {
           code: "ANSWER_EXPIRED",
@@ -83,8 +84,8 @@ export class StoredAnswers {
       };
     }
     // A session without such answers continues when the memory is used up.
-    if (this.#entries.size >= this.limit || (this.#isFull && this.#entries.size > 0)) {
-      const held = `${this.#entries.size} answers (${this.#bytes} bytes) are not acknowledged`;
+    if (this.#numbered.size >= this.limit || (this.#isFull && this.#numbered.size > 0)) {
+      const held = `${this.#numbered.size} answers (${this.#bytes} bytes) are not acknowledged`;
       const message = `${held}: send ack with the highest seq answered`;
       return { code: "SEQUENCE_OVERFLOW", message };
     }
@@ -97,15 +98,15 @@ export class StoredAnswers {
    * Admits a request with an id and without acknowledgements: each new request frees the oldest answer beyond the
    * limit, and all that are not awaited when the memory or its share of it is used up.
    */
-  admitById(id: string, request: string): Answer | SequenceError | undefined {
-    const entry = this.#entries.get(id);
+  admitNamed(id: string, request: string): Answer | SequenceError | undefined {
+    const entry = this.#named.get(id);
     if (entry !== undefined) {
       if (entry.request === request) return entry.answer;
       const message = `request_id "${id}" was another request: send a new id with each new request`;
       return { code: "SEQUENCE_CONFLICT", message };
     }
-    for (const [key, old] of this.#entries) {
-      if (this.#entries.size < this.limit && !this.#isFull) break;
+    for (const [key, old] of this.#named) {
+      if (this.#named.size < this.limit && !this.#isFull) break;
       if (isComplete(old.answer)) this.#free(key, old);
     }
     this.#add(id, request);
@@ -114,34 +115,35 @@ export class StoredAnswers {
 
   /** The request with this key and its answer, if there is one yet. */
   find(key: string): { request: Frame; answer: Answer | undefined } | undefined {
-    return this.#entries.get(key);
+    return this.#named.get(key);
   }
 
   /** Frees what is stored with this key. */
   drop(key: string): void {
-    const entry = this.#entries.get(key);
+    const entry = this.#named.get(key);
     if (entry !== undefined) this.#free(key, entry);
   }
 
   has(id: string): boolean {
-    return this.#entries.has(id);
+    return this.#named.has(id);
   }
 
   /** Frees all answers that have been made: a client with one request at a time has sent a new one. */
   freeComplete(): void {
-    for (const [key, entry] of this.#entries) if (isComplete(entry.answer)) this.#free(key, entry);
+    for (const [key, entry] of this.#named) if (isComplete(entry.answer)) this.#free(key, entry);
   }
 
   /** Keeps the answer of a request that {@link admit} let through, before it is sent. */
   store(key: number | string, answer: Answer): void {
-    const entry = this.#entries.get(key);
+    const entries = this.#entriesOf(key);
+    const entry = entries.get(key);
     if (entry === undefined) return;
     entry.answer = answer;
     if (isComplete(answer)) this.#charge(entry, answer);
     else
       void answer.then((late) => {
         entry.answer = late;
-        if (this.#entries.get(key) === entry) this.#charge(entry, late);
+        if (entries.get(key) === entry) this.#charge(entry, late);
       });
   }
 
@@ -154,11 +156,16 @@ export class StoredAnswers {
 
   /** Frees everything. */
   clear(): void {
-    for (const [key, entry] of this.#entries) this.#free(key, entry);
+    for (const [key, entry] of this.#numbered) this.#free(key, entry);
+    for (const [key, entry] of this.#named) this.#free(key, entry);
+  }
+
+  #entriesOf(key: number | string): Map<number | string, Entry> {
+    return typeof key === "number" ? this.#numbered : this.#named;
   }
 
   #add(key: number | string, request: Frame): void {
-    this.#entries.set(key, { request, answer: undefined, bytes: request.length });
+    this.#entriesOf(key).set(key, { request, answer: undefined, bytes: request.length });
     this.#hold(request.length);
   }
 
@@ -168,7 +175,7 @@ export class StoredAnswers {
   }
 
   #free(key: number | string, { bytes }: Entry): void {
-    this.#entries.delete(key);
+    this.#entriesOf(key).delete(key);
     this.#hold(-bytes);
   }
 

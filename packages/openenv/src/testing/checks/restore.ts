@@ -1,10 +1,11 @@
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
+import type { EnvironmentMessage } from "../../session/calls/peer-request.js";
 import { Sessions } from "../../session/registry/sessions.js";
 import { capture, openFrom } from "../../session/restore/open-from.js";
 import type { SessionImage } from "../../session/restore/session-event.js";
 import { createRuntime } from "../../session/runtime.js";
-import type { EnvironmentMessage, Session } from "../../session/session.js";
+import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { CheckSkip, demand, NotApplicable } from "../report.js";

@@ -28,7 +28,7 @@ export abstract class Outflow {
   protected readonly limits: ConnectionLimits;
   /** True while no frame is handled: a session or an answer is in progress, or the peer must read answers first. */
   protected blocked = true;
-  protected ended = false;
+  ended = false;
   /** True while an answer or a pong is written in this turn of the event loop. */
   protected corked = false;
   /** True while the server waits for the peer to read its answers. */

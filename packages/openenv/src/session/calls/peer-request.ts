@@ -1,0 +1,10 @@
+import type { ClientMessage } from "../../protocol/messages.js";
+import type { ParsedReset } from "../../validation/parse-input.js";
+import type { PreparedCall } from "./tool-call.js";
+
+/** A reset with its data, and as `input` when it has already been validated. */
+export type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ParsedReset };
+/** A message for the environment. */
+export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
+/** What a peer requests of a session, over any transport. */
+export type PeerRequest = EnvironmentMessage | PreparedCall;

@@ -1,0 +1,21 @@
+import type { Eventual, MaybePromise } from "../../util/types.js";
+import type { Answer, SessionCallOptions } from "../calls/call.js";
+import type { PeerRequest } from "../calls/peer-request.js";
+import type { SessionEvent } from "./session-event.js";
+
+/** What a part of the server adds to a session. A session without hooks is called directly. */
+export interface SessionHooks {
+  /**
+   * Called when a request arrives, before its turn, with `next`, which performs it. It may answer instead: with a stored
+   * answer, or with a refusal. Never throws or rejects.
+   */
+  around?(request: PeerRequest, options: SessionCallOptions, next: () => Eventual<Answer>): Eventual<Answer>;
+  /**
+   * Called after each event, before its answer leaves the session and before the next request; `takeImage(session)` is
+   * then the state after the event. The event may share objects with the environment: serialise it before returning a
+   * promise. If it throws or rejects, the answer is an error. `options`: of the call.
+   */
+  record?(event: SessionEvent, options: SessionCallOptions): MaybePromise<void>;
+  /** Called when the tool calls of agents become steps, before the client learns it. */
+  chooseSteps?(): MaybePromise<void>;
+}

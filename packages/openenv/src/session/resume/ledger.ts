@@ -1,0 +1,141 @@
+import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
+import { after } from "../../util/async/after.js";
+import { isThenable } from "../../util/async/thenable.js";
+import type { Eventual } from "../../util/types.js";
+import type { AddressPeer, Answer, SessionCallOptions } from "../calls/call.js";
+import type { PeerRequest } from "../calls/peer-request.js";
+import { errorMessage, invalidMessage, renderReply } from "../messages/message-codec.js";
+import type { SessionHooks } from "../restore/session-hooks.js";
+import type { Session } from "../session.js";
+import { digestRequest, REQUEST_ID, requestIdOf } from "./request-digest.js";
+import type { SessionJournal } from "./session-journal.js";
+import { stepCrashed } from "./step-crashed.js";
+import type { StoredAnswers } from "./stored-answers.js";
+
+const MAX_ID_LENGTH = 256;
+/** The key of an answer that could not be sent; an id of a client has at least one character and no NUL. */
+const UNSENT = "\0retry";
+
+/**
+ * Executes each request of a session once: a request with an id that is repeated gets its stored answer, and one that has
+ * ended two processes is refused. Requests with a number are admitted with their frame, before they come here.
+ */
+export class Ledger implements SessionHooks {
+  readonly answers: StoredAnswers;
+  record?: NonNullable<SessionHooks["record"]>;
+  chooseSteps?: NonNullable<SessionHooks["chooseSteps"]>;
+  #journal: SessionJournal | undefined;
+  readonly #session: Session;
+  /** Steps of a session by address may have an id in their metadata. */
+  readonly #isAddress: boolean;
+  /** The peer that waits for the answer to the last step without an id. */
+  #waiting: AddressPeer | undefined;
+
+  constructor(session: Session, answers: StoredAnswers, isAddress: boolean) {
+    this.#session = session;
+    this.answers = answers;
+    this.#isAddress = isAddress;
+  }
+
+  around(request: PeerRequest, options: SessionCallOptions, next: () => Eventual<Answer>): Eventual<Answer> {
+    if (options.numbered === true) return next();
+    const { type } = request;
+    const { peer } = options;
+    if (type !== "step") this.#drop();
+    // Ids may be used again in the next episode.
+    if (type === "reset" && peer?.isSerial) this.answers.clear();
+    const id = options.requestId ?? (this.#isAddress && type === "step" ? requestIdOf(request.data) : undefined);
+    if (type === "step" && peer?.isSerial) this.#freeOlder(id, peer);
+    const run = (): Eventual<Answer> => this.#execute(request, next);
+    if (id !== undefined) return this.#answerOnce(id, request, run);
+    return type === "step" && peer?.retries ? this.#retry(digestRequest(request), peer, run) : run();
+  }
+
+  /** Stores the events of the session from now on. */
+  storeIn(journal: SessionJournal): void {
+    this.#journal = journal;
+    this.record = (event, options) => journal.record(event, this.#session, options);
+    this.chooseSteps = () => journal.chooseSteps();
+  }
+
+  /** Continues with the answer that the process before this one could not send. */
+  restoreUnsent({ digest, answer }: { digest: string; answer: string }): void {
+    this.answers.restore(UNSENT, digest, answer);
+  }
+
+  #execute(request: PeerRequest, next: () => Eventual<Answer>): Eventual<Answer> {
+    if (this.#journal === undefined || request.type === "state") return next();
+    return after(this.#journal.enter(named(request)), (isCrashed) => (isCrashed ? stepCrashed(request.type) : next()));
+  }
+
+  #answerOnce(id: unknown, request: PeerRequest, run: () => Eventual<Answer>): Eventual<Answer> {
+    if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH) {
+      const msg = `must be a string of 1 to ${MAX_ID_LENGTH} characters`;
+      return invalidMessage([{ type: "value_error", loc: ["data", "metadata", REQUEST_ID], msg, input: null }]);
+    }
+    const stored = this.answers.admitNamed(id, digestRequest(named(request)));
+    if (stored === undefined) return this.#keep(run(), (text) => this.answers.store(id, text));
+    if (typeof stored === "object" && "code" in stored) return errorMessage(stored.code, stored.message);
+    return after(stored, read);
+  }
+
+  /** Renders an answer as it is now: the environment may change its values later. */
+  #keep(answer: Eventual<Answer>, store: (text: Eventual<string>) => void): Eventual<Answer> {
+    store(after(answer, (value) => renderReply(value, this.#session.runtime.maxAnswerBytes)));
+    return answer;
+  }
+
+  #freeOlder(id: unknown, { retries, answered }: AddressPeer): void {
+    const isRepeat = typeof id === "string" && this.answers.has(id);
+    if (!isRepeat && (answered || !retries)) this.answers.freeComplete();
+  }
+
+  /**
+   * Answers a step without an id of a client that retries by itself. While a client waits for a step, an equal one is
+   * another step. An answer that is known at once is written at once.
+   */
+  #retry(digest: string, peer: AddressPeer, run: () => Eventual<Answer>): Eventual<Answer> {
+    const last = this.answers.find(UNSENT);
+    const isRepeat = !peer.answered && (this.#waiting?.ended ?? true) && last?.request === digest;
+    this.#waiting = peer;
+    if (isRepeat && last?.answer !== undefined) {
+      return after(last.answer, (text) => {
+        this.#settle(peer, String(text));
+        return read(text);
+      });
+    }
+    this.#drop();
+    const answer = run();
+    if (!isThenable(answer)) return answer;
+    return this.#keep(answer, (text) => {
+      this.answers.restore(UNSENT, digest, text);
+      void Promise.resolve(text).then((late) => this.#settle(peer, late));
+    });
+  }
+
+  /** The answer is ready: it is written now, or kept because its connection has ended. */
+  #settle(peer: AddressPeer, text: string): void {
+    // Another request has come meanwhile.
+    if (this.#waiting !== peer) return;
+    const last = this.answers.find(UNSENT);
+    if (last === undefined) return;
+    if (peer.ended) this.#journal?.keepUnsent(String(last.request), text);
+    else this.#drop();
+  }
+
+  #drop(): void {
+    this.answers.drop(UNSENT);
+    this.#journal?.dropUnsent();
+  }
+}
+
+/** The request as its peer sent it. */
+function named(request: PeerRequest): { type: string; data?: JsonObject } {
+  if (request.type !== "tool") return request;
+  const { tool, given } = request;
+  return { type: "tool", data: { name: tool.name, given } };
+}
+
+function read(text: string | Uint8Array): ServerMessage {
+  return JSON.parse(String(text)) as ServerMessage;
+}
