@@ -15,7 +15,7 @@ const [CUT, HANG, SLOW] = [100, 1_000, 2_000];
 export const STORY = `
 import { connect, connectTools, ConnectionError, RemoteError } from "openenv-ts/client";
 
-export const options = { token: ${JSON.stringify(TOKEN)} };
+const options = { token: ${JSON.stringify(TOKEN)} };
 const failure = (promise) =>
   promise.then(
     () => "none",

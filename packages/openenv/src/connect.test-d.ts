@@ -2,7 +2,6 @@
 import * as z from "zod";
 import type { EnvClient } from "./client/env-client.js";
 import type { StepResult } from "./client/result.js";
-import { connectSync } from "./client/sync/connect-sync.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./contract/contract.js";
 import { defineTools } from "./contract/tools/tools.js";
@@ -72,17 +71,4 @@ export async function resetWithToolsOnly(): Promise<void> {
   same<typeof observation, { wanted: string }>(true);
   const { observation: left } = await env.step({ tool_name: "go", arguments: {} });
   same<typeof left.wanted, string | undefined>(true);
-}
-
-export function blocking(): void {
-  using env = connectSync("http://localhost:8000", counter);
-  const result = env.reset({ level: 3 });
-  same<typeof result, StepResult<{ count: number; note: string | null }>>(true);
-  const splits = env.tasks.splits();
-  same<(typeof splits)[number]["name"], string>(true);
-  // @ts-expect-error: a thread that waits cannot be aborted
-  env.step({ amount: 1 }, { signal: new AbortController().signal });
-  connectSync("http://localhost:8000", { resume: { pingIntervalMs: 1_000 } });
-  // @ts-expect-error: a function cannot be passed to the thread of the client
-  connectSync("http://localhost:8000", { resume: { onRecovered: () => {} } });
 }

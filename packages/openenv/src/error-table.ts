@@ -197,11 +197,6 @@ const TEXTS = {
     meaning: "The server's schema is incompatible with the client's contract.",
     remedy: "Use the server's version of the contract; `openenv schema diff` lists every change.",
   },
-  SYNC_SAME_PROCESS: {
-    boundary: "connection",
-    meaning: "A blocking client was connected to a server in the same process, which would deadlock.",
-    remedy: "Use the asynchronous client, or run the server in another process.",
-  },
   ENV_FAILED: {
     boundary: "environment",
     meaning: "The environment's author reported a failure.",

@@ -44,7 +44,6 @@ export const FAULT_OF = {
   CLIENT_CLOSED: "client",
   PROTOCOL_ERROR: "infrastructure",
   CONTRACT_MISMATCH: "client",
-  SYNC_SAME_PROCESS: "client",
   ENV_FAILED: "environment",
   TOOL_FAILED: "environment",
   INVALID_TOOL: "environment",

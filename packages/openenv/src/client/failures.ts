@@ -52,7 +52,7 @@ export function abortedBeforeSent(signal: AbortSignal | undefined): ConnectionEr
 }
 
 /** The error of every call of a client that was closed. `open` is the function that opens another. */
-export function clientClosed(open: "connect" | "connectVector" | "connectSync", cause?: unknown): ConnectionError {
+export function clientClosed(open: "connect" | "connectVector", cause?: unknown): ConnectionError {
   return new ConnectionError("CLIENT_CLOSED", `The client was closed; open a new one with ${open}().`, { cause });
 }
 

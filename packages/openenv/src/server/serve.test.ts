@@ -84,14 +84,6 @@ describe("serve", () => {
     await expect(start({ maxConcurrentEnvs: 2 }, counter)).rejects.toThrow(/supportsConcurrentSessions: false/);
   });
 
-  test("registers its port for blocking clients of this process while it listens", async () => {
-    const server = await start();
-    const ports = (): Set<number> => (globalThis as never)[Symbol.for("openenv.listening")];
-    expect(ports().has(server.port)).toBe(true);
-    await server.close();
-    expect(ports().has(server.port)).toBe(false);
-  });
-
   test("close can be called twice, and ends every session once", async () => {
     const counter = defineCounter();
     const server = await start({}, counter);

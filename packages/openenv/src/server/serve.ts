@@ -83,8 +83,6 @@ async function start(
     upgrade: (upgrade) => sockets.upgrade(upgrade),
   });
   const { port } = listener;
-  listeningPorts().add(port);
-  ends.add(() => listeningPorts().delete(port));
   ends.add(startReaper(sessions, config));
   ends.add(watchHeap(runtime, sessions, config));
 
@@ -135,11 +133,4 @@ function startReaper(sessions: Sessions, { sessionTimeoutMs, sessionIdleMs = Inf
   const timer = setInterval(() => sessions.endOverdue(), everyMs);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-/** The ports that this process listens on. A blocking client checks them: it would block its own server. */
-function listeningPorts(): Set<number> {
-  const key = Symbol.for("openenv.listening");
-  const holder = globalThis as { [key]?: Set<number> };
-  return (holder[key] ??= new Set());
 }

@@ -19,7 +19,7 @@ export async function checkContract(contract: ClientContract, url: string, http:
 }
 
 /** The metadata of the environment; undefined when the server has no such route. */
-export async function fetchMetadata(http: HttpClient): Promise<MetadataBody | undefined> {
+async function fetchMetadata(http: HttpClient): Promise<MetadataBody | undefined> {
   return (await optional(http.get("/metadata"))) as MetadataBody | undefined;
 }
 

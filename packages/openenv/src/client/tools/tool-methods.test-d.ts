@@ -8,7 +8,6 @@ import { defineTools } from "../../contract/tools/tools.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { contractFromSchemas } from "../contract/schema-contract.js";
 import type { EnvClient } from "../env-client.js";
-import { connectSync } from "../sync/connect-sync.js";
 import { connectVector } from "../vector/connect-vector.js";
 import type { ToolCallResult } from "./mcp-result.js";
 
@@ -64,12 +63,6 @@ export async function byName(): Promise<void> {
   const client = await connectTools(environment, { mode: "production" });
   same<typeof client.tools, EnvClient<typeof contract>["tools"]>(true);
   await client.callTool("anything", { at: 1 });
-}
-
-export function blocking(): void {
-  using env = connectSync("http://localhost:8000", contract);
-  const { data } = env.tools.guess({ word: "crane" });
-  same<typeof data.at, Date>(true);
 }
 
 /** A contract as a generated client declares it. */
