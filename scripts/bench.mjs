@@ -1,6 +1,18 @@
-/** `node scripts/bench.mjs <name> [options]`: set-up, then experiments/<name>/main.mjs, which has the options. */
+/** `npm run bench -- <name> [options]`: set-up, then experiments/<name>/main.mjs, which has the options. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./root.mjs";
 import { setup } from "./setup.mjs";
 
+const FOLDER = join(ROOT, "experiments");
+const names = readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, "main.mjs")));
 const [name] = process.argv.splice(2, 1);
-await setup();
-await import(`../experiments/${name}/main.mjs`);
+
+if (names.includes(name)) {
+  await setup();
+  await import(`../experiments/${name}/main.mjs`);
+} else {
+  const problem = name === undefined ? "No benchmark was named" : `There is no benchmark "${name}"`;
+  process.stderr.write(`${problem}. Use: npm run bench -- ${names.join("|")}\n`);
+  process.exitCode = 2;
+}

@@ -22,7 +22,7 @@ const STEPS = {
   "generated docs": ["scripts/docs.mjs", "--check"],
   "lock file of new environments": ["scripts/template-lock.mjs", "--check"],
   "files of the repository": ["scripts/checks/files.mjs"],
-  "metadata of published packages": ["scripts/release-check.mjs", "--copies"],
+  "metadata of published packages": ["scripts/release-check.mjs"],
   "size of the client": ["scripts/checks/size.mjs"],
   workflows: ["scripts/checks/workflows.mjs"],
 };

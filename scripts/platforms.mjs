@@ -1,5 +1,5 @@
 /**
- * `npm run platforms`: adds the binary packages of other platforms to package-lock.json, with their hashes, when the
+ * Part of `npm run format`: adds the binary packages of other platforms to package-lock.json, with their hashes, when the
  * registry did not list them as the lock was written. Without these entries `npm ci` rejects the lock or omits the binary;
  * without a hash it does not verify what it installs.
  */

@@ -1,7 +1,6 @@
 /**
- * Checks before a release. `repository`, `homepage` and `bugs` are set in the root package.json: `npm run metadata`
- * (`--write`) copies them into the published packages, `npm run check` (`--copies`) compares them, and
- * `npm run release:check` also fails while they are empty.
+ * Checks before a release. `repository`, `homepage` and `bugs` are set in the root package.json, and release.mjs copies them
+ * into the published packages. This file, which `npm run check` runs, compares the copies.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,15 +8,13 @@ import { ROOT } from "./root.mjs";
 
 const FIELDS = ["repository", "homepage", "bugs"];
 
-if (process.argv[1] === import.meta.filename) {
-  if (process.argv.includes("--write")) copyMetadata(ROOT);
-  const problems = process.argv.includes("--copies")
-    ? findDifferences(ROOT)
-    : [...findMissing(ROOT), ...findDifferences(ROOT)];
-  if (!process.argv.includes("--write")) {
-    process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
-    process.exitCode = problems.length > 0 ? 1 : 0;
-  }
+if (process.argv[1] === import.meta.filename) report(findDifferences(ROOT));
+
+/** Prints problems, which make the process fail; true when there are none. */
+export function report(problems) {
+  process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
+  process.exitCode = problems.length > 0 ? 1 : 0;
+  return problems.length === 0;
 }
 
 /** One sentence for each address that is not set. */
@@ -38,7 +35,7 @@ export function findDifferences(root) {
     const wanted = metadata(root, folders[index]);
     const stale = FIELDS.filter((field) => JSON.stringify(manifest[field]) !== JSON.stringify(wanted[field]));
     return [
-      ...stale.map((field) => `${at}: ${field} differs from the root; run: npm run metadata`),
+      ...stale.map((field) => `${at}: ${field} differs from the root; run: npm run release -- metadata`),
       ...findPins(manifest, names).map((name) => `${at}: ${name} must be a range such as ^1.2.3`),
     ];
   });

@@ -1,21 +1,9 @@
-/**
- * `npm run release:version`: sets the version of the published packages from the changesets, and updates everything that
- * refers to it: the dependencies of the other workspaces and of the template, the constant of the server, and the lock files.
- */
-import { execFileSync } from "node:child_process";
+/** Updates what refers to the version of a published package, apart from the lock files. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workspaces } from "./release-check.mjs";
-import { ROOT } from "./root.mjs";
 
 const KINDS = ["dependencies", "devDependencies", "optionalDependencies"];
-
-if (process.argv[1] === import.meta.filename) {
-  run(process.execPath, "node_modules/@changesets/cli/bin.js", "version");
-  follow(ROOT);
-  run("npm", "install", "--package-lock-only");
-  run("npm", "run", "platforms");
-}
 
 /** Updates the version of each package of the repository in the packages that depend on it, and in the constant of the server. */
 export function follow(root) {
@@ -42,8 +30,4 @@ function templates(root, folder) {
   return readdirSync(join(root, folder)).includes("templates")
     ? readdirSync(join(root, home)).map((name) => `${home}/${name}`)
     : [];
-}
-
-function run(command, ...args) {
-  execFileSync(command, args, { cwd: ROOT, stdio: "inherit" });
 }

@@ -46,8 +46,8 @@ test("published packages get the addresses of the root, private ones do not", ()
   expect(read("environment/package.json")).toEqual(environment);
   write("package.json", { workspaces: ["packages/*"], ...ADDRESSES, homepage: "https://docs.example/openenv" });
   expect(findDifferences(root)).toEqual([
-    "packages/library/package.json: homepage differs from the root; run: npm run metadata",
-    "packages/tool/package.json: homepage differs from the root; run: npm run metadata",
+    "packages/library/package.json: homepage differs from the root; run: npm run release -- metadata",
+    "packages/tool/package.json: homepage differs from the root; run: npm run release -- metadata",
   ]);
 });
 

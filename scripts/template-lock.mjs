@@ -13,7 +13,7 @@ if (process.argv[1] === import.meta.filename) {
   const text = renderTemplateLock(read("package-lock.json"), read("packages/cli/templates/env/package.json"));
   if (!process.argv.includes("--check")) writeFileSync(FILE, text);
   else if (readFileSync(FILE, "utf8") !== text) {
-    process.stdout.write("packages/cli/templates/env/package-lock.json is stale: npm run platforms\n");
+    process.stdout.write("packages/cli/templates/env/package-lock.json is stale: npm run format\n");
     process.exitCode = 1;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run docs:site`: the documentation as a site in docs/site/dist, with the Markdown of each page next to its HTML and
+ * `npm run docs -- site`: the documentation as a site in docs/site/dist, with the Markdown of each page next to its HTML and
  * llms.txt. A dead link fails. VitePress has a lock file of its own, so that nothing else installs it.
  */
 import { execFileSync } from "node:child_process";

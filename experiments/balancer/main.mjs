@@ -1,5 +1,5 @@
 /**
- * `npm run bench:balancer`: the cost of a balancer of `openenv deploy render`, and a check of the predictions for large
+ * `npm run bench -- balancer`: the cost of a balancer of `openenv deploy render`, and a check of the predictions for large
  * deployments (docs/design/scale.md). Options: see harness/suite.mjs; OPENENV_ENVOY names an Envoy.
  */
 import { interleave } from "@openenv-ts/bench";
@@ -49,7 +49,7 @@ class BalancerBench {
 
 await runSuite({
   title: "Cost of a balancer",
-  command: "npm run bench:balancer",
+  command: "npm run bench -- balancer",
   report: "BALANCER.md",
   csv: "balancer.csv",
   experiments: { rates, held, checks, model, drain },

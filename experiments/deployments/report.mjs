@@ -21,7 +21,7 @@ export function renderDeployments({ subjects, study }, results) {
   return `# Deployments
 
 - date: ${new Date().toISOString().slice(0, 10)}
-- command: \`npm run bench:deployments\`
+- command: \`npm run bench -- deployments\`
 - node: ${process.version}
 - machine: ${machines.join("; ")}, shared by servers, balancer and load
 

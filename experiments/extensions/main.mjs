@@ -1,4 +1,4 @@
-/** `npm run bench:extensions`: what the extensions of `/ws` gain, each compared with the plain protocol, on one server. */
+/** `npm run bench -- extensions`: what the extensions of `/ws` gain, each compared with the plain protocol, on one server. */
 import { interleave } from "@openenv-ts/bench";
 import { Bench } from "../harness/bench.mjs";
 import { runSuite } from "../harness/suite.mjs";
@@ -28,7 +28,7 @@ class Comparison extends Bench {
 
 await runSuite({
   title: "Gain of the extensions",
-  command: "npm run bench:extensions",
+  command: "npm run bench -- extensions",
   report: "EXTENSIONS.md",
   csv: "extensions.csv",
   experiments: { batch, binary, fork, resume, journals },

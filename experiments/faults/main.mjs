@@ -1,5 +1,5 @@
 /**
- * `npm run bench:faults`: faults between clients and server, processes and journals that are killed, the time to continue
+ * `npm run bench -- faults`: faults between clients and server, processes and journals that are killed, the time to continue
  * after a cut, and a steady load over a long time, all on real processes. Options: see harness/suite.mjs; --faults 12000 (the Python
  * clients have half of them, those with a journal a quarter), --seed 1, --kills 1000, --soak-minutes 15.
  */
@@ -18,7 +18,7 @@ import * as total from "./total.mjs";
 
 await runSuite({
   title: "Effects of failures",
-  command: "npm run bench:faults",
+  command: "npm run bench -- faults",
   report: "FAULTS.md",
   csv: "faults.csv",
   experiments: { faults, address, restored, redis, recovery, restart, kills, total, soak },

@@ -39,7 +39,7 @@ export async function runSuite({
   const { shown = rows, text: moreText = "", figures = [] } = details?.(rows) ?? {};
   const content = {
     title,
-    facts: facts(`${command} -- ${typed}`, bench),
+    facts: facts([command, ...typed].join(" "), bench),
     subjects: bench.subjects,
     rows: shown,
     notes: notes(bench, rows),
@@ -73,7 +73,7 @@ function readArguments(experiments, more, said) {
     if (values.write && (values.quick || only.length < Object.keys(experiments).length)) {
       throw new Error("--write needs a complete run: remove --quick and --only");
     }
-    return { only, options: values, typed: tokens.map((token) => renderToken(token, said)).join(" ") };
+    return { only, options: values, typed: tokens.map((token) => renderToken(token, said)) };
   } catch (error) {
     process.stderr.write(`${error.message}\n`);
     process.exit(2);

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:images`: the size of the image of an environment, and the time to build and start it. Options: see
+ * `npm run bench -- images`: the size of the image of an environment, and the time to build and start it. Options: see
  * harness/suite.mjs; --base and --build-base name what it is built from instead of node:24-slim; the second needs npm.
  */
 
@@ -9,7 +9,7 @@ import * as images from "./image.mjs";
 
 await runSuite({
   title: "Cost of an image",
-  command: "npm run bench:images",
+  command: "npm run bench -- images",
   report: "IMAGES.md",
   csv: "images.csv",
   experiments: { images },

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: the cost of one server, compared with a minimal control and the Python reference, in one interleaved
- * run. Options: see harness/suite.mjs; --quick takes less than a minute and skips most of Python.
+ * `npm run bench -- one-server`: the cost of one server, compared with a minimal control and the Python reference, in one
+ * interleaved run. Options: see harness/suite.mjs; --quick takes less than a minute and skips most of Python.
  */
 import { Bench } from "../harness/bench.mjs";
 import { BEFORE } from "../harness/servers.mjs";
@@ -16,7 +16,7 @@ import * as steps from "./steps.mjs";
 
 await runSuite({
   title: "Cost of one server",
-  command: "npm run bench",
+  command: "npm run bench -- one-server",
   report: "REPORT.md",
   csv: "foundation.csv",
   experiments: { steps, sessions, memory, start, help, large, bystander, page },

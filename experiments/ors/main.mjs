@@ -1,5 +1,5 @@
 /**
- * `npm run bench:ors`: the cost of a call over ORS, compared with the server side of `openreward`, which
+ * `npm run bench -- ors`: the cost of a call over ORS, compared with the server side of `openreward`, which
  * `OPENENV_OPENREWARD_PYTHON` names. Options: see harness/suite.mjs.
  */
 import { Bench } from "../harness/bench.mjs";
@@ -13,7 +13,7 @@ class OrsBench extends Bench {
 
 await runSuite({
   title: "Cost of calls over ORS",
-  command: "OPENENV_OPENREWARD_PYTHON=python npm run bench:ors",
+  command: "OPENENV_OPENREWARD_PYTHON=python npm run bench -- ors",
   report: "ORS.md",
   csv: "ors.csv",
   experiments: { ors },

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:ports`: the capacity of a container's port, by the way it is reached. Starts Docker engines in
+ * `npm run bench -- ports`: the capacity of a container's port, by the way it is reached. Starts Docker engines in
  * separate network namespaces; needs root. Options: see harness/suite.mjs.
  */
 import { descriptorLimit } from "openenv-ts/internal";
@@ -8,7 +8,7 @@ import * as bursts from "./bursts.mjs";
 
 await runSuite({
   title: "Capacity of a container's port",
-  command: "npm run bench:ports",
+  command: "npm run bench -- ports",
   report: "PORTS.md",
   csv: "ports.csv",
   experiments: { bursts },

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:providers`: the cost of starting an environment as a process or a container, and leftovers after a
+ * `npm run bench -- providers`: the cost of starting an environment as a process or a container, and leftovers after a
  * hundred starts. Options: see harness/suite.mjs.
  */
 import { Bench } from "../harness/bench.mjs";
@@ -15,7 +15,7 @@ class ProviderBench extends Bench {
 
 await runSuite({
   title: "Overhead of a provider",
-  command: "npm run bench:providers",
+  command: "npm run bench -- providers",
   report: "PROVIDERS.md",
   csv: "providers.csv",
   experiments: { process, container, left },

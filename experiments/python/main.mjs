@@ -1,5 +1,5 @@
 /**
- * `npm run bench:python`: the Python package of this repository and the released Python client, on our server.
+ * `npm run bench -- python`: the Python package of this repository and the released Python client, on our server.
  * OPENENV_PYTHON also needs gymnasium. Options: see harness/suite.mjs.
  */
 import { Bench } from "../harness/bench.mjs";
@@ -13,7 +13,7 @@ class PythonBench extends Bench {
 
 await runSuite({
   title: "The Python package and the released client",
-  command: "npm run bench:python",
+  command: "npm run bench -- python",
   report: "PYTHON.md",
   csv: "python.csv",
   experiments: { client, install },

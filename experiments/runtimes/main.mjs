@@ -1,5 +1,5 @@
 /**
- * `OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes`: what a step, a session and a started server cost on Node,
+ * `OPENENV_BUN=bun OPENENV_DENO=deno npm run bench -- runtimes`: what a step, a session and a started server cost on Node,
  * Bun and Deno, compared with a minimal server of the same runtime and with Python; and a cold burst on Node.
  * `OPENENV_NODE24=node` and `OPENENV_NODE26=node` add large observations on these. Options: see harness/suite.mjs.
  */
@@ -23,7 +23,7 @@ class RuntimesBench extends Bench {
 
 await runSuite({
   title: "Node, Bun and Deno",
-  command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench:runtimes",
+  command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench -- runtimes",
   report: "RUNTIMES.md",
   csv: "runtimes.csv",
   experiments: { steps, sessions, start, large, pieces, cold, bystanders, held },

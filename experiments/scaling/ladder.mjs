@@ -1,4 +1,4 @@
-/** Bursts of increasing size until one fails, for `bench:scaling` and `bench:deployments`. */
+/** Bursts of increasing size until one fails, for the benchmarks `scaling` and `deployments`. */
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:tools`: the cost of a tool call on `/ws`, compared with a plain step, and of calls over HTTP, compared
+ * `npm run bench -- tools`: the cost of a tool call on `/ws`, compared with a plain step, and of calls over HTTP, compared
  * with a bare `node:http` handler and the Python reference. Options: see harness/suite.mjs.
  */
 import { Bench } from "../harness/bench.mjs";
@@ -14,7 +14,7 @@ class ToolBench extends Bench {
 
 await runSuite({
   title: "Cost of tool calls and of calls over HTTP",
-  command: "npm run bench:tools",
+  command: "npm run bench -- tools",
   report: "TOOLS.md",
   csv: "tools.csv",
   experiments: { tools, http, streamable },

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:training`: trains with TRL's GRPOTrainer on a CPU, on our server through `for_trl` and on the released
+ * `npm run bench -- training`: trains with TRL's GRPOTrainer on a CPU, on our server through `for_trl` and on the released
  * Python package's, through `for_trl` and through a class around the released client. `OPENENV_TRAINING_PYTHON` names a
  * Python with the packages of CONTRIBUTING.md. Options: see harness/suite.mjs.
  */
@@ -215,7 +215,7 @@ const versions = JSON.parse(
 
 await runSuite({
   title: "Training",
-  command: "OPENENV_TRAINING_PYTHON=python npm run bench:training",
+  command: "OPENENV_TRAINING_PYTHON=python npm run bench -- training",
   report: "TRAINING.md",
   csv: "training.csv",
   experiments: {

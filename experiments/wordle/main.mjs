@@ -1,5 +1,5 @@
 /**
- * `npm run bench:wordle`: CPU time of the server for a step of envs/wordle, in whole episodes over `/ws` including
+ * `npm run bench -- wordle`: CPU time of the server for a step of envs/wordle, in whole episodes over `/ws` including
  * resets. Options: --quick.
  */
 import { once } from "node:events";

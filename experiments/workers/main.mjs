@@ -1,5 +1,5 @@
 /**
- * `npm run bench:workers`: the capacity and speed of two workers, compared with a minimal control whose workers accept
+ * `npm run bench -- workers`: the capacity and speed of two workers, compared with a minimal control whose workers accept
  * from one shared handle and with the Python reference under uvicorn, in one interleaved run. Options: see harness/suite.mjs.
  */
 
@@ -15,7 +15,7 @@ import * as rates from "./rates.mjs";
 
 await runSuite({
   title: "Performance of two workers",
-  command: "npm run bench:workers",
+  command: "npm run bench -- workers",
   report: "WORKERS.md",
   csv: "workers.csv",
   experiments: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },

@@ -1,4 +1,4 @@
-/** Rules about single files: length, ways around the type checker, paths of one machine, and plain English. */
+/** Rules about single files: length, number of scripts, ways around the type checker, paths of one machine, and plain English. */
 import { readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
@@ -7,6 +7,7 @@ import { ROOT } from "../root.mjs";
 
 const LONG = 250;
 const TOO_LONG = 400;
+const MOST_SCRIPTS = 12;
 const GENERATED = ["node_modules", "dist", ".git", ".cache", ".openenv", "coverage", "__pycache__"];
 const CODE = /\.(ts|tsx|mjs|js|py)$/;
 const TEXT = /\.(ts|tsx|mjs|js|py|md|json|ya?ml|toml|sh|html|css|cfg)$|\/run$|Dockerfile$/;
@@ -51,8 +52,8 @@ const WORDING = Object.fromEntries(
 if (process.argv[1] === import.meta.filename) {
   for (const file of [...LOCK_FILES, "packages/cli/templates/env/package-lock.json"]) {
     const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
-    const missing = findMissing(lock).map(({ name }) => `${file} has no row for ${name}: npm run platforms`);
-    const unverified = findUnverified(lock).map((path) => `${file} has no integrity for ${path}: npm run platforms`);
+    const missing = findMissing(lock).map(({ name }) => `${file} has no row for ${name}: npm run format`);
+    const unverified = findUnverified(lock).map((path) => `${file} has no integrity for ${path}: npm run format`);
     for (const problem of [...missing, ...unverified]) {
       process.stdout.write(`${problem}\n`);
       process.exitCode = 1;
@@ -75,6 +76,8 @@ export function judge(file, text) {
   const problems = [];
   const lines = countLines(text);
   if (CODE.test(file) && lines > TOO_LONG) problems.push(`${file} has ${lines} lines; ${TOO_LONG} is the limit.`);
+  const scripts = file === "package.json" ? Object.keys(JSON.parse(text).scripts).length : 0;
+  if (scripts > MOST_SCRIPTS) problems.push(`${file} has ${scripts} scripts; ${MOST_SCRIPTS} is the limit.`);
   const rules = { ...(CODE.test(file) ? NEVER : {}), ...MACHINE, ...(PLAIN.test(file) ? WORDING : {}) };
   for (const [what, pattern] of Object.entries(rules)) {
     const found = pattern.exec(text);

@@ -10,6 +10,13 @@ test("a file of 400 lines is the longest", () => {
   expect(judge("a.md", "x\n".repeat(401))).toEqual([]);
 });
 
+test("the package.json of the root has at most 12 scripts", () => {
+  const withScripts = (count) => JSON.stringify({ scripts: Object.fromEntries(Array(count).fill("true").entries()) });
+  expect(judge("package.json", withScripts(12))).toEqual([]);
+  expect(judge("package.json", withScripts(13))).toEqual(["package.json has 13 scripts; 12 is the limit."]);
+  expect(judge("envs/echo/package.json", withScripts(13))).toEqual([]);
+});
+
 test.each([
   ["turns a type rule off", `// biome-${"ignore"} lint/suspicious/noExplicitAny: lazy`],
   ["turns a type rule off", `// @ts-${"ignore"}`],

@@ -1,4 +1,4 @@
-"""Runs of TRL's GRPOTrainer, on a GPU if there is one, for the tests and for ``npm run bench:training``."""
+"""Runs of TRL's GRPOTrainer, on a GPU if there is one, for the tests and for ``npm run bench -- training``."""
 
 from __future__ import annotations
 
