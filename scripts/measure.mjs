@@ -27,7 +27,7 @@ const { values: options, positionals } = parseArgs({
 });
 await setup();
 // It imports what the setup builds.
-const { countFunctions, measureTrip, TRIP_NAMES } = await import("../experiments/one-server/trips.mjs");
+const { countFunctions, measureTrip, TRIP_NAMES } = await import("../benchmarks/one-server/trips.mjs");
 if (positionals.length > 0) {
   await printTrip(positionals);
   process.exit();

@@ -11,8 +11,8 @@ const HERE = import.meta.dirname;
 const PAGES = join(HERE, ".cache/pages");
 const DIST = join(HERE, "dist");
 const TEXTS =
-  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|experiments(?!\/deployments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
-const PICTURES = /^(docs|experiments)\/.*\.(png|svg)$/;
+  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|benchmarks(?!\/deployments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
+const PICTURES = /^(docs|benchmarks)\/.*\.(png|svg)$/;
 const GROUPS = {
   "": "Start",
   "docs/guide": "Guide",

@@ -13,7 +13,7 @@ export default defineConfig({
     nav: [
       { text: "Documentation", link: "/docs/" },
       { text: "API", link: "/docs/reference/api" },
-      { text: "Benchmarks", link: "/experiments/" },
+      { text: "Benchmarks", link: "/benchmarks/" },
     ],
     sidebar: JSON.parse(SITE_PAGES),
     outline: [2, 3],

@@ -44,7 +44,7 @@ const PHRASES = {
 };
 /** The files whose language is checked. Tests, generated pages and the recorded contract of the Python package are not. */
 const PLAIN =
-  /^(?:packages|test-support|envs|examples|experiments|scripts)\/[^.]*\.(?:ts|tsx|mjs|md|yaml)$|^docs\/(?!reference\/(?:api|manifest|wire)\.md).*\.md$|^(?:README|CONTRIBUTING)\.md$/;
+  /^(?:packages|test-support|envs|examples|benchmarks|scripts)\/[^.]*\.(?:ts|tsx|mjs|md|yaml)$|^docs\/(?!reference\/(?:api|manifest|wire)\.md).*\.md$|^(?:README|CONTRIBUTING)\.md$/;
 const WORDING = Object.fromEntries(
   Object.entries(PHRASES).map(([plain, pattern]) => [`is not plain English (write: ${plain})`, pattern]),
 );

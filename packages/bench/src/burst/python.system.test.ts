@@ -6,7 +6,7 @@ import { requirePython } from "../../../../test-support/requirement.js";
 import { createGenerator } from "./generator/generator.js";
 import { measureThroughput } from "./results/throughput.js";
 
-const CONTROLS = join(import.meta.dirname, "../../../../experiments/controls");
+const CONTROLS = join(import.meta.dirname, "../../../../benchmarks/controls");
 /** Loading the Python package takes seconds. */
 const LIMIT = { timeout: 180_000 };
 

@@ -102,7 +102,7 @@ function checkTag(tag: string): string {
   );
 }
 
-/** Commands that start the image, with and without Docker's port proxy. Its limit: experiments/reports/PORTS.md. */
+/** Commands that start the image, with and without Docker's port proxy. Its limit: benchmarks/reports/PORTS.md. */
 function renderRun(tag: string, port: number): string {
   return `  docker run --rm --init -p 127.0.0.1:8000:${port} ${tag}
 

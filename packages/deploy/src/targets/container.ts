@@ -68,7 +68,7 @@ export function tokenVariables({ journal }: Topology): Record<string, string | n
   };
 }
 
-/** What callers of the same machine pass through at a published port. Measured: experiments/reports/PORTS.md. */
+/** What callers of the same machine pass through at a published port. Measured: benchmarks/reports/PORTS.md. */
 export function proxyNote(connections: number): string {
   return (
     `Clients at 127.0.0.1 connect through docker-proxy, which needs six file descriptors for each session (${6 * connections} ` +

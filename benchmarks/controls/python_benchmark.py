@@ -1,4 +1,4 @@
-"""The benchmark environment on the Python package openenv: `python -m uvicorn --app-dir experiments/controls python_benchmark:app`.
+"""The benchmark environment on the Python package openenv: `python -m uvicorn --app-dir benchmarks/controls python_benchmark:app`.
 
 Its methods are asynchronous, the package's best case, because a waiting step needs no thread. METHODS=plain uses the
 plain methods that the package requires. MAX_CONCURRENT_ENVS is the number of sessions of one worker."""

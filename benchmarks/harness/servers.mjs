@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startChild } from "./children.mjs";
@@ -33,7 +34,7 @@ const SCRIPTS = {
   control: (environment, flags) => [
     process.execPath,
     ...flags,
-    BEFORE ? join(BEFORE, "experiments/controls/ours.mjs") : pathOf("control.mjs"),
+    BEFORE ? findServerBefore() : pathOf("control.mjs"),
     environment,
   ],
   "ours on node": (environment) => [process.execPath, pathOf("ours.mjs"), environment],
@@ -51,6 +52,12 @@ const SCRIPTS = {
   python: (environment) => [PYTHON, pathOf("python_reference.py"), environment],
   "python async": (environment) => [PYTHON, pathOf("python_reference.py"), `${environment}-async`],
 };
+
+/** Finds the server of the earlier commit, whose benchmarks may still be in the folder `experiments`. */
+function findServerBefore() {
+  const files = ["benchmarks", "experiments"].map((folder) => join(BEFORE, folder, "controls/ours.mjs"));
+  return files.find(existsSync) ?? files[0];
+}
 
 /** Starts a server that is measured and resolves when it listens. */
 export function startServer(subject, environment, nodeFlags = [], env = {}) {
