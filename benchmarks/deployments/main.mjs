@@ -9,7 +9,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
-import { readResults } from "@openenv-ts/bench/internal";
+import { readResults } from "@openenv-ts/bench";
 import {
   BASES,
   baseArguments,

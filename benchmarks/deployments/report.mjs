@@ -1,13 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  findMaxBatches,
-  readResults,
-  renderLargest,
-  renderStop,
-  repetitionsOf,
-  spreadOf,
-} from "@openenv-ts/bench/internal";
+import { findMaxBatches, readResults, renderLargest, renderStop, repetitionsOf, spreadOf } from "@openenv-ts/bench";
 
 const LIMITS = join(import.meta.dirname, "limits.md");
 

@@ -1,4 +1,4 @@
-import { readServerUse } from "@openenv-ts/bench/internal";
+import { readServerUse } from "@openenv-ts/bench";
 import { createFrameLoad } from "../harness/frame-load.mjs";
 import { startServer } from "../harness/servers.mjs";
 import { CONNECTIONS, framesOf, measureSteps } from "./resume.mjs";

@@ -3,7 +3,7 @@ import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { readServerUse } from "@openenv-ts/bench/internal";
+import { readServerUse } from "@openenv-ts/bench";
 import { Bench } from "./bench.mjs";
 import { spawnChild } from "./children.mjs";
 import { CLI, startCluster } from "./clusters.mjs";

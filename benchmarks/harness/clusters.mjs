@@ -1,6 +1,6 @@
 /** Servers of the benchmark environment, started as in production: the command line, the control, uvicorn. */
 import { fileURLToPath } from "node:url";
-import { findServerProcesses } from "@openenv-ts/bench/internal";
+import { findServerProcesses } from "@openenv-ts/bench";
 import { descriptorLimit } from "openenv-ts/internal";
 import { startChild } from "./children.mjs";
 

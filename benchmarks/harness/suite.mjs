@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { renderReport } from "@openenv-ts/bench";
-import { drawFigure, renderCsv } from "@openenv-ts/bench/internal";
+import { drawFigure, renderCsv, renderReport } from "@openenv-ts/bench";
 
 const REPORTS = new URL("../reports/", import.meta.url);
 const RESULTS = new URL("../results/", import.meta.url);

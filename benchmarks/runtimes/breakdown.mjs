@@ -1,6 +1,5 @@
 /** Where the microseconds of a step go: the parts in a loop without a socket, and what is left of the processor time. */
-import { medianOf } from "@openenv-ts/bench";
-import { createFigure } from "@openenv-ts/bench/internal";
+import { createFigure, medianOf } from "@openenv-ts/bench";
 import { NAMES } from "./names.mjs";
 import { PARTS } from "./pieces.mjs";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findMaxBatches, readResults } from "@openenv-ts/bench/internal";
+import { findMaxBatches, readResults } from "@openenv-ts/bench";
 import { spawnChild } from "../harness/children.mjs";
 import { CLI } from "../harness/clusters.mjs";
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readResults } from "@openenv-ts/bench/internal";
+import { readResults } from "@openenv-ts/bench";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startCluster } from "../harness/clusters.mjs";
 import { chooseOutput, chooseSubjects, climb } from "./ladder.mjs";

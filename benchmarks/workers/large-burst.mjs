@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readServerUse } from "@openenv-ts/bench/internal";
+import { readServerUse } from "@openenv-ts/bench";
 import { planWorkers } from "../harness/clusters.mjs";
 
 const REQUESTS = 65_536;

@@ -41,7 +41,7 @@ export function renderApi(packageDirs, guides = []) {
 }
 
 /** The folders of `packages` that are used in programs. */
-export const API_PACKAGES = ["openenv", "providers", "bench"];
+export const API_PACKAGES = ["openenv", "providers"];
 /** Entries that are only for the other packages of this repository. */
 const OWN = /^\.\/(internal|manifest|main)$/;
 

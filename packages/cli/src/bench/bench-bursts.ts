@@ -6,7 +6,7 @@ import {
   runSweep,
   type SummaryRow,
   seconds,
-} from "@openenv-ts/bench/internal";
+} from "@openenv-ts/bench";
 import { print, printError, printNote, printProgress } from "../terminal/output.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 

@@ -1,4 +1,4 @@
-import type { BurstMode, LoadGenerator, ResultFiles, ServerLocation } from "@openenv-ts/bench/internal";
+import type { BurstMode, LoadGenerator, ResultFiles, ServerLocation } from "@openenv-ts/bench";
 import type { JsonObject } from "openenv-ts/protocol";
 
 /** The options of `openenv bench`; times are in seconds. */

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createFigures, drawFigure, readResults, renderScalingReport } from "@openenv-ts/bench/internal";
+import { createFigures, drawFigure, readResults, renderScalingReport } from "@openenv-ts/bench";
 import { exit, print } from "../terminal/output.js";
 
 /** Writes REPORT.md and figures/ from the results of one or more runs. */

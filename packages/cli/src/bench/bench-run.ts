@@ -15,7 +15,7 @@ import {
   startColdServer,
   toLoadFailure,
   waitAction,
-} from "@openenv-ts/bench/internal";
+} from "@openenv-ts/bench";
 import { ConfigError } from "openenv-ts/internal";
 import { serverToken } from "../server-token.js";
 import { exit, printNote } from "../terminal/output.js";

@@ -1,10 +1,4 @@
-import {
-  measureThroughput,
-  renderSizing,
-  renderThroughput,
-  type ThroughputRow,
-  waitAction,
-} from "@openenv-ts/bench/internal";
+import { measureThroughput, renderSizing, renderThroughput, type ThroughputRow, waitAction } from "@openenv-ts/bench";
 import { print, printError, printProgress } from "../terminal/output.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 
