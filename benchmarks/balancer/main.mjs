@@ -52,7 +52,7 @@ await runSuite({
   command: "npm run bench -- balancer",
   report: "BALANCER.md",
   csv: "balancer.csv",
-  experiments: { rates, held, checks, model, drain },
+  parts: { rates, held, checks, model, drain },
   createBench: (options) => new BalancerBench(options),
   notes: () => [
     "The configurations are those of `openenv deploy render`; the servers serve `envs/benchmark` with one worker each.",

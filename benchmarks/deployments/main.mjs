@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- deployments`: the experiments of deployments.json, each set-up in turn with the machine to
+ * `npm run bench -- deployments`: the plan of deployments.json, each set-up in turn with the machine to
  * itself, measured by `openenv bench`. Tables and pictures go to results/deployments/, reports/DEPLOYMENTS.md puts them next to
- * the study that is the model of the experiments.
+ * the study that is its model.
  * Options: --quick, --only local-node,hf-like, --output-dir <folder>, --base <image with node>,
  * --build-base <image with npm>.
  */

@@ -31,7 +31,7 @@ await runSuite({
   command: "npm run bench -- extensions",
   report: "EXTENSIONS.md",
   csv: "extensions.csv",
-  experiments: { batch, binary, fork, resume, journals },
+  parts: { batch, binary, fork, resume, journals },
   createBench: (options) => new Comparison(options),
   notes: () => [
     "One server of this package, the variants in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios.",

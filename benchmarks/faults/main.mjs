@@ -21,7 +21,7 @@ await runSuite({
   command: "npm run bench -- faults",
   report: "FAULTS.md",
   csv: "faults.csv",
-  experiments: { faults, address, restored, redis, recovery, restart, kills, total, soak },
+  parts: { faults, address, restored, redis, recovery, restart, kills, total, soak },
   options: {
     faults: { type: "string" },
     seed: { type: "string" },
@@ -32,7 +32,7 @@ await runSuite({
     subjects: ["measured"],
     quick,
     python: findPython(),
-    /** One sentence for each experiment that was not possible. */
+    /** One sentence for each part that was not possible. */
     missing: [],
     faults: wholeNumber("--faults", faults ?? (quick ? "500" : "12000")),
     seed: wholeNumber("--seed", seed ?? "1"),

@@ -1,6 +1,6 @@
 export const title = "all faults";
 
-/** The rows that say how many faults an experiment has made. */
+/** The rows that say how many faults a part has made. */
 const FAULTS = /-all$|^recovery-cuts$|^restart-kills$|^kills$/;
 
 export const run = (_bench, rows) => {

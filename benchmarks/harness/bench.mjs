@@ -4,7 +4,7 @@ import { findPython, startServer } from "./servers.mjs";
 
 const SUBJECTS = ["ours", "control", "python", "python async"];
 
-/** The context of every experiment: the servers, the options, and notes for the report. */
+/** The context of every part of a benchmark: the servers, the options, and notes for the report. */
 export class Bench {
   quick;
   python = findPython();
@@ -40,7 +40,7 @@ export class Bench {
 
   /**
    * Runs `work(server)` with a separate server. Python servers take seconds to start, so one of each kind is shared by
-   * all rounds and experiments.
+   * all rounds and parts.
    */
   async withServer(subject, environment, work) {
     if (subject.startsWith("python")) return work(await this.#keep(subject, environment));

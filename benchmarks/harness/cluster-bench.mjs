@@ -19,7 +19,7 @@ const CLUSTERS = {
   "python async": { kind: "python", args: PYTHON },
 };
 
-/** The context of every experiment with several workers. */
+/** The context of every part of a benchmark with several workers. */
 export class ClusterBench extends Bench {
   subjects = Object.keys(CLUSTERS).filter((subject) => !(this.python.missing && subject.startsWith("python")));
   /** Notes for the report. */

@@ -7,7 +7,7 @@ const REPORTS = new URL("../reports/", import.meta.url);
 const RESULTS = new URL("../results/", import.meta.url);
 
 /**
- * Runs the experiments of one report, prints the table of their rows, and with --write writes its files. Common
+ * Runs the parts of one report, prints the table of their rows, and with --write writes its files. Common
  * options: --quick, --only a,b, --json <file>, --write (the report in reports/ and its CSV in results/); `options` adds some, and
  * `said` has words for those whose value is one machine's own. `details` shows some rows in another way: it returns
  * those of the table, more text, and the pictures in that text, which are written to results/ too.
@@ -17,20 +17,20 @@ export async function runSuite({
   command,
   report,
   csv,
-  experiments,
+  parts,
   options: more,
   said,
   createBench,
   notes,
   details,
 }) {
-  const { only, options, typed } = readArguments(experiments, more, { json: "<file>", ...said });
+  const { only, options, typed } = readArguments(parts, more, { json: "<file>", ...said });
   const bench = createBench(options);
   const rows = [];
   try {
     for (const name of only) {
-      process.stderr.write(`${name}: ${experiments[name].title}\n`);
-      rows.push(...(await experiments[name].run(bench, rows)));
+      process.stderr.write(`${name}: ${parts[name].title}\n`);
+      rows.push(...(await parts[name].run(bench, rows)));
     }
   } finally {
     await bench.close();
@@ -54,22 +54,22 @@ export async function runSuite({
   }
 }
 
-function readArguments(experiments, more, said) {
+function readArguments(parts, more, said) {
   try {
     const { values, tokens } = parseArgs({
       tokens: true,
       options: {
         quick: { type: "boolean", default: false },
-        only: { type: "string", default: Object.keys(experiments).join() },
+        only: { type: "string", default: Object.keys(parts).join() },
         json: { type: "string" },
         write: { type: "boolean", default: false },
         ...more,
       },
     });
     const only = values.only.split(",");
-    const unknown = only.find((name) => !(name in experiments));
-    if (unknown !== undefined) throw new Error(`no experiment "${unknown}": ${Object.keys(experiments).join(", ")}`);
-    if (values.write && (values.quick || only.length < Object.keys(experiments).length)) {
+    const unknown = only.find((name) => !(name in parts));
+    if (unknown !== undefined) throw new Error(`no part "${unknown}": ${Object.keys(parts).join(", ")}`);
+    if (values.write && (values.quick || only.length < Object.keys(parts).length)) {
       throw new Error("--write needs a complete run: remove --quick and --only");
     }
     return { only, options: values, typed: tokens.map((token) => renderToken(token, said)) };

@@ -12,7 +12,7 @@ await runSuite({
   command: "npm run bench -- images",
   report: "IMAGES.md",
   csv: "images.csv",
-  experiments: { images },
+  parts: { images },
   options: BASES,
   said: { "build-base": "<image with npm>" },
   createBench: (options) => ({ subjects: ["measured"], ...options, close() {} }),

@@ -19,7 +19,7 @@ await runSuite({
   command: "npm run bench -- one-server",
   report: "REPORT.md",
   csv: "foundation.csv",
-  experiments: { steps, sessions, memory, start, help, large, bystander, page },
+  parts: { steps, sessions, memory, start, help, large, bystander, page },
   createBench: (options) => new Bench(options),
   notes,
 });

@@ -16,7 +16,7 @@ await runSuite({
   command: "OPENENV_OPENREWARD_PYTHON=python npm run bench -- ors",
   report: "ORS.md",
   csv: "ors.csv",
-  experiments: { ors },
+  parts: { ors },
   createBench: (options) => new OrsBench(options),
   notes: () => [
     "One run, the subjects in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios. 32 connections, each with a separate session; the tool echoes a string.",

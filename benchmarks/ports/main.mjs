@@ -11,7 +11,7 @@ await runSuite({
   command: "npm run bench -- ports",
   report: "PORTS.md",
   csv: "ports.csv",
-  experiments: { bursts },
+  parts: { bursts },
   createBench: ({ quick }) => ({ subjects: ["measured"], quick, close() {} }),
   notes: () => [
     "Three bursts of each size, each on a fresh container with one worker: every session connects, resets and steps for " +

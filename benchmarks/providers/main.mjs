@@ -18,7 +18,7 @@ await runSuite({
   command: "npm run bench -- providers",
   report: "PROVIDERS.md",
   csv: "providers.csv",
-  experiments: { process, container, left },
+  parts: { process, container, left },
   createBench: (options) => new ProviderBench(options),
   notes: () => [
     "One run, the subjects in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios. Ready means that " +

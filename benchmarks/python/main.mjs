@@ -16,7 +16,7 @@ await runSuite({
   command: "npm run bench -- python",
   report: "PYTHON.md",
   csv: "python.csv",
-  experiments: { client, install },
+  parts: { client, install },
   createBench: (options) => {
     const bench = new PythonBench(options);
     if (!bench.python.missing) return bench;

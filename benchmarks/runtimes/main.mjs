@@ -26,7 +26,7 @@ await runSuite({
   command: "OPENENV_BUN=bun OPENENV_DENO=deno npm run bench -- runtimes",
   report: "RUNTIMES.md",
   csv: "runtimes.csv",
-  experiments: { steps, sessions, start, large, pieces, cold, bystanders, held },
+  parts: { steps, sessions, start, large, pieces, cold, bystanders, held },
   createBench: (options) => new RuntimesBench(options),
   details: explain,
   notes: (bench) => [

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- scaling`: the experiments of scaling.json, each subject in turn with the machine to
+ * `npm run bench -- scaling`: the plan of scaling.json, each subject in turn with the machine to
  * itself, measured by `openenv bench`; tables and pictures go to results/scaling/.
  * Options: --quick, --only node-1-worker,python-1-worker, --output-dir <folder>.
  */

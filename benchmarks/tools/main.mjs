@@ -17,7 +17,7 @@ await runSuite({
   command: "npm run bench -- tools",
   report: "TOOLS.md",
   csv: "tools.csv",
-  experiments: { tools, http, streamable },
+  parts: { tools, http, streamable },
   createBench: (options) => new ToolBench(options),
   notes: () => [
     "One run, the subjects in turn, each round; values are medians (in parentheses the smallest and the largest round), ratios medians of the rounds' ratios. 32 connections, " +

@@ -218,7 +218,7 @@ await runSuite({
   command: "OPENENV_TRAINING_PYTHON=python npm run bench -- training",
   report: "TRAINING.md",
   csv: "training.csv",
-  experiments: {
+  parts: {
     curves: { title: "three tasks, three seeds, 20 steps of 8 rollouts", run: measureCurves },
     share: { title: "64 rollouts a step, two seeds", run: measureShare },
     vector: { title: "64 sessions as a vector environment", run: measureVector },

@@ -18,7 +18,7 @@ await runSuite({
   command: "npm run bench -- workers",
   report: "WORKERS.md",
   csv: "workers.csv",
-  experiments: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },
+  parts: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },
   createBench: (options) => new ClusterBench(options),
   notes: (bench) => [
     "One run, the subjects in turn, each round, two workers each; values are medians (in parentheses the smallest and the " +

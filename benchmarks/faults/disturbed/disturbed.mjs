@@ -115,9 +115,9 @@ function countCalls(folder, transcripts) {
   };
 }
 
-function rowsOf(experiment, who, { counts, raised, refused, mayRepeat, ...seen }) {
+function rowsOf(part, who, { counts, raised, refused, mayRepeat, ...seen }) {
   const row = (id, measure, unit, value, ...targets) => {
-    return { id: `${experiment}-${id}`, measure: `${who}: ${measure}`, unit, samples: { measured: [value] }, targets };
+    return { id: `${part}-${id}`, measure: `${who}: ${measure}`, unit, samples: { measured: [value] }, targets };
   };
   const none = { limit: "at most", value: 0 };
   const atMost = (value) => ({ limit: "at most", value });

@@ -12,7 +12,7 @@ describe.each([
   ["address", python.available],
   ["restored", true],
   ["redis", redis.available],
-])("a short run of the experiment %s", (name, available) => {
+])("a short run of the part %s", (name, available) => {
   test.skipIf(!available)(
     "makes faults, and no event is missing, repeated or wrong",
     { timeout: 240_000 },
