@@ -5,3 +5,4 @@ vi.stubEnv("OPENENV_TEST_JOURNAL", "db");
 afterAll(() => void vi.unstubAllEnvs());
 await import("./journalled-sessions.test.js");
 await import("./journalled-addresses.test.js");
+await import("./doors.test.js");
