@@ -1,3 +1,4 @@
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLoad } from "@openenv-ts/bench";
@@ -6,9 +7,11 @@ import { CLI } from "../harness/clusters.mjs";
 import { echoWorkload } from "../harness/rate.mjs";
 
 const CONNECTIONS = 4;
-const WARM_UP_SECONDS = 1;
-/** Time for an attack to reach its full rate. */
-const SETTLE_MS = 500;
+const ROUNDS = 2;
+/** Seconds of steps before the first attack of a round, and during each attack. */
+const SECONDS = { undisturbed: 0.5, attacked: 0.75 };
+/** Time for an attack to reach its full rate, and for a server to finish what an ended one left. */
+const SETTLE_MS = 200;
 /** The longest p99 that an attack may cause on Node. */
 const MAX_P99_MS = 100;
 const ATTACKER = join(import.meta.dirname, "attacker.ts");
@@ -41,52 +44,72 @@ const SERVERS = { silent: "full" };
 
 export const title = "a bystander during attacks";
 
-export async function run(bench) {
-  const rows = [];
-  for (const attack of Object.keys(ATTACKS)) rows.push(...(await attackServer(bench, attack, { rounds: 5 })));
-  return rows;
+export function run(bench) {
+  return attackServers(bench, Object.keys(ATTACKS), { rounds: ROUNDS });
 }
 
-/** Rows of the report: what an attack does to the bystanders of a server, `ours` without a runtime. */
-export async function attackServer(bench, attack, { rounds, runtime }) {
-  const server = runtime === undefined ? "ours" : `ours on ${runtime}`;
-  const milliseconds = [];
-  const ratios = await bench.interleave({ ours: bench.quick ? 1 : rounds }, () =>
-    bench.withServer(server, SERVERS[attack] ?? "slow", async (started) => {
-      const { undisturbed, attacked } = await compare(started, attack, bench.quick ? 1 : 3);
-      milliseconds.push(attacked);
-      return attacked / undisturbed;
-    }),
-  );
-  const id = ["bystander", runtime, attack].filter(Boolean).join("-");
-  const measure = `a bystander's p99: ${ATTACKS[attack]}`;
-  const targets = runtime === undefined ? [{ limit: "at most", value: MAX_P99_MS }] : [];
-  return [
-    { id, measure, unit: "× undisturbed", samples: ratios, targets: [] },
-    { id: `${id}-ms`, measure, unit: "ms", samples: { ours: milliseconds }, targets },
-  ];
+/**
+ * Rows of the report: what each attack does to the bystanders of a server, `ours` without a runtime. A round starts a
+ * server of each environment and has all attacks in turn, so that a busy moment of the machine is in one round only.
+ */
+export async function attackServers(bench, attacks, { rounds, runtime }) {
+  const subject = runtime === undefined ? "ours" : `ours on ${runtime}`;
+  const samples = Object.fromEntries(attacks.map((attack) => [attack, { ratios: [], milliseconds: [] }]));
+  for (let round = 0; round < (bench.quick ? 1 : rounds); round++) {
+    for (const [environment, those] of groupByEnvironment(attacks)) {
+      await bench.withServer(subject, environment, (server) =>
+        disturb(server, those, ({ attack, undisturbed, attacked }) => {
+          process.stderr.write(`  ${attack} ${attacked.toFixed(1)} ms (load average ${loadavg()[0].toFixed(1)})\n`);
+          samples[attack].ratios.push(attacked / undisturbed);
+          samples[attack].milliseconds.push(attacked);
+        }),
+      );
+    }
+  }
+  return attacks.flatMap((attack) => {
+    const id = ["bystander", runtime, attack].filter(Boolean).join("-");
+    const measure = `a bystander's p99: ${ATTACKS[attack]}`;
+    const targets = runtime === undefined ? [{ limit: "at most", value: MAX_P99_MS }] : [];
+    const { ratios, milliseconds } = samples[attack];
+    return [
+      { id, measure, unit: "× undisturbed", samples: { ours: ratios }, targets: [] },
+      { id: `${id}-ms`, measure, unit: "ms", samples: { ours: milliseconds }, targets },
+    ];
+  });
 }
 
-/** The p99 of the bystanders before an attack and during it, ms. None of them may be lost. */
-async function compare(server, attack, seconds) {
+function groupByEnvironment(attacks) {
+  const groups = new Map();
+  for (const attack of attacks) {
+    const environment = SERVERS[attack] ?? "slow";
+    groups.set(environment, [...(groups.get(environment) ?? []), attack]);
+  }
+  return groups;
+}
+
+/** Reports the p99 of the bystanders before the first attack and during each, in ms. None of them may be lost. */
+async function disturb(server, attacks, onAttack) {
   let steps = [];
   const onStep = (milliseconds) => steps.push(milliseconds);
   const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload: echoWorkload, onStep });
-  const measure = async () => {
+  const measure = async (seconds) => {
     steps = [];
     await load.step(seconds);
     return steps.sort((a, b) => a - b)[Math.floor(steps.length * 0.99)];
   };
   try {
-    await load.step(WARM_UP_SECONDS);
-    const undisturbed = await measure();
-    const command = [process.execPath, CLI, "run", ATTACKER, server.url, attack];
-    const attacker = await startChild(command, { findPort: (text) => /^ATTACKING (\d+)$/m.exec(text)?.[1] });
-    try {
+    await load.step(SECONDS.undisturbed);
+    const undisturbed = await measure(SECONDS.undisturbed);
+    for (const attack of attacks) {
+      const command = [process.execPath, CLI, "run", ATTACKER, server.url, attack];
+      const attacker = await startChild(command, { findPort: (text) => /^ATTACKING (\d+)$/m.exec(text)?.[1] });
+      try {
+        await sleep(SETTLE_MS);
+        onAttack({ attack, undisturbed, attacked: await measure(SECONDS.attacked) });
+      } finally {
+        await attacker.close();
+      }
       await sleep(SETTLE_MS);
-      return { undisturbed, attacked: await measure() };
-    } finally {
-      await attacker.close();
     }
   } finally {
     await load.close();

@@ -40,7 +40,8 @@ function notes(bench, rows) {
     "Memory of a session: growth of the resident set from 2,000 to 10,000 idle sessions (Python: 250 to 1,000), after a " +
       "garbage collection at both; kernel memory of sockets is not included.",
     "A bystander takes one step after the other on each of 4 connections; the attack comes from a separate process, so " +
-      "that server, attacker and bystander share the machine's cores. A bystander whose session is lost fails the run.",
+      "that server, attacker and bystander share the machine's cores. A round has all attacks in turn on one server, each " +
+      "for 0.75 s; the p99 of a few slow steps is their maximum. A bystander whose session is lost fails the run.",
     "The load runs in a separate process and never sleeps while a rate is measured: on one machine the server would pay " +
       "for waking it.",
     `The machine is shared: compare ratios, not runs. ${spread(rows)}`,

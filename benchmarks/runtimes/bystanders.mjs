@@ -1,4 +1,4 @@
-import { ATTACKS, attackServer } from "../one-server/bystander.mjs";
+import { ATTACKS, attackServers } from "../one-server/bystander.mjs";
 import { NAMES } from "./names.mjs";
 
 /** Deno keeps pipelined data without a limit: see SECURITY.md. */
@@ -11,7 +11,7 @@ export async function run(bench) {
   for (const runtime of bench.runtimes.filter((name) => name !== "node")) {
     for (const attack of Object.keys(ATTACKS)) {
       if (runtime === "deno" && PIPELINED.includes(attack)) continue;
-      const measured = await attackServer(bench, attack, { rounds: 2, runtime });
+      const measured = await attackServers(bench, [attack], { rounds: 2, runtime });
       rows.push(...measured.map((row) => ({ ...row, measure: `${NAMES[runtime]}: ${row.measure}` })));
     }
   }
