@@ -4,7 +4,7 @@ import { MAX_MESSAGE_ITEMS } from "../../packages/openenv/src/protocol/codec/jso
 import { flood, sendUnfinished } from "../../test-support/sockets/attacks.js";
 import { openBinarySocket } from "../../test-support/sockets/binary-socket.js";
 import { packCostlyStep, renderCostly } from "../../test-support/sockets/costly-messages.js";
-import { pipelineRequests, renderRequest } from "../../test-support/sockets/pipelined-requests.js";
+import { offerHttp2, pipelineRequests, renderRequest } from "../../test-support/sockets/pipelined-requests.js";
 import { openTestSocket } from "../../test-support/sockets/socket.js";
 
 /** Limits of all attacks: the duration, and the number of frames per connection. */
@@ -66,8 +66,7 @@ const ATTACKS: Record<string, (url: string) => Promise<unknown>> = {
     pipelineRequests(Number(new URL(url).port), again(request)).resume();
   },
   h2c: async (url) => {
-    const offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
-    const request = renderRequest("/health").replace("\r\n\r\n", `\r\n${offer}\r\n`);
+    const request = offerHttp2(renderRequest("/health"));
     pipelineRequests(Number(new URL(url).port), repeat("", request.repeat(1000))).resume();
   },
   forks: async (url) => {

@@ -9,6 +9,12 @@ export function renderRequest(path: string, body?: object): string {
   return `${head}${type}\r\n${text}`;
 }
 
+/** Adds an offer to continue in HTTP/2, as `curl --http2` makes it. */
+export function offerHttp2(request: string): string {
+  const offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
+  return request.replace("\r\n\r\n", `\r\n${offer}\r\n`);
+}
+
 /** Sends requests on one connection without waiting for answers, as fast as the server reads them. */
 export function pipelineRequests(port: number, requests: string | Iterable<string>): Socket {
   const socket = connect(port, "127.0.0.1");

@@ -11,7 +11,7 @@ import { startProgram } from "../../../../../test-support/commands/npm.js";
 import { requireRuntimes } from "../../../../../test-support/requirement.js";
 import { openAll, RESET, startCluster, step, until, WHERE } from "../../../../../test-support/servers/cluster.js";
 import { flood } from "../../../../../test-support/sockets/attacks.js";
-import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
+import { offerHttp2, pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { openRawPeer } from "../../../../../test-support/sockets/raw-peer.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { OPCODE } from "../../../../bench/src/ws-codec.js";
@@ -123,6 +123,21 @@ describe.each(RUNTIMES)("the limits of a server on $name", ({ name, path, availa
       socket.destroy();
       // It ends when its client has left.
       await until(async () => (await open()) === 2);
+    });
+
+    test("answers a session while another connection pipelines requests that offer HTTP/2", async () => {
+      await using server = await start();
+      const [other] = await openAll(server.url, 1);
+      const total = 100_000;
+      const part = offerHttp2(renderRequest("/health")).repeat(1_000);
+      const socket = pipelineRequests(portOf(server), Array<string>(total / 1_000).fill(part));
+      let answers = 0;
+      socket.setEncoding("latin1").on("data", (text: string) => (answers += text.split("HTTP/1.1 200").length - 1));
+      await until(() => answers > 0 || socket.closed);
+      for (let count = 1; count <= 10; count++) expect(countOf(await other?.socket.ask(step(1)))).toBe(count);
+      // The session did not wait for the last of them.
+      expect(answers).toBeLessThan(total);
+      socket.destroy();
     });
 
     test.skipIf(name === "node")("at the hard stop counts what it cannot free, and serves others", async () => {
