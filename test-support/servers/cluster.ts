@@ -86,14 +86,16 @@ interface ClusterOptions extends Pick<CommandOptions, "openFiles" | "detached"> 
   /** What serves, and its executable. */
   runtime?: { name: string; path: string };
   port?: number;
+  /** The source of its environment; default {@link WHERE}. */
+  environment?: string;
 }
 
-/** Serves {@link WHERE} with the built command line and these variables. */
+/** Serves an environment with the built command line and these variables. */
 export async function startCluster(
   env: Record<string, string>,
-  { runtime, port = 0, ...options }: ClusterOptions = {},
+  { runtime, port = 0, environment = WHERE, ...options }: ClusterOptions = {},
 ): Promise<TestCluster> {
-  const project = await createProject({ "environment.mjs": WHERE });
+  const project = await createProject({ "environment.mjs": environment });
   const at = runtime === undefined ? [] : ["--runtime", runtime.name];
   const PATH = `${dirname(runtime?.path ?? "")}${delimiter}${process.env["PATH"]}`;
   const command = startCommand(["serve", "environment.mjs", "--port", String(port), ...at], {

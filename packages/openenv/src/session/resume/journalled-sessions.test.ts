@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { speedUpTimers } from "../../../../../test-support/fast-timers.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
@@ -175,6 +175,28 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
     }
     expect((await env.step({ amount: 2 })).observation.count).toBe(2);
   });
+});
+
+test("the sessions of a batch are restored in separate turns of the event loop", async () => {
+  const SIZE = 10;
+  const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
+  await using envs = await connectVector(server.url, contract, { size: SIZE, resume: true });
+  await envs.reset({ seed: 7 });
+  let turn = 0;
+  const turns: number[] = [];
+  let ticking = setImmediate(function tick() {
+    turn++;
+    ticking = setImmediate(tick);
+  });
+  onTestFinished(() => {
+    clearImmediate(ticking);
+    onRestore = () => {};
+  });
+  onRestore = () => void turns.push(turn);
+  await restart(server, "snapshot");
+  expect(countsOf(await envs.step(Array(SIZE).fill({ amount: 1 })))).toMatchObject(Array(SIZE).fill({ count: 1 }));
+  expect(turns).toHaveLength(SIZE);
+  expect(new Set(turns).size).toBe(SIZE);
 });
 
 test("a batch of which one session has no snapshot is lost, and never one step behind", async () => {
