@@ -203,22 +203,21 @@ def read_items(answer: JsonObject, count: int) -> list[Any]:
 
 def read_reply(reply: Any, expected: str) -> JsonObject | OpenEnvError:
     try:
-        with reading:
-            return _read_reply(reply, expected)
-    except OpenEnvError as error:
-        return error
+        data: JsonObject = reply["data"]
+        if reply["type"] == expected and isinstance(data, dict):
+            return data if expected in ("forked", "opened") else reply
+        return _read_error(reply, expected)
+    except reading.ODD as error:
+        return reading.odd(error)
 
 
-def _read_reply(reply: Any, expected: str) -> JsonObject:
-    data: JsonObject = reply["data"]
-    if reply["type"] == "error":
-        error = to_error(data)
-        # A session that the server ended is lost, as if its socket had closed.
-        ended = isinstance(error, RemoteError) and error.wire_code == "SESSION_ERROR"
-        raise session_lost(error.message.rstrip(".")) if ended else error
-    if reply["type"] != expected or not isinstance(data, dict):
-        raise protocol_error(f'a reply is not of type "{expected}"')
-    return data if expected in ("forked", "opened") else reply
+def _read_error(reply: Any, expected: str) -> OpenEnvError:
+    if reply["type"] != "error":
+        return protocol_error(f'a reply is not of type "{expected}"')
+    error = to_error(reply["data"])
+    # A session that the server ended is lost, as if its socket had closed.
+    ended = isinstance(error, RemoteError) and error.wire_code == "SESSION_ERROR"
+    return session_lost(error.message.rstrip(".")) if ended else error
 
 
 def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject | OpenEnvError) -> VectorResult:
