@@ -14,6 +14,7 @@ import { createNodeServer } from "../runtimes/node.js";
 import { SocketServer } from "../websocket/socket-server.js";
 import { Audit } from "./audit.js";
 import { createAuthorization } from "./authorization.js";
+import type { Tokens } from "./tokens.js";
 
 type Line = Record<string, unknown> & { level: string; msg: string };
 
@@ -25,7 +26,7 @@ function keepLines() {
   return { lines, log };
 }
 
-const TOKENS = { clientToken: "for clients", operatorToken: "for operators", orchestratorToken: undefined };
+const TOKENS: Tokens = { clientToken: "for clients", operatorToken: "for operators", orchestratorToken: undefined };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 const cleanup: (() => Promise<unknown> | unknown)[] = [];
@@ -34,9 +35,10 @@ afterEach(async () => {
 });
 
 /** A server on Node whose delays last until `release` is called. */
-async function startServer(tokens: Partial<typeof TOKENS> = TOKENS) {
+async function startServer(tokens: Partial<Tokens> = TOKENS) {
   const { lines, log } = keepLines();
-  const runtime = createRuntime(defineCounter().environment, { log });
+  const guarded = tokens.orchestratorToken !== undefined;
+  const runtime = createRuntime(defineCounter().environment, { log, guarded });
   const authorization = createAuthorization({ ...TOKENS, clientToken: undefined, operatorToken: undefined, ...tokens });
   const waiting: (() => void)[] = [];
   const delay = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
@@ -144,6 +146,24 @@ describe("a refused token", () => {
       "POST /sessions/{id}/fork",
     ]);
   });
+});
+
+test("a wrong token of an orchestrator is logged and delayed where no other is required, and its peer is a client", async () => {
+  const server = await startServer({ orchestratorToken: "for orchestrators" });
+  expect(await server.handshake(bearer("wrong"))).toBe(101);
+  const guesses = [server.handshake(bearer("wrong")), server.get("/mcp", bearer("wrong"), "POST")];
+  const answered: number[] = [];
+  for (const guess of guesses) void guess.then((status) => answered.push(status));
+  await waitFor(() => server.waiting.length === guesses.length);
+  expect(await server.handshake(bearer("for orchestrators"))).toBe(101);
+  expect(await server.get("/mcp", bearer("for orchestrators"), "POST")).toBe(200);
+  expect(await server.handshake()).toBe(101);
+  expect(await server.get("/schema", bearer("wrong"))).toBe(200);
+  expect(answered).toEqual([]);
+  server.release();
+  expect(await Promise.all(guesses)).toEqual([101, 200]);
+  const refused = server.lines.filter(({ msg }) => msg === "a token was refused");
+  expect(refused.map(({ request }) => request).sort()).toEqual(["POST /mcp", ...Array(2).fill("WebSocket handshake")]);
 });
 
 describe("an act of an operator", () => {

@@ -117,10 +117,9 @@ async function handle(ctx: RequestContext, lookup: Lookup): Promise<void> {
 
 function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
   const { request, response, context, path } = ctx;
-  const method = request.method ?? "GET";
   const { origins } = context;
   const objection =
-    method === "GET" && path !== "/mcp"
+    (request.method ?? "GET") === "GET" && path !== "/mcp"
       ? origins.hostRejectionReason(request.headers)
       : origins.rejectionReason(request.headers);
   if (objection !== undefined) return sendDetail(response, 403, objection);
@@ -133,9 +132,21 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
   }
   if (allowCrossOrigin(ctx, route)) return;
   if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx);
+  if (isGuess(ctx)) return context.audit.refuse(requesterOf(ctx)).then(() => perform(ctx, route));
+  return perform(ctx, route);
+}
+
+/** True for a wrong token on a server that compares it only with the orchestrator's: the peer is a client. */
+function isGuess({ request, context, path, forwarded }: RequestContext): boolean {
+  const { authorization, runtime } = context;
+  return runtime.guarded && path === "/mcp" && !forwarded && authorization.isWrong(request.headers) === true;
+}
+
+function perform(ctx: RequestContext, route: Route): void | Promise<void> {
+  const { request, response, context, path } = ctx;
   const cookie = COOKIE_PATHS.test(path) ? context.authorization.cookieFor(request.headers) : undefined;
   if (cookie !== undefined) response.setHeader("set-cookie", cookie);
-  const handler = route[method as Method];
+  const handler = route[(request.method ?? "GET") as Method];
   if (handler === undefined) return sendStatus(response, 405, methodsOf(route));
   // A balancer must not keep a connection to a server that is about to exit.
   if (context.draining) response.setHeader("connection", "close");

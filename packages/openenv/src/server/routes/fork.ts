@@ -42,6 +42,7 @@ export async function allowedSession(ctx: RequestContext, id: string, doing: key
   }
   // A copy at an earlier event is as good as a reset, and a reset has what the orchestrator gave.
   if (runtime.guarded && !isOperator && !authorization.isOrchestrator(headers)) {
+    if (isHolder) await audit.refuse(requesterOf(ctx));
     throw refuse("FORBIDDEN", `in production mode, ${doing} a session is for orchestrators and operators`);
   }
   const session = sessions.byId(id);

@@ -51,12 +51,22 @@ export class SocketServer {
   /** Accepts an upgrade request, or rejects it with an HTTP status. */
   upgrade(upgrade: Upgrade): void {
     const { request } = upgrade;
-    const { authorization, cluster, closing, directory, origins, runtime, sessions } = this.#context;
+    const { authorization, origins, runtime } = this.#context;
     const target = findTarget(request, this.#paths);
     if (!isTarget(target)) return rejectPath(upgrade, target);
     const objection = origins.rejectionReason(request.headers);
     if (objection !== undefined) return upgrade.reject("403 Forbidden", objection);
     if (!authorization.isClient(request.headers)) return void this.#refuseToken(upgrade);
+    // Where no token is required, the peer with a wrong one is a client, not the orchestrator.
+    const isGuess = runtime.guarded && authorization.isWrong(request.headers) === true;
+    if (isGuess) return void this.#countRefusal(upgrade).then(() => this.#place(target, upgrade));
+    this.#place(target, upgrade);
+  }
+
+  /** Opens the socket here or at another worker. */
+  #place(target: Target, upgrade: Upgrade): void {
+    const { request } = upgrade;
+    const { cluster, closing, directory, runtime, sessions } = this.#context;
     const isNew = target.sessionId === null && target.address === undefined;
     if (closing || (sessions.rejectsNew && isNew)) return this.#rejectLate(upgrade);
     if (isNew && sessions.departure.hasBegun && request.url?.includes(`${MOVING_KEY}=1`)) {
@@ -105,9 +115,12 @@ export class SocketServer {
   }
 
   async #refuseToken(upgrade: Upgrade): Promise<void> {
-    const { address, request } = upgrade;
-    await this.#context.audit.refuse({ client: address, headers: request.headers, request: "WebSocket handshake" });
+    await this.#countRefusal(upgrade);
     upgrade.reject("401 Unauthorized", CLIENTS_ONLY);
+  }
+
+  #countRefusal({ address, request: { headers } }: Upgrade): Promise<void> {
+    return this.#context.audit.refuse({ client: address, headers, request: "WebSocket handshake" });
   }
 
   #rejectLate(upgrade: Upgrade): void {
