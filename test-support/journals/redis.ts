@@ -21,25 +21,20 @@ export interface TestRedis extends AsyncDisposable {
   limit(bytes: number, policy?: string): Promise<void>;
 }
 
-/** A Redis server that writes each command to a file before it answers. */
-export async function startRedis(command: string, more: readonly string[] = []): Promise<TestRedis> {
+/** Each command is in a file before it is answered. */
+const DURABLE = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+
+/** A Redis server with these arguments. */
+export async function startRedis(
+  command: string,
+  more: readonly string[] = [],
+  first: readonly string[] = DURABLE,
+): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), "openenv-redis-"));
   const port = await findFreePort();
   let child: ReturnType<typeof spawn> | undefined;
   const start = async (): Promise<void> => {
-    const args = [
-      "--port",
-      String(port),
-      "--dir",
-      folder,
-      "--save",
-      "",
-      "--appendonly",
-      "yes",
-      "--appendfsync",
-      "always",
-      ...more,
-    ];
+    const args = ["--port", String(port), "--dir", folder, ...first, ...more];
     child = spawn(command, args, { stdio: "ignore" });
     while (!(await accepts(port))) await sleep(20);
   };

@@ -117,6 +117,20 @@ describe("autoreset", () => {
     expect(counts(await envs.step(add(2)))).toEqual([1, 2]);
   });
 
+  test.each(["next-step", "same-step"] as const)(
+    "a step before the first reset starts an episode (%s)",
+    async (autoreset) => {
+      const server = await start();
+      const resetWith = (index: number) => ({ start: 5 + index });
+      await using envs = await connectVector(server.url, counterContract, { size: 2, autoreset, resetWith });
+      const first = await envs.step(add(2));
+      const begun = { outcome: "ok", began: true, reopened: false, reward: null };
+      expect(first).toMatchObject([begun, begun]);
+      expect(counts(first)).toEqual([5, 6]);
+      expect(counts(await envs.step(add(2)))).toEqual([6, 7]);
+    },
+  );
+
   test("an error of the environment does not end the episode", async () => {
     const server = await start();
     await using envs = await connectVector(server.url, counterContract, { size: 1, autoreset: "next-step" });
