@@ -17,6 +17,7 @@ const ENDED_BETWEEN = "sandbox: the interpreter ended after the previous step; t
 export function defineCoding(sandbox: Sandbox, timeoutSeconds: number) {
   return defineEnvironment(coding, () => new CodingEnvironment(sandbox, timeoutSeconds), {
     stepBeforeReset: "allow",
+    sharesState: "no",
   });
 }
 
