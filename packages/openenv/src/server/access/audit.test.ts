@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
@@ -5,6 +6,7 @@ import { WebSocket } from "ws";
 import { createContext } from "../../../../../test-support/environments/context.js";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { waitFor } from "../../../../../test-support/servers/servers.js";
+import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
 import { TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import { createRuntime } from "../../session/runtime.js";
 import type { Log } from "../../util/log.js";
@@ -164,6 +166,28 @@ test("a wrong token of an orchestrator is logged and delayed where no other is r
   expect(await Promise.all(guesses)).toEqual([101, 200]);
   const refused = server.lines.filter(({ msg }) => msg === "a token was refused");
   expect(refused.map(({ request }) => request).sort()).toEqual(["POST /mcp", ...Array(2).fill("WebSocket handshake")]);
+});
+
+test("a wrong token of an orchestrator is delayed, too, if it comes with the token of a session", async () => {
+  const server = await startServer({ orchestratorToken: "for orchestrators" });
+  const url = `ws://127.0.0.1:${server.port}/ws?openenv=resume`;
+  const ws = new WebSocket(url, { headers: bearer("for orchestrators") });
+  cleanup.push(() => ws.terminate());
+  await once(ws, "open");
+  const token_hash = createHash("sha256").update("of the session").digest("hex");
+  ws.send(JSON.stringify({ type: "resume", data: { token_hash } }));
+  const [text] = (await once(ws, "message")) as [Buffer];
+  const { data } = JSON.parse(String(text)) as { data: { session_id: string } };
+  const read = () =>
+    server.get(`/sessions/${data.session_id}/events`, {
+      ...bearer("wrong"),
+      [SESSION_TOKEN_HEADER]: "of the session",
+    });
+  expect(await read()).toBe(403);
+  const guess = read();
+  await waitFor(() => server.waiting.length === 1);
+  server.release();
+  expect(await guess).toBe(403);
 });
 
 describe("an act of an operator", () => {

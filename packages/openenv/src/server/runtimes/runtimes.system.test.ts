@@ -96,6 +96,20 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       expect(lines.join()).not.toContain("wrong");
     });
 
+    test("delays a wrong token of an orchestrator, and serves its peer as a client", async () => {
+      await using server = await start({ OPENENV_MODE: "production", OPENENV_ORCHESTRATOR_TOKEN: "right" });
+      const reset = async (token: string): Promise<unknown> => {
+        await using socket = await openTestSocket(`${server.url}/ws`, {
+          headers: { authorization: `Bearer ${token}` },
+        });
+        return await socket.ask(RESET);
+      };
+      // The second one is delayed.
+      for (let nth = 0; nth < 2; nth++) expect(await reset("wrong")).toMatchObject({ data: { code: "FORBIDDEN" } });
+      expect(await reset("right")).toMatchObject({ type: "observation" });
+      await until(() => server.command.stderr.split("a token was refused").length === 3);
+    });
+
     test("answers HTTP/1.0 without a host, as balancers check the health", async () => {
       await using server = await start();
       const socket = pipelineRequests(Number(new URL(server.url).port), "GET /health?from=balancer HTTP/1.0\r\n\r\n");
