@@ -37,8 +37,7 @@ import { describeInfo, describeView, logStart } from "./session-info.js";
 export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
 
 type Reply = Eventual<ServerMessage>;
-type CaptureRequest = { type: "capture" };
-type Request = PeerRequest | CaptureRequest;
+type Request = PeerRequest | { type: "capture" };
 
 interface Waiting {
   request: Request;
@@ -148,17 +147,18 @@ export class Session extends HeldSession {
    */
   call(request: EnvironmentMessage, options?: SessionCallOptions): Reply;
   call(request: PreparedCall, options?: SessionCallOptions): Eventual<ToolOutcome>;
-  call(request: CaptureRequest, options?: SessionCallOptions): Eventual<ImageMessage | ErrorMessage>;
+  call(request: { type: "capture" }, options?: SessionCallOptions): Eventual<ImageMessage | ErrorMessage>;
   call(request: Request, options: SessionCallOptions = {}): Eventual<Answer> {
     const { type } = request;
     if (type !== "tool" && this.isForbidden(options.orchestrator)) return { type: "error", data: forbidden(type) };
     if (this.lost !== undefined && type !== "reset") return refuseLost(type, this.lost);
     const { hooks } = this.events;
-    if (hooks?.around === undefined || type === "capture") return this.#perform(request, options);
-    return hooks.around(request, options, () => this.#perform(request, options));
+    if (hooks?.around === undefined || type === "capture") return this.perform(request, options);
+    return hooks.around(request, options);
   }
 
-  #perform(request: Request, options: SessionCallOptions): Eventual<Answer> {
+  /** Performs a request past the hooks. */
+  perform(request: Request, options: SessionCallOptions): Eventual<Answer> {
     const { type } = request;
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     if (type === "reset" && options.moves && this.asksToMove(this.progress)) return RESET_ELSEWHERE;

@@ -6,10 +6,10 @@ import type { SessionEvent } from "./session-event.js";
 /** What a part of the server adds to a session. A session without hooks is called directly. */
 export interface SessionHooks {
   /**
-   * Called when a request arrives, before its turn, with `next`, which performs it. It may answer instead: with a stored
-   * answer, or with a refusal. Never throws or rejects.
+   * Called when a request arrives, before its turn: calls `perform` of the session, or answers instead with a stored answer
+   * or a refusal. Never throws or rejects.
    */
-  around?(request: PeerRequest, options: SessionCallOptions, next: () => Eventual<Answer>): Eventual<Answer>;
+  around?(request: PeerRequest, options: SessionCallOptions): Eventual<Answer>;
   /**
    * Called after each event, before its answer leaves the session and before the next request; `takeImage(session)` is
    * then the state after the event. The event may share objects with the environment: serialise it before returning a

@@ -37,8 +37,11 @@ export class Ledger implements SessionHooks {
     this.#isAddress = isAddress;
   }
 
-  around(request: PeerRequest, options: SessionCallOptions, next: () => Eventual<Answer>): Eventual<Answer> {
-    if (options.numbered === true) return next();
+  around(request: PeerRequest, options: SessionCallOptions): Eventual<Answer> {
+    return options.numbered === true ? this.#session.perform(request, options) : this.#admit(request, options);
+  }
+
+  #admit(request: PeerRequest, options: SessionCallOptions): Eventual<Answer> {
     const { type } = request;
     const { peer } = options;
     if (type !== "step") this.#drop();
@@ -46,7 +49,7 @@ export class Ledger implements SessionHooks {
     if (type === "reset" && peer?.isSerial) this.answers.clear();
     const id = options.requestId ?? (this.#isAddress && type === "step" ? requestIdOf(request.data) : undefined);
     if (type === "step" && peer?.isSerial) this.#freeOlder(id, peer);
-    const run = (): Eventual<Answer> => this.#execute(request, next);
+    const run = (): Eventual<Answer> => this.#execute(request, options);
     if (id !== undefined) return this.#answerOnce(id, request, run);
     return type === "step" && peer?.retries ? this.#retry(digestRequest(request), peer, run) : run();
   }
@@ -63,9 +66,12 @@ export class Ledger implements SessionHooks {
     this.answers.restore(UNSENT, digest, answer);
   }
 
-  #execute(request: PeerRequest, next: () => Eventual<Answer>): Eventual<Answer> {
-    if (this.#journal === undefined || request.type === "state") return next();
-    return after(this.#journal.enter(named(request)), (isCrashed) => (isCrashed ? stepCrashed(request.type) : next()));
+  #execute(request: PeerRequest, options: SessionCallOptions): Eventual<Answer> {
+    const session = this.#session;
+    if (this.#journal === undefined || request.type === "state") return session.perform(request, options);
+    return after(this.#journal.enter(named(request)), (isCrashed) =>
+      isCrashed ? stepCrashed(request.type) : session.perform(request, options),
+    );
   }
 
   #answerOnce(id: unknown, request: PeerRequest, run: () => Eventual<Answer>): Eventual<Answer> {
