@@ -5,19 +5,20 @@ import { type Journal, type JournalEntry, JournalError } from "./journal.js";
 
 /** A journal of any store whose calls are measured: whether the store can be used, and the times of its commits. */
 export function measureJournal(journal: Journal, statistics: JournalStatistics): Journal {
-  const watch = <T>(call: () => Eventual<T>): Eventual<T> => {
+  const failed = (error: unknown): never => {
+    // The others are answers of a store that works.
+    statistics.isUp = !(error instanceof JournalError) || error.code !== "JOURNAL_UNAVAILABLE";
+    throw error;
+  };
+  const watch = <T>(call: () => Eventual<T>, done = (): void => {}): Eventual<T> => {
     const succeeded = (value: T): T => {
       statistics.isUp = true;
+      done();
       return value;
     };
-    const failed = (error: unknown): never => {
-      // The others are answers of a store that works.
-      statistics.isUp = !(error instanceof JournalError) || error.code !== "JOURNAL_UNAVAILABLE";
-      throw error;
-    };
     try {
-      const done = call();
-      return isThenable(done) ? Promise.resolve(done).then(succeeded, failed) : succeeded(done);
+      const called = call();
+      return isThenable(called) ? Promise.resolve(called).then(succeeded, failed) : succeeded(called);
     } catch (error) {
       return failed(error);
     }
@@ -32,10 +33,10 @@ export function measureJournal(journal: Journal, statistics: JournalStatistics):
     takeOver: (id) => watch(() => journal.takeOver(id)),
     commit: (id, epoch, changes) => {
       const since = performance.now();
-      const record = (): void => statistics.commits.record(performance.now() - since);
-      const done = watch(() => journal.commit(id, epoch, changes));
-      if (isThenable(done)) return Promise.resolve(done).then(record);
-      record();
+      return watch(
+        () => journal.commit(id, epoch, changes),
+        () => statistics.commits.record(performance.now() - since),
+      );
     },
     release: (id, epoch) => watch(() => journal.release(id, epoch)),
     end: (id, epoch, reason) => watch(() => journal.end(id, epoch, reason)),

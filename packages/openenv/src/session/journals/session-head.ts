@@ -52,31 +52,33 @@ export class SessionHead {
    * returns the cells in the stored head.
    */
   change({ put, remove }: JournalChanges, read: () => Cells): JournalChanges & { head: Uint8Array } {
-    const inside = new Map<string, Uint8Array>();
-    let bytes = START;
-    const add = (name: string, value: Uint8Array): void => {
-      inside.set(name, value);
-      bytes += sizeOf(name, value);
-    };
-    const isChanged = (name: string): boolean => remove.includes(name) || put.some(([other]) => other === name);
-    const unchanged = this.#inside.filter((name) => !isChanged(name));
-    const stored = unchanged.length > 0 ? read() : undefined;
-    for (const name of unchanged) add(name, stored?.get(name) ?? new Uint8Array());
-    const outside: [string, Uint8Array][] = [];
-    const gone = remove.filter((name) => this.#forget(name));
-    for (const [name, value] of put) {
-      const isInside = this.#inside.includes(name);
-      const isOutside = this.#forget(name);
-      if ((isInside || isOutside) && bytes + sizeOf(name, value) <= MAX_HEAD_BYTES) {
-        add(name, value);
+    const before = this.#inside;
+    const inside: string[] = [];
+    let end = START;
+    let stored: Cells | undefined;
+    for (const name of before) {
+      if (remove.includes(name) || hasCell(put, name)) continue;
+      stored ??= read();
+      inside.push(name);
+      end = encodeCell(name, stored.get(name) ?? new Uint8Array(), end);
+    }
+    const outside: (readonly [string, Uint8Array])[] = [];
+    const gone = remove.length === 0 ? [] : remove.filter((name) => this.#forget(name));
+    for (const cell of put) {
+      const [name, value] = cell;
+      const isInside = before.includes(name);
+      const isOutside = !isInside && this.#forget(name);
+      if ((isInside || isOutside) && end + sizeOf(name, value) <= MAX_HEAD_BYTES) {
+        inside.push(name);
+        end = encodeCell(name, value, end);
         if (isOutside) gone.push(name);
       } else {
-        outside.push([name, value]);
+        outside.push(cell);
         this.#remember(name, sumOf(name, value));
       }
     }
-    this.#inside = [...inside.keys()];
-    return { put: outside, remove: gone, head: this.#encode(inside) };
+    this.#inside = inside;
+    return { put: outside, remove: gone, head: this.#seal(end) };
   }
 
   #remember(name: string, sum: number): void {
@@ -92,20 +94,27 @@ export class SessionHead {
     return true;
   }
 
-  #encode(inside: Cells): Uint8Array {
-    let at = START;
-    for (const [name, value] of inside) {
-      const length = scratch.write(name, at + LENGTHS);
-      scratch.writeUInt32LE(length, at);
-      scratch.writeUInt32LE(value.length, at + 4);
-      scratch.set(value, at + LENGTHS + length);
-      at += LENGTHS + length + value.length;
-    }
+  /** Adds the checksums to the cells that are encoded until `end`. */
+  #seal(end: number): Uint8Array {
     scratch.writeUInt32LE(this.#sum, CRC_BYTES);
-    const sum = crc32(scratch.subarray(CRC_BYTES, at), this.#idSum);
+    const sum = crc32(scratch.subarray(CRC_BYTES, end), this.#idSum);
     scratch.writeUInt32LE(this.#isDamaged ? ~sum >>> 0 : sum);
-    return scratch.subarray(0, at);
+    return scratch.subarray(0, end);
   }
+}
+
+function hasCell(put: JournalChanges["put"], name: string): boolean {
+  for (const [other] of put) if (other === name) return true;
+  return false;
+}
+
+/** Returns where it ends. */
+function encodeCell(name: string, value: Uint8Array, at: number): number {
+  const length = scratch.write(name, at + LENGTHS);
+  scratch.writeUInt32LE(length, at);
+  scratch.writeUInt32LE(value.length, at + 4);
+  scratch.set(value, at + LENGTHS + length);
+  return at + LENGTHS + length + value.length;
 }
 
 /** Undefined when it is missing or damaged. The cells are copies. */

@@ -8,6 +8,9 @@ interface Waiting {
   action: () => unknown;
   resolve(value: unknown): void;
   reject(error: unknown): void;
+  /** What the action has returned or thrown, while its transaction is committed. */
+  value?: unknown;
+  error?: JournalError | undefined;
 }
 
 export interface TurnOptions {
@@ -64,15 +67,21 @@ export class TurnTransactions {
 
   #transact(batch: readonly Waiting[]): void {
     try {
-      const settle = this.#options.transact(() => batch.map(attempt));
+      this.#options.transact(() => {
+        for (const one of batch) attempt(one);
+      });
       this.#busyTurns = 0;
-      for (const one of settle) one();
     } catch (error) {
       if (this.#options.isBusy?.(error) === true) return this.#repeatLater(batch, error);
       this.#options.undone();
       const sessions = groupBy(batch, ({ session }) => session);
       if (sessions.size > 1) for (const part of sessions.values()) this.#transact(part);
       else for (const { reject } of batch) reject(error);
+      return;
+    }
+    for (const { value, error, resolve, reject } of batch) {
+      if (error === undefined) resolve(value);
+      else reject(error);
     }
   }
 
@@ -89,12 +98,12 @@ export class TurnTransactions {
   }
 }
 
-function attempt({ action, resolve, reject }: Waiting): () => void {
+function attempt(one: Waiting): void {
+  one.error = undefined;
   try {
-    const value = action();
-    return () => resolve(value);
+    one.value = one.action();
   } catch (error) {
     if (!(error instanceof JournalError)) throw error;
-    return () => reject(error);
+    one.error = error;
   }
 }

@@ -13,6 +13,7 @@ export interface WriterParts {
 /** The wait before a commit is repeated: the first time, and at most. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
+const NOTHING: readonly string[] = [];
 
 /** Collects changes of the cells of one session, and commits them in order. */
 export class JournalWriter {
@@ -59,16 +60,16 @@ export class JournalWriter {
   /** Commits all changes at once. While the journal cannot be written, the commit is repeated. */
   commit(): Eventual<void> {
     if (this.#put.size === 0 && this.#remove.size === 0) return undefined;
-    const changes = { put: [...this.#put], remove: [...this.#remove] };
+    const changes = { put: [...this.#put], remove: this.#remove.size === 0 ? NOTHING : [...this.#remove] };
     this.#put.clear();
     this.#remove.clear();
     const write = (): Eventual<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
     try {
       const written = this.#writing === undefined ? write() : this.#writing.then(write);
       if (!isThenable(written)) return undefined;
-      return this.#wait(Promise.resolve(written).catch((error: unknown) => this.#repeat(write, error)));
+      return this.#wait(written, write);
     } catch (error) {
-      return this.#wait(this.#repeat(write, error));
+      return this.#wait(Promise.reject(error), write);
     }
   }
 
@@ -86,10 +87,11 @@ export class JournalWriter {
     });
   }
 
-  #wait(written: Promise<void>): Promise<void> {
-    const done = written.then(() => {
+  #wait(written: PromiseLike<void>, write: () => Eventual<void>): Promise<void> {
+    const succeed = (): void => {
       if (this.#writing === done) this.#writing = undefined;
-    });
+    };
+    const done = Promise.resolve(written).then(succeed, (error) => this.#repeat(write, error).then(succeed));
     this.#writing = done;
     return done;
   }
