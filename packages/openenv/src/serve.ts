@@ -36,7 +36,6 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
   }
   const config = readConfig(environment, options, process.env);
   (await loadRuntime()).check(config);
-  if (config.journal !== undefined) await (await import("./server/journal.js")).checkJournal(config);
   if (config.workers === 1 && !config.supervise && config.heapMb === undefined)
     return serveHere(environment, { config, options });
   const { superviseWorkers } = await import("./cluster/supervise.js");

@@ -1,6 +1,7 @@
 import { ConfigError } from "../errors.js";
 import type { ServerAbout } from "../server/cluster.js";
 import type { Settings } from "../server/config/settings.js";
+import { holdJournal } from "../server/journal.js";
 import { listenProblem } from "../server/lifecycle/listen-problem.js";
 import { onSignals } from "../server/lifecycle/signals.js";
 import { createLogger } from "../server/logging/logger.js";
@@ -16,7 +17,18 @@ export interface SupervisedServer extends Omit<RunningServer, "environment" | "w
 
 type SupervisorSettings = Pick<
   Settings,
-  "host" | "port" | "workers" | "heapMb" | "workerTimeoutMs" | "graceMs" | "drainMs" | "logLevel" | "handleSignals"
+  | "host"
+  | "port"
+  | "workers"
+  | "heapMb"
+  | "workerTimeoutMs"
+  | "graceMs"
+  | "drainMs"
+  | "logLevel"
+  | "handleSignals"
+  | "journal"
+  | "journalDurability"
+  | "journalRetention"
 >;
 
 /**
@@ -30,8 +42,10 @@ export async function superviseWorkers(
   const { host, graceMs, drainMs, workers, heapMb, workerTimeoutMs: hangMs } = settings;
   // The port must be fixed: workers on a port of their choice could not be replaced on the same port.
   const port = await choosePort(host, settings.port);
+  const held = await holdJournal(settings);
   const log = createLogger(settings.logLevel);
   const supervisor = new Supervisor({ workers, heapMb, port, log, graceMs, drainMs, hangMs });
+  const release = async (): Promise<void> => held?.[Symbol.asyncDispose]();
   let isStarted = false;
   const replace = (): void => {
     if (!isStarted || draining !== undefined || closing !== undefined) return;
@@ -45,12 +59,14 @@ export async function superviseWorkers(
   const close = (): Promise<void> => (closing ??= shutDown());
   const shutDown = async (): Promise<void> => {
     await supervisor.close();
+    await release();
     log.close();
     stopSignals();
   };
   // The handlers are set before all workers are ready: the first may have sessions while the last starts.
   const stopSignals = settings.handleSignals ? onSignals({ drain, close, reload: replace }, log) : () => {};
-  await supervisor.start(program).catch((error: unknown) => {
+  await supervisor.start(program).catch(async (error: unknown) => {
+    await release();
     log.close();
     stopSignals();
     throw error;

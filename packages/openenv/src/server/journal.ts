@@ -9,9 +9,10 @@ import { JournalledSessions } from "../session/resume/journalled-sessions.js";
 import type { Runtime } from "../session/runtime.js";
 import type { Cluster } from "./cluster.js";
 import type { Config } from "./config/config.js";
+import type { Settings } from "./config/settings.js";
 import type { Logger } from "./logging/logger.js";
 
-type JournalSettings = Pick<Config, "journal" | "journalDurability" | "journalRetention">;
+type JournalSettings = Pick<Settings, "journal" | "journalDurability" | "journalRetention">;
 
 /** The interval at which sessions without a process are looked for, milliseconds. */
 const TIDY_MS = 5_000;
@@ -38,14 +39,17 @@ async function openJournal(
 }
 
 /**
- * Called once for a server, before its workers start: drops a file that the machine's restart may have damaged, and fails
- * when the journal cannot be used. @throws ConfigError.
+ * Called once for a server, before its workers start: drops a file that the machine's restart may have damaged, fails when
+ * the journal cannot be used, and keeps a file from other servers until it is closed. @throws ConfigError.
  */
-export async function checkJournal(settings: JournalSettings): Promise<void> {
+export async function holdJournal(settings: JournalSettings): Promise<AsyncDisposable | undefined> {
   const { journal } = settings;
-  if (journal === undefined || journal === "memory") return;
+  if (journal === undefined || journal === "memory") return undefined;
   if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/boot-mark.js")).dropTornFile(journal);
-  await (await openJournal(settings, ownerName(""), { isFirst: true })).close();
+  const opened = await openJournal(settings, ownerName(""), { isFirst: true });
+  if (isSqlite(journal)) return opened;
+  await opened.close();
+  return undefined;
 }
 
 /** Opens the journal of a server or worker. Returns undefined without one. @throws ConfigError. */

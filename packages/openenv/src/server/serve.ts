@@ -11,7 +11,7 @@ import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
 import { createContext } from "./create-context.js";
 import { createRouter } from "./http/router.js";
-import { startJournal } from "./journal.js";
+import { holdJournal, startJournal } from "./journal.js";
 import { createLifecycle, EndStack } from "./lifecycle/lifecycle.js";
 import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
@@ -68,6 +68,9 @@ async function start(
     }),
   );
   for (const part of [context.audit, context.gauge, context.descriptors]) ends.add(() => part.close());
+  // The supervisor holds the one of its workers.
+  const held = cluster === undefined ? await holdJournal(config) : undefined;
+  ends.add(() => held?.[Symbol.asyncDispose]());
   const journal = await startJournal(config, sessions, { cluster, log, runtime });
   ends.add(() => journal?.[Symbol.asyncDispose]());
   const hasWebUi = config.webInterface && config.mode === "simulation";

@@ -90,13 +90,13 @@ describe.each(STORES)("a journal in a file of $store", ({ ending, openJournal, u
 
   test("a commit is refused after a takeover that its process did not see, and those of other sessions are not", async () => {
     await using owner = startOwner();
-    await using first = await open("process", owner.name);
+    await using first = await openJournal({ path, durability: "process", owner: owner.name });
     for (const id of ["s", "t"]) {
       await first.create(id, "hash");
       await first.commit(id, 1, note());
     }
     await owner.kill();
-    await using second = await open();
+    await using second = await openJournal({ path, durability: "process", owner: ownerName("") });
     await second.takeOver("s");
     await expect(first.commit("s", 1, note())).rejects.toMatchObject({ code: "EPOCH_LOST" });
     await first.commit("t", 1, note());

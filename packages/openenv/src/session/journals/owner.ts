@@ -27,6 +27,13 @@ export function areSiblings(one: string, other: string): boolean {
   return parent(one) === parent(other);
 }
 
+/** True when a server is the process of an owner, or the one that has started it as a worker. */
+export function isServerOf(server: string, owner: string): boolean {
+  const [process] = server.split("/");
+  const [name = "", parent] = owner.split("/");
+  return parent === process || name.slice(name.lastIndexOf("-") + 1) === process;
+}
+
 function processName(pid: number): string {
   return `${pid}.${startTime(pid)}`;
 }

@@ -2,7 +2,9 @@
 import { closeSync, existsSync, fsyncSync, lstatSync, openSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { FILE_MODE, isTorn, markBoot, readMark } from "./boot-mark.js";
-import type { Durability } from "./journal.js";
+import { type Durability, JournalError } from "./journal.js";
+import { isServerOf } from "./owner.js";
+import { claimFile, HOLDER } from "./sqlite-claim.js";
 import { isCorrupt, isForeign, SqliteDatabase } from "./sqlite-database.js";
 import { checkWal } from "./sqlite-wal.js";
 
@@ -20,6 +22,8 @@ const SCHEMA = [
   "CREATE TABLE heads (k INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, head BLOB NOT NULL) STRICT",
   "CREATE TABLE cells (n INTEGER PRIMARY KEY, name TEXT NOT NULL, value BLOB NOT NULL) STRICT",
   "CREATE TABLE keys (next INTEGER NOT NULL) STRICT",
+  // The server that has the file, and when it last wrote that it lives.
+  "CREATE TABLE servers (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
 ];
 /** A page of 8 kB holds the heads of several sessions. */
 const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
@@ -28,6 +32,7 @@ const SETTINGS =
   "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF";
 /** The time for which an opening waits for other processes that open the file, in milliseconds. */
 const OPENING_MS = 10_000;
+const CLOSING_MS = 1_000;
 /** How long a look at the name of the file counts, in milliseconds: a look costs as much as a whole step. */
 const PLACE_MS = 20;
 const IF_THERE = { throwIfNoEntry: false } as const;
@@ -44,48 +49,67 @@ const REMOTE: Record<number, string> = {
   198183888: "Lustre",
 };
 
-/** An open file, which must stay the one that has its name. */
+/** An open file, which must stay the one that has its name, and that of its server. */
 export interface SqliteFile {
   db: SqliteDatabase;
-  /** Throws when the file was deleted or replaced, at most 20 ms later. */
-  checkPlace(): void;
+  /** Throws when the file was deleted or replaced, or another server has it, at most 20 ms later. */
+  check(): void;
   close(): void;
 }
 
 /**
- * Opens a file for a server, or makes it; `isFirst`: no other process of this server has it open, so it is checked.
- * @throws ConfigError when this runtime has no SQLite, Error when the file cannot be used.
+ * Opens a file for a process of a server, or makes it; `isFirst`: for the server itself, which checks the file and has it
+ * alone. @throws ConfigError when this runtime has no SQLite, Error when the file cannot be used.
  */
-export async function openFile(path: string, durability: Durability, isFirst: boolean): Promise<SqliteFile> {
+export async function openFile(
+  path: string,
+  { durability, owner, isFirst = false }: { durability: Durability; owner: string; isFirst?: boolean },
+): Promise<SqliteFile> {
   const folder = dirname(path);
   if (!existsSync(folder)) throw new Error("its folder does not exist");
   checkFiles(path, process.geteuid?.());
   checkFileSystem(folder);
   if (!existsSync(path)) create(path);
   if (isFirst) prepare(path, folder, durability);
-  const { dev, ino } = statSync(path);
+  const place = statSync(path);
   const db = await SqliteDatabase.open(path, "write");
   try {
     db.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
     makeSchema(db);
     db.exec(`PRAGMA synchronous = ${durability === "disk" ? "FULL" : "OFF"}; ${SETTINGS}`);
+    const release = isFirst ? await claimFile(db, owner) : undefined;
     if (isFirst) check(db, path);
     markBoot(path, durability);
     // A call that waits would hold the event loop.
     db.exec("PRAGMA busy_timeout = 0");
-    let checked = Number.NEGATIVE_INFINITY;
-    const checkPlace = (): void => {
-      const now = performance.now();
-      if (now - checked < PLACE_MS) return;
-      const found = statSync(path, IF_THERE);
-      if (found?.ino === ino && found.dev === dev) return void (checked = now);
-      throw new Error("it was deleted or replaced while this process had it open");
-    };
-    checkPlace();
-    return { db, checkPlace, close: () => closeWritten(db) };
+    const file = { db, check: watchFile(db, { path, place, owner }), close: () => closeWritten(db, release) };
+    file.check();
+    return file;
   } catch (error) {
     throw closed(db, error);
   }
+}
+
+/** The name is not looked at for each transaction: that takes as long as the commit of a session. */
+function watchFile(
+  db: SqliteDatabase,
+  { path, place, owner }: { path: string; place: { ino: number; dev: number }; owner: string },
+): () => void {
+  const holder = db.prepare(HOLDER);
+  let checked = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = performance.now();
+    if (now - checked < PLACE_MS) return;
+    const found = statSync(path, IF_THERE);
+    if (found?.ino !== place.ino || found.dev !== place.dev)
+      throw new Error("it was deleted or replaced while this process had it open");
+    const server = holder.get()?.["owner"];
+    if (server !== undefined && !isServerOf(String(server), owner)) {
+      const message = `Another server has taken over the journal ${path}: close this instance.`;
+      throw new JournalError("EPOCH_LOST", message);
+    }
+    checked = now;
+  };
 }
 
 /**
@@ -104,15 +128,17 @@ export async function openFileToRead(path: string): Promise<SqliteFile> {
     checkSchema(db);
     if (access === "unused") checkEnd(db, path);
     checkRows(db);
-    return { db, checkPlace: () => {}, close: () => db.close() };
+    return { db, check: () => {}, close: () => db.close() };
   } catch (error) {
     throw closed(db, error);
   }
 }
 
 /** The last process that closes a file empties its log, but for Node 20, where the binding keeps statements open. */
-function closeWritten(db: SqliteDatabase): void {
+function closeWritten(db: SqliteDatabase, release: (() => void) | undefined): void {
   try {
+    db.exec(`PRAGMA busy_timeout = ${CLOSING_MS}`);
+    release?.();
     db.read("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch {
     // The next process recovers the log.

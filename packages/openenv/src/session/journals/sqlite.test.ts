@@ -5,7 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { startOwner } from "../../../../../test-support/journals/contract.js";
 import type { Durability } from "./journal.js";
+import { ownerName } from "./owner.js";
 import { openSqliteJournal, readSqliteJournal } from "./sqlite.js";
 import { SqliteDatabase } from "./sqlite-database.js";
 
@@ -17,7 +19,8 @@ beforeEach(() => {
   path = join(folder, `${++files}.db`);
 });
 const open = (durability: Durability = "process", isFirst = true) =>
-  openSqliteJournal({ path, durability, owner: "me", isFirst });
+  openSqliteJournal({ path, durability, owner: ownerName(""), isFirst });
+const openServer = (owner: string) => openSqliteJournal({ path, durability: "process", owner, isFirst: true });
 const note = (value: string) => ({ put: [["note", Buffer.from(value)] as const], remove: [] });
 
 /** Changes the file as another program would. */
@@ -54,6 +57,67 @@ test("a file that is deleted or replaced takes no commit, and no new session", a
   await rename(`${path}-old`, path);
   await journal.commit("s", 1, note("3"));
   expect((await journal.read("s"))?.cells.size).toBe(1);
+});
+
+test("a second server is refused while the first lives, and has the file at once when that one was killed", async () => {
+  await using owner = startOwner();
+  await using first = await openServer(owner.name);
+  await first.create("s", "hash");
+  const [pid] = owner.name.split(".");
+  await expect(open()).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+    message: expect.stringContaining(`another server that is still running (process ${pid} on `),
+  });
+  // A worker of the first server has the file, too.
+  await using worker = await openSqliteJournal({
+    path,
+    durability: "process",
+    owner: `w1-1.1/${owner.name}`,
+  });
+  await worker.create("t", "hash");
+  await owner.kill();
+  await using second = await open();
+  expect(await second.takeOver("s")).toMatchObject({ epoch: 2 });
+  // The first one was only suspended.
+  await vi.waitFor(
+    () =>
+      expect(worker.create("u", "hash")).rejects.toMatchObject({
+        code: "EPOCH_LOST",
+        message: expect.stringContaining("Another server has taken over the journal"),
+      }),
+    10_000,
+  );
+});
+
+test("a server that was closed leaves the file to any other", async () => {
+  await (await openServer("1.1/1.1/another-machine")).close();
+  await using next = await open();
+  expect(await next.list()).toEqual([]);
+});
+
+test.each([
+  ["long ago", -16_000],
+  ["with a clock in the future", 3_600_000],
+])("a server that cannot be seen from here and wrote %s has ended", async (_when, offset) => {
+  await (await open()).close();
+  await change(`INSERT INTO servers VALUES ('1.1/1.1/another-machine', ${Date.now() + offset})`);
+  await using next = await open();
+  await next.create("s", "hash");
+});
+
+test("a server that cannot be seen from here is waited for, and refuses the next one when it writes again", async () => {
+  await (await open()).close();
+  await change(`INSERT INTO servers VALUES ('1.1/1.1/another-machine', ${Date.now() - 14_000})`);
+  const before = performance.now();
+  await (await open()).close();
+  expect(performance.now() - before).toBeGreaterThan(500);
+  await change(`INSERT INTO servers VALUES ('1.1/1.1/another-machine', ${Date.now()})`);
+  const waiting = open();
+  await change(`UPDATE servers SET beat = ${Date.now() + 1}`);
+  await expect(waiting).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+    message: expect.stringContaining("another server that is still running (process 1 on another-machine)"),
+  });
 });
 
 test.each(["", "-wal", "-shm", "-boot"])("a link in the place of the file%s is refused", async (suffix) => {

@@ -27,7 +27,7 @@ export interface SqliteJournalOptions {
   /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
   durability: Durability;
   owner: string;
-  /** Checks the whole file. No other process of this server has it open yet. */
+  /** For the server itself, before its workers: checks the whole file, and refuses one that another server has. */
   isFirst?: boolean;
 }
 
@@ -61,9 +61,9 @@ const NO_BYTES = new Uint8Array();
  * @throws ConfigError when the file cannot be used, or this runtime has no SQLite.
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  const { path, durability, owner, isFirst = false } = options;
+  const { path, owner } = options;
   try {
-    return new SqliteJournal(await openFile(path, durability, isFirst), path, owner);
+    return new SqliteJournal(await openFile(path, options), path, owner);
   } catch (error) {
     throw toConfigError(error, `JOURNAL must name a file of this server on a local disk, not "${path}"`);
   }
@@ -199,7 +199,7 @@ class SqliteJournal implements Journal {
     const found: JournalEntry[] = [];
     for (let last = 0; ; ) {
       const page = this.#guard(() => {
-        this.#file.checkPlace();
+        this.#file.check();
         return this.#sql.list.all(last, PAGE_ENTRIES);
       });
       found.push(...page.map(decodeEntry));
@@ -320,7 +320,7 @@ class SqliteJournal implements Journal {
 
   #transact<T>(action: () => T): T {
     return this.#guard(() => {
-      this.#file.checkPlace();
+      this.#file.check();
       this.#sql.begin.run();
       try {
         const result = action();
