@@ -72,7 +72,7 @@ export async function startJournal(
   const own = new JournalledSessions(sessions, parts);
   const tidy = (): Promise<void> =>
     own.tidy(config.sessionTimeoutMs ?? Number.POSITIVE_INFINITY).catch((error: unknown) => {
-      log.warn({ err: error as Error }, "the journal could not be read");
+      log.error({ err: error as Error }, "the journal could not be read");
     });
   await tidy();
   const timer = setInterval(() => void tidy(), TIDY_MS).unref();

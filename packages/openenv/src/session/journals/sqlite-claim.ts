@@ -1,12 +1,17 @@
-/** A file of SQLite belongs to one server at a time, whose processes share it. */
+/** A file of SQLite belongs to one server at a time, whose processes share it, and whose first process keeps its log short. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasEnded } from "./owner.js";
-import type { SqliteDatabase } from "./sqlite-database.js";
+import type { SqliteDatabase, Statement } from "./sqlite-database.js";
 
 export const HOLDER = "SELECT owner, beat FROM servers";
 
-/** The interval at which a server writes that it lives, milliseconds. */
+/** The interval of checkpoints, and the one at which a server writes that it lives, milliseconds. */
+const TURN_MS = 500;
 const BEAT_MS = 3_000;
+/** The pages of 8 kB in the log after which it begins again, and after which it is made shorter: 32 and 256 MB. */
+const PAGE_BYTES = 8_192;
+const RESTART_PAGES = 4_000;
+const MAX_PAGES = 32_768;
 /** A server that cannot be seen from here has ended when it has not written for so long. */
 const STALE_MS = 15_000;
 const LOOK_MS = 250;
@@ -35,14 +40,41 @@ export async function claimFile(db: SqliteDatabase, owner: string): Promise<() =
     if (end === false || beat !== (first ??= beat)) throw new Error(`${describe(String(found))} has it`);
     await sleep(LOOK_MS);
   }
+  return keepFile(db, owner);
+}
+
+/** Writes that the server lives, and empties the log into the file, which the other processes then need not do. */
+function keepFile(db: SqliteDatabase, owner: string): () => void {
   const renew = db.prepare("UPDATE servers SET beat = ? WHERE owner = ?");
+  const [passive, restart, truncate] = ["PASSIVE", "RESTART", "TRUNCATE"].map((how) =>
+    db.prepare(`PRAGMA wal_checkpoint(${how})`),
+  ) as [Statement, Statement, Statement];
+  let isLong = false;
+  const checkpoint = (): void => {
+    const { log } = passive.get() as { log: number };
+    if (log < RESTART_PAGES) isLong = false;
+    // While processes write all the time, only this lets them begin the log again.
+    else if (log < MAX_PAGES) restart.get();
+    else if (truncate.get()?.["busy"] === 1 && !isLong) {
+      isLong = true;
+      const megabytes = Math.round((log * PAGE_BYTES) / 2 ** 20);
+      const message = `The log of the journal has ${megabytes} MB, because another program reads the file: end its transaction`;
+      process.emitWarning(message);
+    }
+  };
+  let next = 0;
   const timer = setInterval(() => {
     try {
-      renew.run(Date.now(), owner);
+      const now = performance.now();
+      if (now >= next) {
+        renew.run(Date.now(), owner);
+        next = now + BEAT_MS;
+      }
+      checkpoint();
     } catch {
-      // Another process writes now, or the disk is full.
+      // Another process writes now, or the disk is full: the next turn tries it again.
     }
-  }, BEAT_MS).unref();
+  }, TURN_MS).unref();
   return () => {
     clearInterval(timer);
     db.prepare("DELETE FROM servers WHERE owner = ?").run(owner);

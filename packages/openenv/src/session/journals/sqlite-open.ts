@@ -28,11 +28,12 @@ const SCHEMA = [
 /** A page of 8 kB holds the heads of several sessions. */
 const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
 const SETTINGS =
-  "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864; " +
+  "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864; " +
   "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF";
 /** The time for which an opening waits for other processes that open the file, in milliseconds. */
 const OPENING_MS = 10_000;
 const CLOSING_MS = 1_000;
+const KEEPING_MS = 20;
 /** How long a look at the name of the file counts, in milliseconds: a look costs as much as a whole step. */
 const PLACE_MS = 20;
 const IF_THERE = { throwIfNoEntry: false } as const;
@@ -80,8 +81,8 @@ export async function openFile(
     const release = isFirst ? await claimFile(db, owner) : undefined;
     if (isFirst) check(db, path);
     markBoot(path, durability);
-    // A call that waits would hold the event loop.
-    db.exec("PRAGMA busy_timeout = 0");
+    // A call that waits would hold the event loop. The process that keeps the file waits a moment for the others.
+    db.exec(`PRAGMA busy_timeout = ${isFirst ? KEEPING_MS : 0}`);
     const file = { db, check: watchFile(db, { path, place, owner }), close: () => closeWritten(db, release) };
     file.check();
     return file;

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { lstatSync, readFileSync } from "node:fs";
 import { copyFile, mkdtemp, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -183,6 +184,25 @@ test("a write that another program does not end holds commits, and fails them af
   other.close();
   await held;
   expect(Buffer.from((await journal.read("s"))?.cells.get("note") ?? "").toString()).toBe("2");
+});
+
+test("a log that another program keeps long is reported, and is short again after its transaction", {
+  timeout: 60_000,
+}, async () => {
+  await using journal = await open();
+  await journal.create("s", "hash");
+  const reader = await SqliteDatabase.open(path, "read");
+  reader.exec("BEGIN");
+  reader.read("SELECT count(*) FROM sessions");
+  const warned = once(process, "warning");
+  const sizeOfLog = () => lstatSync(`${path}-wal`).size;
+  const large = Buffer.alloc(8_000_000);
+  while (sizeOfLog() < 270_000_000) await journal.commit("s", 1, { put: [["image", large]], remove: [] });
+  expect(String(await warned)).toMatch(/The log of the journal has 2\d\d MB/);
+  reader.exec("COMMIT");
+  reader.close();
+  await expect.poll(sizeOfLog, { timeout: 30_000 }).toBeLessThan(70_000_000);
+  expect((await journal.read("s"))?.cells.get("image")).toHaveLength(8_000_000);
 });
 
 test("a session whose pages are damaged is lost alone, while the file is open", async () => {
