@@ -88,6 +88,20 @@ describe.each(FILE_STORES)("with a journal in a file of $store", ({ ending }) =>
     await Promise.all(envs.map((env) => env.close()));
   });
 
+  test("a file that was not written to the disk is dropped when the machine has restarted", {
+    timeout: 60_000,
+  }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const port = await findFreePort();
+    await using first = await serveProject(project, port, { JOURNAL });
+    await ask(first.url, "reset");
+    expect(countOf(await ask(first.url, "step", 4))).toBe(4);
+    await first.signal("SIGKILL");
+    await project.write(`${JOURNAL}-boot`, "another boot");
+    await using second = await serveProject(project, port, { JOURNAL });
+    expect(await ask(second.url, "step", 1)).toMatchObject({ openenv_code: "NO_EPISODE" });
+  });
+
   test.each(["SIGKILL", "SIGTERM"] as const)(
     "clients continue after %s of the whole server",
     async (signal) => {
