@@ -29,10 +29,7 @@ interface NodeSqlite {
 
 interface BunSqlite {
   Database: new (place: string, flags: number) => Connection;
-  constants: Record<
-    "SQLITE_OPEN_READONLY" | "SQLITE_OPEN_READWRITE" | "SQLITE_OPEN_CREATE" | "SQLITE_OPEN_URI",
-    number
-  >;
+  constants: Record<`SQLITE_OPEN_${"READONLY" | "READWRITE" | "CREATE" | "URI"}`, number>;
 }
 
 /** The first byte of SQLite's result codes, and its messages: not every error of every binding has the code. */
@@ -106,12 +103,9 @@ export function isForeign(error: unknown): boolean {
 }
 
 function hasResult(error: unknown, { code, message }: { code: number; message: RegExp }): boolean {
-  const {
-    errcode,
-    errno: found = errcode,
-    message: text,
-  } = (error ?? {}) as Error & { errcode?: number; errno?: number };
-  return found === undefined ? message.test(text) : (found & 0xff) === code;
+  const given = (error ?? {}) as Error & { errcode?: number; errno?: number };
+  const found = given.errno ?? given.errcode;
+  return found === undefined ? message.test(given.message) : (found & 0xff) === code;
 }
 
 /** A statement that is not finalized keeps the file open after `close`, where the binding does not do it. */

@@ -167,8 +167,9 @@ function checkFiles(path: string, user: number | undefined): void {
   }
 }
 
-function checkFileSystem(folder: string): void {
-  const found = REMOTE[statfsSync(folder).type];
+/** `type`: of the file system, as Linux numbers it. */
+export function checkFileSystem(folder: string, type = statfsSync(folder).type): void {
+  const found = REMOTE[type];
   if (found === undefined) return;
   const why = `its file system (${found}) may not have the locks of a local one`;
   if (process.env["OPENENV_ANY_FILE_SYSTEM"] === "1") return process.emitWarning(`The journal in ${folder}: ${why}`);

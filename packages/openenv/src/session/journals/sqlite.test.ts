@@ -7,10 +7,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
+import { nextTurn } from "../../util/async/next-turn.js";
 import type { Durability } from "./journal.js";
 import { ownerName } from "./owner.js";
 import { openSqliteJournal, readSqliteJournal } from "./sqlite.js";
 import { SqliteDatabase } from "./sqlite-database.js";
+import { checkFileSystem } from "./sqlite-open.js";
 
 const folder = await mkdtemp(join(tmpdir(), "openenv-sqlite-"));
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -27,6 +29,7 @@ const note = (value: string) => ({ put: [["note", Buffer.from(value)] as const],
 /** Changes the file as another program would. */
 async function change(sql: string): Promise<void> {
   const db = await SqliteDatabase.open(path, "write");
+  db.exec("PRAGMA busy_timeout = 10000");
   db.exec(sql);
   db.read("PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
@@ -113,12 +116,19 @@ test("a server that cannot be seen from here is waited for, and refuses the next
   await (await open()).close();
   expect(performance.now() - before).toBeGreaterThan(500);
   await change(`INSERT INTO servers VALUES ('1.1/1.1/another-machine', ${Date.now()})`);
-  const waiting = open();
-  await change(`UPDATE servers SET beat = ${Date.now() + 1}`);
-  await expect(waiting).rejects.toMatchObject({
+  let isRefused = false;
+  const refused = expect(open()).rejects.toMatchObject({
     code: "INVALID_CONFIG",
     message: expect.stringContaining("another server that is still running (process 1 on another-machine)"),
   });
+  void refused.finally(() => (isRefused = true)).catch(() => {});
+  const other = await SqliteDatabase.open(path, "write");
+  while (!isRefused) {
+    other.exec(`UPDATE servers SET beat = ${Date.now()}`);
+    await new Promise<void>(nextTurn);
+  }
+  other.close();
+  await refused;
 });
 
 test.each(["", "-wal", "-shm", "-boot"])("a link in the place of the file%s is refused", async (suffix) => {
@@ -129,6 +139,22 @@ test.each(["", "-wal", "-shm", "-boot"])("a link in the place of the file%s is r
     message: expect.stringContaining("is not a regular file"),
   });
   expect(readFileSync(join(folder, "target"), "utf8")).toBe("");
+});
+
+test.each([
+  ["NFS", 0x6969],
+  ["SMB", 0xff534d42],
+  ["9p", 0x01021997],
+  ["FUSE or virtiofs", 0x65735546],
+])("a file system of the kind %s is refused, unless one machine alone uses it", async (kind, type) => {
+  expect(() => checkFileSystem(folder, type)).toThrow(
+    `its file system (${kind}) may not have the locks of a local one`,
+  );
+  const warned = once(process, "warning");
+  vi.stubEnv("OPENENV_ANY_FILE_SYSTEM", "1");
+  checkFileSystem(folder, type);
+  vi.unstubAllEnvs();
+  expect(String(await warned)).toContain(kind);
 });
 
 test("a file of a newer version is refused, and both versions are named", async () => {
