@@ -7,7 +7,7 @@ const JOURNALS = `${import.meta.dirname}/../../packages/openenv/dist/session/jou
 export const FILE_STORES = [
   { store: "LMDB", ending: "lmdb", module: urlOf("lmdb.js"), open: "openLmdbJournal", pageSize: 4096 },
   { store: "SQLite", ending: "db", module: urlOf("sqlite.js"), open: "openSqliteJournal", pageSize: 8192 },
-];
+] as const;
 
 export const OWNER_MODULE = urlOf("owner.js");
 

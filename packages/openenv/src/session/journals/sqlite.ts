@@ -61,6 +61,15 @@ const NO_BYTES = new Uint8Array();
  * @throws ConfigError when the file cannot be used, or this runtime has no SQLite.
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
+  // The server's own process has the checkpoints.
+  const isSlow = options.durability === "disk" || options.isFirst === true;
+  if (!isSlow) return openHere(options);
+  const { hasThread, openInThread } = await import("./sqlite-thread.js");
+  return hasThread() ? openInThread(options) : openHere(options);
+}
+
+/** Opens it in this thread. @throws ConfigError like {@link openSqliteJournal}. */
+export async function openHere(options: SqliteJournalOptions): Promise<Journal> {
   const { path, owner } = options;
   try {
     return new SqliteJournal(await openFile(path, options), path, owner);

@@ -1,0 +1,44 @@
+/** The thread of a journal in SQLite. */
+import { parentPort, workerData } from "node:worker_threads";
+import { ConfigError } from "../../errors.js";
+import { type Journal, JournalError } from "./journal.js";
+import { openHere, type SqliteJournalOptions } from "./sqlite.js";
+import type { Answer, Call, Failure } from "./sqlite-thread.js";
+
+let journal: Journal;
+let answers: Answer[] = [];
+
+parentPort?.on("message", (calls: Call[]) => {
+  for (const call of calls) void perform(call);
+});
+
+async function perform([number, method, args]: Call): Promise<void> {
+  try {
+    if (method === "open") {
+      journal = await openHere(workerData as SqliteJournalOptions);
+      return answer([number, undefined]);
+    }
+    const run = journal[method] as (...all: unknown[]) => unknown;
+    answer([number, await run.apply(journal, args)]);
+  } catch (error) {
+    answer([number, undefined, describe(error)]);
+  }
+}
+
+function answer(one: Answer): void {
+  // The answers to one transaction go together.
+  if (answers.length === 0) queueMicrotask(send);
+  answers.push(one);
+}
+
+function send(): void {
+  parentPort?.postMessage(answers);
+  answers = [];
+}
+
+function describe(error: unknown): Failure {
+  const { message } = error as Error;
+  if (error instanceof ConfigError) return { code: "INVALID_CONFIG", message, isDamage: false };
+  if (error instanceof JournalError) return { code: error.code, message, isDamage: error.isDamage };
+  return { code: "JOURNAL_UNAVAILABLE", message, isDamage: false };
+}
