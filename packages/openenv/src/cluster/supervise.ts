@@ -1,7 +1,6 @@
 import { ConfigError } from "../errors.js";
 import type { ServerAbout } from "../server/cluster.js";
 import type { Settings } from "../server/config/settings.js";
-import { holdJournal } from "../server/journal.js";
 import { listenProblem } from "../server/lifecycle/listen-problem.js";
 import { onSignals } from "../server/lifecycle/signals.js";
 import { createLogger } from "../server/logging/logger.js";
@@ -42,7 +41,7 @@ export async function superviseWorkers(
   const { host, graceMs, drainMs, workers, heapMb, workerTimeoutMs: hangMs } = settings;
   // The port must be fixed: workers on a port of their choice could not be replaced on the same port.
   const port = await choosePort(host, settings.port);
-  const held = await holdJournal(settings);
+  const held = await holdFor(settings);
   const log = createLogger(settings.logLevel);
   const supervisor = new Supervisor({ workers, heapMb, port, log, graceMs, drainMs, hangMs });
   const release = async (): Promise<void> => held?.[Symbol.asyncDispose]();
@@ -85,6 +84,12 @@ export async function superviseWorkers(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The journal that the workers share. Its code is loaded only with one. @throws ConfigError. */
+async function holdFor(settings: SupervisorSettings): Promise<AsyncDisposable | undefined> {
+  if (settings.journal === undefined) return undefined;
+  return (await import("../server/journal.js")).holdJournal(settings);
 }
 
 /** Returns the port, or with 0 a free one. @throws ConfigError when it cannot be used. */

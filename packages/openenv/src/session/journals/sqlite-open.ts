@@ -59,8 +59,8 @@ export interface SqliteFile {
 }
 
 /**
- * Opens a file for a process of a server, or makes it; `isFirst`: for the server itself, which checks the file and has it
- * alone. @throws ConfigError when this runtime has no SQLite, Error when the file cannot be used.
+ * Opens a file for a process of a server, or makes it. With `isFirst` it is the server itself, which checks the file and
+ * has it alone. @throws ConfigError when this runtime has no SQLite, Error when the file cannot be used.
  */
 export async function openFile(
   path: string,

@@ -62,7 +62,8 @@ class JournalThread {
 
   constructor(options: SqliteJournalOptions) {
     this.#path = options.path;
-    this.#worker = new Worker(THREAD, { workerData: options });
+    // Flags of this process such as --input-type are not for a file.
+    this.#worker = new Worker(THREAD, { workerData: options, execArgv: [] });
     this.#worker.on("message", (answers: Answer[]) => this.#receive(answers));
     this.#worker.on("error", (error) => this.#fail(error.message));
     this.#worker.on("exit", () => this.#fail(this.#closing === undefined ? "its thread has ended" : "it is closed"));

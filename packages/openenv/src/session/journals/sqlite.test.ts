@@ -46,6 +46,20 @@ test("loading SQLite prints no warning", async () => {
   expect(errors.match(/Warning/g)).toHaveLength(1);
 });
 
+test("the thread that waits for the disk ends with its process, and does not end it before an answer", async () => {
+  const built = new URL("../../../dist/session/journals/sqlite.js", import.meta.url).href;
+  const script = `const { openSqliteJournal } = await import(${JSON.stringify(built)});
+    const journal = await openSqliteJournal({ path: process.argv[1], durability: "disk", owner: "o" });
+    await journal.create("s", "hash");
+    setTimeout(() => console.log("ended late"), 30_000).unref();
+    await journal.commit("s", 1, { put: [["a", Buffer.from("1")]], remove: [] });
+    console.log((await journal.read("s")).cells.size);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, path]);
+  expect(await text(child.stdout)).toBe("1\n");
+  await using journal = await open("disk");
+  expect(await journal.list()).toHaveLength(1);
+});
+
 test("a file that is deleted or replaced takes no commit, and no new session", async () => {
   await using journal = await open();
   await journal.create("s", "hash");

@@ -27,7 +27,7 @@ export interface SqliteJournalOptions {
   /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
   durability: Durability;
   owner: string;
-  /** For the server itself, before its workers: checks the whole file, and refuses one that another server has. */
+  /** True for the server itself, before its workers: it checks the whole file, and refuses one that another server has. */
   isFirst?: boolean;
 }
 
@@ -61,7 +61,7 @@ const NO_BYTES = new Uint8Array();
  * @throws ConfigError when the file cannot be used, or this runtime has no SQLite.
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  // The server's own process has the checkpoints.
+  // The connection of the server itself makes checkpoints.
   const isSlow = options.durability === "disk" || options.isFirst === true;
   if (!isSlow) return openHere(options);
   const { hasThread, openInThread } = await import("./sqlite-thread.js");
