@@ -44,7 +44,7 @@ function readSettings() {
     .filter((src) => existsSync(src))
     .map((src) => readAll(src, /(?<!\.test)\.ts$/))
     .join("\n");
-  const reads = /(?:(?:variables|env)(?:, "|\["|\.)|variable: ")([A-Z][A-Z0-9_]+)\b/g;
+  const reads = /(?:(?:variables|env)(?:, "|\["|\.)|setting\(")([A-Z][A-Z0-9_]+)\b/g;
   const read = [...code.matchAll(reads)].map(([, name]) => name);
   return [...new Set(read)].filter((name) => new RegExp(`\\b${name}\\b`).test(guide)).sort();
 }

@@ -145,7 +145,7 @@ function find(source, name) {
 
 /**
  * The types that signatures mention and that are not listed, such as the options of a function, and what these mention.
- * Adds them to `listed`. Type functions only lead to others.
+ * Adds them to `listed`. Type functions only lead to others, and what is `@internal` leads nowhere.
  */
 function findUnexported(exports, listed) {
   const found = [];
@@ -153,7 +153,7 @@ function findUnexported(exports, listed) {
   for (const { signature, source } of queue) {
     for (const [name] of signature.replace(/\/\*\*[\s\S]*?\*\//g, "").matchAll(/\b[A-Z]\w+/g)) {
       const type = listed.has(name) ? undefined : find(source, name);
-      if (!type?.signature || VALUES.includes(type.kind)) continue;
+      if (!type?.signature || type.internal || VALUES.includes(type.kind)) continue;
       listed.add(name);
       queue.push(type);
       if (!/^type \w+</.test(type.signature)) found.push(type);
@@ -182,6 +182,7 @@ function describe(file, name) {
     kind: KINDS[(statement.declaration ?? statement).type],
     summary: firstSentence(doc),
     example: readExample(doc),
+    internal: doc.includes("@internal"),
     signature: statements.map((one) => withSchema(file, renderSignature(text, one.declaration ?? one))).join("\n"),
   };
 }

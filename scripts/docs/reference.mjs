@@ -16,6 +16,7 @@ const config = await Promise.all(
     (name) => import(pathToFileURL(join(ROOT, `packages/openenv/dist/server/config/${name}.js`)).href),
   ),
 );
+const read = (file) => readFileSync(join(ROOT, file), "utf8");
 const SETTINGS_PAGE = "docs/reference/settings.md";
 const LAYERS_PAGE = "docs/design/layers.md";
 const guides = [
@@ -24,19 +25,24 @@ const guides = [
     .sort()
     .map((name) => `docs/guide/${name}`),
   "docs/reference/snippets.md",
-].map((page) => ({ page, text: readFileSync(join(ROOT, page), "utf8") }));
+].map((page) => ({ page, text: read(page) }));
 const api = renderApi(
   API_PACKAGES.map((name) => join(ROOT, "packages", name)),
   guides,
+);
+const settings = renderSettings(
+  read(SETTINGS_PAGE),
+  read("packages/openenv/dist/server/config/settings.d.ts"),
+  Object.assign({}, ...config),
 );
 const pages = {
   "docs/reference/errors.md": renderErrors(ERRORS),
   "docs/reference/api.md": api.page,
   "docs/reference/manifest.md": renderManifest(manifestSchema),
-  [LAYERS_PAGE]: renderLayers(readFileSync(join(ROOT, LAYERS_PAGE), "utf8")),
-  [SETTINGS_PAGE]: renderSettings(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8"), Object.assign({}, ...config)),
+  [LAYERS_PAGE]: renderLayers(read(LAYERS_PAGE)),
+  [SETTINGS_PAGE]: settings.page,
 };
-const problems = [...api.problems];
+const problems = [...api.problems, ...settings.problems];
 
 for (const [page, text] of Object.entries(pages)) {
   const path = join(ROOT, page);

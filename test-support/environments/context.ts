@@ -1,7 +1,7 @@
 import { Audit } from "../../packages/openenv/src/server/access/audit.js";
 import { createAuthorization } from "../../packages/openenv/src/server/access/authorization.js";
 import { createOrigins } from "../../packages/openenv/src/server/access/origins.js";
-import { readTokens } from "../../packages/openenv/src/server/access/tokens.js";
+import { readTokens } from "../../packages/openenv/src/server/config/read-settings.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";

@@ -37,9 +37,8 @@ interface ServeFlags extends Omit<ServeOptions, "sessionTimeout"> {
 }
 
 export function configureServe(command: Command): void {
-  for (const [name, setting] of Object.entries<Setting<unknown, unknown>>(SETTINGS)) {
-    if (setting.flag !== undefined) command.addOption(createOption(name, setting));
-  }
+  const settings = Object.entries<Setting<unknown, unknown>>(SETTINGS);
+  for (const [name, one] of settings) if (one.flag !== undefined) command.addOption(createOption(name, one.flag, one));
   command
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
@@ -78,11 +77,12 @@ async function serveTarget(target: string, { watch, reload, runtime, ...given }:
 }
 
 /** The flag of a setting: `sessionTimeout` is `--session-timeout`. */
-function createOption(name: string, setting: Setting<unknown, unknown>): Option {
-  const { kind, variable, flag, help } = setting;
+function createOption(name: string, flag: string, setting: Setting<unknown, unknown>): Option {
+  const { kind, variable } = setting;
   const shown = renderDefault(setting);
   const source = shown === undefined ? variable : `${variable}, default ${shown}`;
-  const flags = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ${flag}`;
+  const [placeholder, help] = flag.split(/ (.*)/);
+  const flags = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ${placeholder}`;
   const option = new Option(flags, `${help} (${source})`);
   if (kind.choices !== undefined) return option.choices(kind.choices);
   return option.argParser((text) => {

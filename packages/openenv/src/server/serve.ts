@@ -5,9 +5,9 @@ import { isolateEnvironment } from "../session/isolation/isolate-environment.js"
 import type { Sessions } from "../session/registry/sessions.js";
 import { watchLoop } from "../session/watchdog.js";
 import { serverUrl } from "../util/text/http-url.js";
-import { readTokens } from "./access/tokens.js";
 import type { Cluster } from "./cluster.js";
 import type { Config } from "./config/config.js";
+import { readTokens } from "./config/read-settings.js";
 import type { ServerContext } from "./context.js";
 import { createContext } from "./create-context.js";
 import { createRouter } from "./http/router.js";

@@ -1,6 +1,12 @@
 /** Type tests of the entry openenv-ts/server: compiled by the type check, never run. */
 import { defineCounter } from "../../../../test-support/environments/counter.js";
-import { type ConcurrencyConfig, type ServerCapacityStatus, type SessionInfo, serve } from "./index.js";
+import {
+  type ConcurrencyConfig,
+  type ServeOptions,
+  type ServerCapacityStatus,
+  type SessionInfo,
+  serve,
+} from "./index.js";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_: Same<A, B>): void => {};
@@ -24,4 +30,20 @@ export async function typesOfAServer(): Promise<void> {
   same<SessionInfo["episode_id"], string | null>(true);
   // @ts-expect-error: fields have their names on the wire
   sessions[0]?.sessionId;
+}
+
+export function typesOfOptions(options: Required<ServeOptions>): void {
+  same<typeof options.port, number>(true);
+  same<typeof options.mode, "simulation" | "production">(true);
+  same<typeof options.workers, number | "auto">(true);
+  same<typeof options.sessionTimeout, number | null>(true);
+  same<typeof options.webInterface, boolean | "auto">(true);
+  same<typeof options.allowedOrigins, readonly string[]>(true);
+  same<typeof options.module, URL | string>(true);
+  same<typeof options.operatorToken, string>(true);
+  // @ts-expect-error: only a variable
+  options.deployment;
+  // @ts-expect-error: an option that is undefined is left out
+  const unset: ServeOptions = { port: undefined };
+  void unset;
 }

@@ -1,24 +1,11 @@
-import { hasPassword, isSecretName } from "openenv-ts/internal";
+import { hasPassword, isSecretName, loadSettings, type Setting } from "openenv-ts/internal";
 
-/** The server settings of size and behavior. Only the operator may set all others. */
-export const SETTABLE_SETTINGS: ReadonlySet<string> = new Set(
-  [
-    "ENABLE_WEB_INTERFACE HEAP_MB ISOLATE_MEMORY_MB ISOLATION MAX_CONCURRENT_ENVS OPENENV_MODE ISOLATE_POOL_SIZE ORS_SEEDS QUEUE_SIZE QUEUE_TIMEOUT",
-    "RESUME_GUARANTEE SESSION_IDLE_TIMEOUT SESSION_TIMEOUT SHUTDOWN_DRAIN SHUTDOWN_GRACE ISOLATE_SPARES STEP_TIMEOUT WORKERS",
-  ]
-    .join(" ")
-    .split(" "),
-);
-
+const { SETTINGS } = await loadSettings();
+const SERVER_SETTINGS: Setting<unknown, unknown>[] = Object.values(SETTINGS);
+const SETTABLE = new Set(SERVER_SETTINGS.filter(({ inManifest }) => inManifest).map(({ variable }) => variable));
 /** Settings that expose the server, raise a protective limit, read a file of the machine or silence the log. */
 const OPERATOR_SETTINGS = new Set(
-  [
-    "ALLOWED_HOSTS ALLOWED_ORIGINS ENV_README_PATH HOST LOG_LEVEL MAX_MESSAGE_BYTES MAX_MESSAGE_ITEMS PING_INTERVAL PORT",
-    "JOURNAL JOURNAL_FILE JOURNAL_DURABILITY JOURNAL_RETENTION RESUME_ANSWERS RESUME_BYTES WORKER_TIMEOUT",
-    "HISTORY_BYTES REPLAY_EVENTS REPLAY_TIMEOUT SNAPSHOT_BYTES",
-  ]
-    .join(" ")
-    .split(" "),
+  SERVER_SETTINGS.filter(({ inManifest }) => !inManifest).flatMap(({ variable }) => [variable, `${variable}_FILE`]),
 );
 
 /** Variables that change which code a process loads, which programs and hosts it trusts, or where it finds its files. */
@@ -42,7 +29,7 @@ const ELSEWHERE = "pass it to the process, or to a Space with openenv push --sec
  */
 export function objectToVariable(name: string, value = ""): string | undefined {
   if (hasPassword(value)) return `is a URL with a password, which a manifest must not contain; ${ELSEWHERE}`;
-  if (SETTABLE_SETTINGS.has(name)) return undefined;
+  if (SETTABLE.has(name)) return undefined;
   if (name === "PORT") return 'cannot be set in a manifest; set the field "port" instead.';
   if (isSecretName(name)) {
     return `looks like a secret, which a manifest must not contain; ${ELSEWHERE}`;

@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { clientCookie } from "../../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
+import type { Tokens } from "../config/settings.js";
 import { readCookie } from "./read-cookie.js";
-import type { Tokens } from "./tokens.js";
 
 /** Decides by the bearer token of a request what it may do. Without a token for a right, no request has that right. */
 export interface Authorization {

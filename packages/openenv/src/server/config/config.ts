@@ -4,7 +4,6 @@ import { ConfigError } from "../../errors.js";
 import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
 import type { RestoreLimits } from "../../session/restore/limits.js";
 import type { ResumeLimits } from "../../session/resume/resumptions.js";
-import { readTokens, type Tokens } from "../access/tokens.js";
 import type { ServeOptions } from "../types.js";
 import { readSettings, type Variables } from "./read-settings.js";
 import type { Settings } from "./settings.js";
@@ -33,7 +32,7 @@ type Resolved =
   | "spaceHosts";
 
 /** Everything that a server is started with. */
-export interface Config extends Tokens, Omit<Settings, Resolved> {
+export interface Config extends Omit<Settings, Resolved> {
   maxConcurrentEnvs: number;
   sessionTimeoutMs: number | null;
   sessionIdleMs: number | undefined;
@@ -61,7 +60,6 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
   checkSharedState(definition, settings);
   return {
     ...settings,
-    ...readTokens(options, variables),
     maxConcurrentEnvs: capacity(definition, settings.maxConcurrentEnvs),
     sessionTimeoutMs: sessionTimeout === null ? null : sessionTimeout * 1000,
     sessionIdleMs: settings.sessionIdleTimeout === undefined ? undefined : settings.sessionIdleTimeout * 1000,

@@ -2,7 +2,7 @@ import { ConfigError } from "../../errors.js";
 import type { ServeOptions } from "../types.js";
 import { readVariableOrFile } from "./read-secret.js";
 import { checkSetting, type Setting } from "./setting.js";
-import { SETTINGS, type Settings, TOKENS, VARIABLES_ONLY } from "./settings.js";
+import { SETTINGS, type Settings, type Tokens, VARIABLES_ONLY } from "./settings.js";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -15,23 +15,30 @@ export function readSettings(options: ServeOptions, variables: Variables): Setti
     if (OPTIONS.includes(name)) continue;
     throw new ConfigError(`serve() has no option "${name}". Its options are ${OPTIONS.join(", ")}.`);
   }
-  const entries = Object.entries<Setting<unknown, unknown>>(SETTINGS).map(([name, one]) => [
-    name,
-    readSetting(name, one, { option: (options as Record<string, unknown>)[name], variables }),
-  ]);
-  return Object.fromEntries(entries) as Settings;
+  const names = Object.keys(SETTINGS) as (keyof Settings)[];
+  return Object.fromEntries(names.map((name) => [name, readSetting(name, options, variables)])) as unknown as Settings;
 }
 
-function readSetting(
-  name: string,
-  { kind, variable = name, variableKind, fallback, mayBeFile }: Setting<unknown, unknown>,
-  { option, variables }: { option: unknown; variables: Variables },
-): unknown {
-  if (option !== undefined) return checkSetting(variableKind === undefined ? variable : name, kind, option);
+/** Reads the tokens as {@link readSettings} does, for a server that reads its files again. No message contains a token. */
+export function readTokens(options: ServeOptions, variables: Variables): Tokens {
+  const read = (name: keyof Tokens) => readSetting(name, options, variables) as string | undefined;
+  return {
+    clientToken: read("clientToken"),
+    operatorToken: read("operatorToken"),
+    orchestratorToken: read("orchestratorToken"),
+  };
+}
+
+function readSetting(name: keyof Settings, options: ServeOptions, variables: Variables): unknown {
+  const { kind, variable = name, fallback, mayBeFile }: Setting<unknown, unknown> = SETTINGS[name];
+  const option = (options as Record<string, unknown>)[name];
+  if (option !== undefined) {
+    if (!mayBeFile) return checkSetting(kind.variable === undefined ? variable : name, kind, option);
+    if (kind.parse(option) !== undefined) return option;
+    throw new ConfigError(`${name} (${variable}) must be a non-empty string.`);
+  }
   const value = mayBeFile ? readVariableOrFile(variable, variables) : variables[variable]?.trim() || undefined;
-  return value === undefined ? fallback : checkSetting(variable, variableKind ?? kind, value);
+  return value === undefined ? fallback : checkSetting(variable, kind.variable ?? kind, value);
 }
 
-const OPTIONS = [...Object.keys(SETTINGS), ...Object.keys(TOKENS)].filter(
-  (name) => !VARIABLES_ONLY.some((other) => other === name),
-);
+const OPTIONS = Object.keys(SETTINGS).filter((name) => !VARIABLES_ONLY.some((other) => other === name));

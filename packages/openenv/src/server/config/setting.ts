@@ -1,49 +1,59 @@
 import { availableParallelism } from "node:os";
 import { ConfigError } from "../../errors.js";
 
-/** A kind of value: which values are allowed, given as text or as the value itself. */
-export interface Kind<T> {
+/** A kind of value: which values are allowed, given as text or as the value itself. `Option` is the type in `serve()`. */
+export interface Kind<T, Option = T> {
   /** Completes "must be …". */
   expects: string;
   /** The words that are allowed, of a kind that is a choice. */
   choices?: readonly string[];
+  /** The kind of the variable, where its unit differs from that of the option. */
+  variable?: Kind<T>;
   /** Undefined when the value is not allowed. May throw a ConfigError that says more than `expects`. */
-  parse(given: unknown): T | undefined;
+  parse(given: Option | string): T | undefined;
+  /** A default in the docs, where it is not the plain value. */
+  show?(value: T): string;
 }
 
-/** One setting of a server, with what its page in the docs and the help of the command line say about it. */
-export interface Setting<T, Fallback = T> {
-  kind: Kind<T>;
-  fallback: Fallback;
-  variable?: string;
+/** What a few settings say. */
+interface Extras {
+  /** Placeholder and help of its flag of `openenv serve`; without it there is no flag. */
+  flag?: string;
+  /** The default as the docs show it, where the value does not say it. */
+  shown?: string;
+  /** Link to the page of the docs that says more. */
+  see?: string;
+  /** A manifest, which may come from a stranger, may set it: it only decides about size or behavior. */
+  inManifest?: boolean;
   /** The variable with `_FILE` may name a file that has the value, which can contain a secret. */
   mayBeFile?: boolean;
-  /** Kind of the variable, where its unit differs from the option's. */
-  variableKind?: Kind<T>;
-  /** What it is, without Markdown. */
-  help: string;
-  /** More about it, in Markdown, for the docs. */
-  more?: string;
-  /** The default as the docs show it, where `fallback` does not say it. */
-  shown?: string;
-  /** Placeholder of the value after its flag of `openenv serve`; without one there is no flag. */
-  flag?: string;
 }
 
-/** Infers the types of one setting. */
-export function setting<T, const Fallback>(parts: Setting<T, Fallback>): Setting<T, Fallback> {
-  return parts;
+/** One setting of a server. */
+export interface Setting<T, Fallback = T, Option = T> extends Extras {
+  variable: string | undefined;
+  kind: Kind<T, Option>;
+  fallback: Fallback;
+}
+
+export function setting<T, const Fallback, Option>(
+  variable: string | undefined,
+  kind: Kind<T, Option>,
+  fallback: Fallback,
+  extras: Extras = {},
+): Setting<T, Fallback, Option> {
+  return { variable, kind, fallback, ...extras };
 }
 
 /** The default as text; undefined where there is none. */
-export function renderDefault({ shown, fallback, variableKind }: Setting<unknown, unknown>): string | undefined {
+export function renderDefault({ shown, fallback, kind }: Setting<unknown, unknown>): string | undefined {
   if (shown !== undefined) return shown;
   if (fallback === undefined || fallback === null || Array.isArray(fallback)) return undefined;
-  return variableKind === undefined ? String(fallback) : `${Number(fallback) / 1000} s`;
+  return kind.show?.(fallback) ?? String(fallback);
 }
 
 /** @throws ConfigError that names the setting, the allowed values and the one that was given. */
-export function checkSetting<T>(name: string, kind: Kind<T>, given: unknown): T {
+export function checkSetting<T>(name: string, kind: Kind<T, unknown>, given: unknown): T {
   const value = kind.parse(given);
   if (value !== undefined) return value;
   throw new ConfigError(`${name} must be ${kind.expects}, not "${String(given)}".`);
@@ -59,7 +69,7 @@ export const flag: Kind<boolean> = {
   parse: (given) => (typeof given === "boolean" ? given : undefined),
 };
 
-export function number(min: number, max: number): Kind<number> {
+function number(min: number, max: number): Kind<number> {
   return { expects: `a number from ${min} to ${max}`, parse: (given) => readNumber(given, min, max) };
 }
 
@@ -82,8 +92,13 @@ export function choice<const T extends string>(choices: readonly T[]): Kind<T> {
   };
 }
 
+/** A size of at least 1 KiB. */
+export function bytes(max: number): Kind<number> {
+  return { ...integer(1024, max), show: (value) => `${value / 1024 ** 2} MiB` };
+}
+
 /** A list, or text with commas. `read` drops empty names. */
-export function list(expects: string, read: (names: readonly string[]) => string[]): Kind<string[]> {
+export function list(expects: string, read: (names: readonly string[]) => string[]): Kind<string[], readonly string[]> {
   return { expects, parse: (given) => read(Array.isArray(given) ? given : String(given).split(",")) };
 }
 
@@ -94,19 +109,18 @@ export function seconds(min: number): Kind<number> {
   };
 }
 
-/** A time that is given in seconds and read as milliseconds. */
-export function inSeconds(min: number): Kind<number> {
-  const { expects, parse } = seconds(min);
+/** A time in milliseconds, whose variable is in seconds. */
+export function milliseconds(min: number, minSeconds = MIN_SECONDS): Kind<number> {
+  const { expects, parse } = seconds(minSeconds);
+  const toMs = (value: number | undefined) => (value === undefined ? undefined : value * 1000);
   return {
-    expects,
-    parse: (given) => {
-      const value = parse(given);
-      return value === undefined ? undefined : value * 1000;
-    },
+    ...number(min, MAX_SECONDS * 1000),
+    variable: { expects, parse: (given) => toMs(parse(given)) },
+    show: (value) => `${value / 1000} s`,
   };
 }
 
-export const MAX_SECONDS = 2_000_000;
+const MAX_SECONDS = 2_000_000;
 
 function readNumber(given: unknown, min: number, max: number): number | undefined {
   const isNumber = typeof given === "number" || (typeof given === "string" && given.trim() !== "");
@@ -114,7 +128,7 @@ function readNumber(given: unknown, min: number, max: number): number | undefine
   return value >= min && value <= max ? value : undefined;
 }
 
-export const MIN_SECONDS = 0.001;
+const MIN_SECONDS = 0.001;
 export const timeout = seconds(MIN_SECONDS);
 
 export const sessionTimeout: Kind<number | null> = {
@@ -122,7 +136,7 @@ export const sessionTimeout: Kind<number | null> = {
   parse: (given) => (given === null || given === "none" ? null : timeout.parse(given)),
 };
 
-export const workers: Kind<number> = {
+export const workers: Kind<number, number | "auto"> = {
   expects: 'an integer from 1 to 1024, or "auto"',
   parse: (given) => (given === "auto" ? availableParallelism() : integer(1, 1024).parse(given)),
 };

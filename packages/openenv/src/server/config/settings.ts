@@ -2,17 +2,14 @@ import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
 import { RESTORE_DEFAULTS } from "../../session/restore/limits.js";
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { parseHosts, parseOrigins } from "../access/origins.js";
-import type { ServeOptions } from "../types.js";
 import {
+  bytes,
   choice,
   flag,
-  inSeconds,
   integer,
   type Kind,
   list,
-  MAX_SECONDS,
-  MIN_SECONDS,
-  number,
+  milliseconds,
   type Setting,
   seconds,
   sessionTimeout,
@@ -23,362 +20,317 @@ import {
   workers,
 } from "./setting.js";
 
-const MAX_MS = MAX_SECONDS * 1000;
 const MAX_BYTES = 512 * 1024 * 1024;
 const MAX_COUNT = 10_000_000;
-const hosts = (variable: string): Kind<string[]> =>
+const hosts = (variable: string): Kind<string[], readonly string[]> =>
   list("host names without a port", (names) => parseHosts(variable, names));
 
 /** Any value: the isolation of the environment checks it when it loads the module. */
 const module: Kind<URL | string> = { expects: "a URL or a path", parse: (given) => given as URL | string };
 
 /**
- * Every setting of a server but the {@link TOKENS}: the option of `serve()`, its variable, its flag of `openenv serve`, its
- * default, its limits and its description. Those in {@link VARIABLES_ONLY} have no option.
+ * Every setting of a server. A row makes the option of `serve()`, its variable, its flag of `openenv serve`, the check of
+ * the value and the row of docs/reference/settings.md. Editors show the docstring at the option, and the page has it as the
+ * description. It ends with the variable and the default, which `npm run docs` compares with the row.
  */
 export const SETTINGS = {
-  host: setting({
-    variable: "HOST",
-    kind: text,
-    fallback: "127.0.0.1",
-    flag: "<address>",
-    help: "address to listen on",
-    more: "`0.0.0.0` to be reachable from other machines",
+  /** Address to listen on; `0.0.0.0` to be reachable from other machines. `HOST`, default 127.0.0.1. */
+  host: setting("HOST", text, "127.0.0.1", { flag: "<address> address to listen on" }),
+  /** Port to listen on; 0 selects a free port. `PORT`, default 8000. */
+  port: setting("PORT", integer(0, 65_535), 8000, { flag: "<number> port to listen on, 0 for a free one" }),
+  /** Production leaves out HTTP reset, step and state. `OPENENV_MODE`, default simulation. */
+  mode: setting("OPENENV_MODE", choice(["simulation", "production"]), "simulation", {
+    flag: "<mode> production leaves out HTTP reset, step and state",
+    inManifest: true,
   }),
-  port: setting({
-    variable: "PORT",
-    kind: integer(0, 65_535),
-    fallback: 8000,
-    flag: "<number>",
-    help: "port to listen on, 0 for a free one",
-  }),
-  mode: setting({
-    variable: "OPENENV_MODE",
-    kind: choice(["simulation", "production"]),
-    fallback: "simulation",
-    flag: "<mode>",
-    help: "production leaves out HTTP reset, step and state",
-  }),
-  maxConcurrentEnvs: setting({
-    variable: "MAX_CONCURRENT_ENVS",
-    kind: integer(1, MAX_COUNT),
-    fallback: undefined,
+  /**
+   * The maximum number of open sessions of a worker; a positive integer. The default is 1 for an environment that does not
+   * support concurrent sessions. `MAX_CONCURRENT_ENVS`, default 100.
+   */
+  maxConcurrentEnvs: setting("MAX_CONCURRENT_ENVS", integer(1, MAX_COUNT), undefined, {
     shown: "100",
-    flag: "<number>",
-    help: "sessions at once",
-    more: "1 for an environment that does not support concurrent sessions",
+    flag: "<number> sessions at once",
+    inManifest: true,
   }),
-  sessionTimeout: setting({
-    variable: "SESSION_TIMEOUT",
-    kind: sessionTimeout,
-    fallback: 900,
-    flag: "<seconds>",
-    help: 'end a session without a socket after this long without a request, or "none"',
-    more: "`null` in code is never. Also how long a [resumable session](../guide/sessions-that-survive.md) is kept without a connection. A session that `POST /reset` opened ends [after 300 s](../design/http-sessions.md), or RESUME_GUARANTEE if that is longer, when another client needs its slot",
+  /**
+   * Seconds without a request after which a session without a socket ends; null, or "none" as text, for never. A resumable
+   * session is kept without a connection for as long. A session that `POST /reset` opened ends after 300 s, or
+   * `resumeGuarantee` if that is longer, when another client needs its slot. `SESSION_TIMEOUT`, default 900.
+   */
+  sessionTimeout: setting("SESSION_TIMEOUT", sessionTimeout, 900, {
+    flag: '<seconds> end a session without a socket after this long without a request, or "none"',
+    see: "[HTTP sessions](../design/http-sessions.md)",
+    inManifest: true,
   }),
-  sessionIdleTimeout: setting({
-    variable: "SESSION_IDLE_TIMEOUT",
-    kind: timeout,
-    fallback: undefined,
-    flag: "<seconds>",
-    help: "after this long without a request, a session whose client keeps its connection gives way to another client",
-    more: "[it ends, or is detached](../guide/sessions.md#when-a-session-ends), never during a call, and only while another client needs its slot",
+  /**
+   * Seconds without a request after which a session whose client keeps its connection gives way to another client that
+   * needs a slot, never during a call. `SESSION_IDLE_TIMEOUT`, default none.
+   */
+  sessionIdleTimeout: setting("SESSION_IDLE_TIMEOUT", timeout, undefined, {
+    flag: "<seconds> after this long without a request, a session whose client keeps its connection gives way to another client",
+    see: "[when a session ends](../guide/sessions.md#when-a-session-ends)",
+    inManifest: true,
   }),
-  resumeGuarantee: setting({
-    variable: "RESUME_GUARANTEE",
-    kind: timeout,
-    fallback: RESUME_DEFAULTS.guaranteeMs / 1000,
-    flag: "<seconds>",
-    help: "how long a resumable session without a connection keeps its slot while another client needs one",
-    more: "at most SESSION_TIMEOUT",
+  /**
+   * Seconds that a resumable session without a connection keeps its slot while another client needs one, at most
+   * `sessionTimeout`. `RESUME_GUARANTEE`, default 60.
+   */
+  resumeGuarantee: setting("RESUME_GUARANTEE", timeout, RESUME_DEFAULTS.guaranteeMs / 1000, {
+    flag: "<seconds> how long a resumable session without a connection keeps its slot while another client needs one",
+    inManifest: true,
   }),
-  resumeAnswers: setting({
-    variable: "RESUME_ANSWERS",
-    kind: integer(1, 10_000),
-    fallback: RESUME_DEFAULTS.answers,
-    flag: "<number>",
-    help: "answers that the client of a resumable session may leave without acknowledgement",
+  /** Maximum number of unacknowledged answers of a resumable session. `RESUME_ANSWERS`, default 64. */
+  resumeAnswers: setting("RESUME_ANSWERS", integer(1, 10_000), RESUME_DEFAULTS.answers, {
+    flag: "<number> answers that the client of a resumable session may leave without acknowledgement",
   }),
-  resumeBytes: setting({
-    variable: "RESUME_BYTES",
-    kind: integer(1024, 1024 ** 4),
-    fallback: RESUME_DEFAULTS.bytes,
-    flag: "<number>",
-    help: "bytes of stored requests and answers, per worker",
-    more: "one session may fill a 32nd of it; when all are used up, [no new session becomes resumable](../guide/sessions-that-survive.md#how-long-the-server-keeps-a-session); see [memory](../design/backlog.md#ceiling)",
+  /**
+   * Bytes of the stored requests and answers of all resumable sessions, per worker; one session may fill a 32nd of it.
+   * Beyond that no new session becomes resumable, unless one that was not resumed can end for it. `RESUME_BYTES`, default
+   * 256 MiB.
+   */
+  resumeBytes: setting("RESUME_BYTES", bytes(1024 ** 4), RESUME_DEFAULTS.bytes, {
+    flag: "<number> bytes of stored requests and answers, per worker",
+    see: "[memory](../design/backlog.md#ceiling)",
   }),
-  snapshotBytes: setting({
-    variable: "SNAPSHOT_BYTES",
-    kind: integer(1024, MAX_BYTES),
-    fallback: RESTORE_DEFAULTS.snapshotBytes,
-    flag: "<number>",
-    help: "largest snapshot of an environment, bytes",
+  /** Largest snapshot of an environment, in bytes or characters of JSON. `SNAPSHOT_BYTES`, default 64 MiB. */
+  snapshotBytes: setting("SNAPSHOT_BYTES", bytes(MAX_BYTES), RESTORE_DEFAULTS.snapshotBytes, {
+    flag: "<number> largest snapshot of an environment, bytes",
   }),
-  replayEvents: setting({
-    variable: "REPLAY_EVENTS",
-    kind: integer(1, MAX_COUNT),
-    fallback: RESTORE_DEFAULTS.replayEvents,
-    flag: "<number>",
-    help: "events of an episode that are kept for a replay",
-    more: "a longer episode cannot be restored",
+  /** Events of an episode that are kept for a replay; a longer one cannot be restored. `REPLAY_EVENTS`, default 10000. */
+  replayEvents: setting("REPLAY_EVENTS", integer(1, MAX_COUNT), RESTORE_DEFAULTS.replayEvents, {
+    flag: "<number> events of an episode that are kept for a replay",
   }),
-  replayTimeout: setting({
-    variable: "REPLAY_TIMEOUT",
-    kind: timeout,
-    fallback: RESTORE_DEFAULTS.replayMs / 1000,
-    flag: "<seconds>",
-    help: "how long a replay, or a restore() of an environment, may take",
+  /** Seconds that a replay, or a `restore()` of an environment, may take. `REPLAY_TIMEOUT`, default 60. */
+  replayTimeout: setting("REPLAY_TIMEOUT", timeout, RESTORE_DEFAULTS.replayMs / 1000, {
+    flag: "<seconds> how long a replay, or a restore() of an environment, may take",
   }),
-  historyBytes: setting({
-    variable: "HISTORY_BYTES",
-    kind: integer(1024, MAX_BYTES),
-    fallback: RESTORE_DEFAULTS.historyBytes,
-    flag: "<number>",
-    help: "bytes that a session keeps of its past: events for a replay, or states",
-    more: "see [`history`](../guide/restore-and-fork.md#fork-from-an-earlier-step)",
+  /** Bytes that a session keeps of its past: events for a replay, or states. `HISTORY_BYTES`, default 32 MiB. */
+  historyBytes: setting("HISTORY_BYTES", bytes(MAX_BYTES), RESTORE_DEFAULTS.historyBytes, {
+    flag: "<number> bytes that a session keeps of its past: events for a replay, or states",
+    see: "[`history`](../guide/restore-and-fork.md#fork-from-an-earlier-step)",
   }),
-  allowedOrigins: setting({
-    variable: "ALLOWED_ORIGINS",
-    kind: list("web origins such as https://example.org", parseOrigins),
-    fallback: [],
+  /**
+   * Web origins that may use the server in addition to its own, as text with commas; `*` for all, under any name.
+   * `ALLOWED_ORIGINS`, default the server's own.
+   */
+  allowedOrigins: setting("ALLOWED_ORIGINS", list("web origins such as https://example.org", parseOrigins), [], {
     shown: "the server's own",
-    help: "additional web origins that may use the server, comma separated",
-    more: "`*` for all, under any name",
   }),
-  allowedHosts: setting({
-    variable: "ALLOWED_HOSTS",
-    kind: hosts("ALLOWED_HOSTS"),
-    fallback: [],
-    flag: "<names>",
-    help: "names under which pages may use the server, comma separated",
-    more: "without a port; see [host names](../guide/authorization.md#host-names-and-dns-rebinding). Those of `SPACE_HOST` are added",
+  /**
+   * Host names without ports, in addition to IP addresses and loopback names, at which pages may use the server, as text
+   * with commas. A server on a loopback address and the routes for operators answer at no others. Those of `SPACE_HOST` are
+   * added. `ALLOWED_HOSTS`, default none.
+   */
+  allowedHosts: setting("ALLOWED_HOSTS", hosts("ALLOWED_HOSTS"), [], {
+    flag: "<names> names under which pages may use the server, comma separated",
+    see: "[host names](../guide/authorization.md#host-names-and-dns-rebinding)",
   }),
-  webInterface: setting({
-    variable: "ENABLE_WEB_INTERFACE",
-    kind: webInterface,
-    fallback: "auto",
-    help: "the page at /web/: auto, true or false",
-    more: "auto serves it in simulation mode, see [web interface](../guide/web.md)",
+  /** The web interface at `/web/`; auto serves it in simulation mode only. `ENABLE_WEB_INTERFACE`, default auto. */
+  webInterface: setting("ENABLE_WEB_INTERFACE", webInterface, "auto", {
+    see: "[web interface](../guide/web.md)",
+    inManifest: true,
   }),
-  orsSeeds: setting({
-    variable: "ORS_SEEDS",
-    kind: integer(1, 100_000),
-    fallback: 1000,
-    flag: "<number>",
-    help: "tasks of an environment without tasks for clients of ORS: a seed each",
+  /**
+   * Number of tasks that an environment without tasks has for clients of ORS, the Open Reward Standard: one for each
+   * seed from 0. `ORS_SEEDS`, default 1000.
+   */
+  orsSeeds: setting("ORS_SEEDS", integer(1, 100_000), 1000, {
+    flag: "<number> tasks of an environment without tasks for clients of ORS: a seed each",
+    inManifest: true,
   }),
-  readmePath: setting({
-    variable: "ENV_README_PATH",
-    kind: text,
-    fallback: undefined,
-    help: "path of the README that the page shows",
-    more: "without one, the `readme` of the definition",
+  /**
+   * Path of the Markdown file that the page shows, read once; without one, the `readme` of the definition.
+   * `ENV_README_PATH`, default none.
+   */
+  readmePath: setting("ENV_README_PATH", text, undefined),
+  /**
+   * The largest accepted frame or body, in bytes; a larger frame closes its socket with 1009. `MAX_MESSAGE_BYTES`, default
+   * 16 MiB.
+   */
+  maxMessageBytes: setting("MAX_MESSAGE_BYTES", bytes(MAX_BYTES), 16 * 1024 * 1024),
+  /**
+   * The largest number of values and keys in one frame or body; an empty list or object counts as two, the first
+   * occurrence of a key as four. Larger messages are rejected with VALIDATION_ERROR before they are parsed, because
+   * parsing blocks all sessions. `MAX_MESSAGE_ITEMS`, default 250000.
+   */
+  maxMessageItems: setting("MAX_MESSAGE_ITEMS", integer(1000, MAX_BYTES), MAX_MESSAGE_ITEMS, {
+    see: "[large messages](../guide/limits.md#large-messages)",
   }),
-  maxMessageBytes: setting({
-    variable: "MAX_MESSAGE_BYTES",
-    kind: integer(1024, MAX_BYTES),
-    fallback: 16 * 1024 * 1024,
-    help: "largest frame or body, bytes",
-    more: "a larger frame closes its socket with 1009",
+  /** Milliseconds between pings; a peer that misses two loses its session. `PING_INTERVAL` (seconds), default 20 s. */
+  pingIntervalMs: setting("PING_INTERVAL", milliseconds(1), 20_000),
+  /**
+   * Milliseconds that calls in flight get to finish when the server stops. `SHUTDOWN_GRACE` (seconds), default 8 s (images:
+   * 1 s).
+   */
+  graceMs: setting("SHUTDOWN_GRACE", milliseconds(0), 8_000, { shown: "8 s (images: 1 s)", inManifest: true }),
+  /**
+   * Milliseconds that `drain()`, or SIGTERM, gives sessions to finish before that. `SHUTDOWN_DRAIN`
+   * (seconds), default 0 s (images: 7 s).
+   */
+  drainMs: setting("SHUTDOWN_DRAIN", milliseconds(0, 0), 0, { shown: "0 s (images: 7 s)", inManifest: true }),
+  /**
+   * Name of the deployment. `/health` answers 421 to a request whose header `openenv-deployment` has another name.
+   * `OPENENV_DEPLOYMENT`, default none.
+   */
+  deployment: setting("OPENENV_DEPLOYMENT", text, undefined, {
+    see: "[Slurm](../guide/deploy-targets.md#slurm), whose balancer sends it",
   }),
-  maxMessageItems: setting({
-    variable: "MAX_MESSAGE_ITEMS",
-    kind: integer(1000, MAX_BYTES),
-    fallback: MAX_MESSAGE_ITEMS,
-    help: "values and keys that one frame or body may contain",
-    more: "see [large messages](../guide/limits.md#large-messages)",
+  /** Set by Hugging Face: the names of the Space, which are added to ALLOWED_HOSTS. `SPACE_HOST`, default none. */
+  spaceHosts: setting("SPACE_HOST", hosts("SPACE_HOST"), []),
+  /** Set by Hugging Face: owner and name of the Space, which the page links. `SPACE_ID`, default none. */
+  spaceId: setting("SPACE_ID", text, null),
+  /**
+   * Supervise a single worker like several: a worker that hangs or exits is replaced. Images set it, and the command line
+   * always does it. Default false.
+   */
+  supervise: setting(undefined, flag, false, {
+    see: "[which failure ends what](../guide/limits.md#which-failure-ends-what)",
   }),
-  pingIntervalMs: setting({
-    variable: "PING_INTERVAL",
-    kind: number(1, MAX_MS),
-    variableKind: inSeconds(MIN_SECONDS),
-    fallback: 20_000,
-    help: "time between pings",
-    more: "a peer that misses two loses its session",
+  /**
+   * Drain on SIGTERM and close on SIGINT, then exit with 0; on SIGHUP reload token files and, with several workers,
+   * replace them one by one. The command line sets it. Default false.
+   */
+  handleSignals: setting(undefined, flag, false, { see: "[stop a server](../guide/sessions.md#stop-a-server)" }),
+  /** Least level that is logged. Logs are JSON lines on standard error. `LOG_LEVEL`, default info. */
+  logLevel: setting("LOG_LEVEL", choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), "info", {
+    flag: "<level> least level that is logged",
+    see: "[logs](../guide/logs.md)",
   }),
-  graceMs: setting({
-    variable: "SHUTDOWN_GRACE",
-    kind: number(0, MAX_MS),
-    variableKind: inSeconds(MIN_SECONDS),
-    fallback: 8_000,
-    shown: "8 s (images: 1 s)",
-    help: "time for pending answers when the server stops",
+  /**
+   * The number of worker processes behind the address, or "auto" for one per core; capacity is per worker. With one, this
+   * process serves, and is not replaced when it hangs. `WORKERS`, default 1.
+   */
+  workers: setting("WORKERS", workers, 1, {
+    flag: '<number> processes behind the one address, or "auto"',
+    inManifest: true,
   }),
-  drainMs: setting({
-    variable: "SHUTDOWN_DRAIN",
-    kind: number(0, MAX_MS),
-    variableKind: inSeconds(0),
-    fallback: 0,
-    shown: "0 s (images: 7 s)",
-    help: "time before that in which, at SIGTERM, sessions may finish",
+  /**
+   * Milliseconds without an answer to pings after which a worker is replaced; a starting worker gets ten times as many.
+   * `WORKER_TIMEOUT` (seconds), default 30 s.
+   */
+  workerTimeoutMs: setting("WORKER_TIMEOUT", milliseconds(1), 30_000),
+  /**
+   * Megabytes of JavaScript heap that each worker may use; without it, as many as Node chooses, up to 4 GB. A process cannot
+   * change its own limit, so a single worker is started as a process, as with `supervise`. Refused on Bun and Deno.
+   * `HEAP_MB`, default none.
+   */
+  heapMb: setting("HEAP_MB", integer(64, 1_000_000), undefined, {
+    flag: "<number> limit of the JavaScript heap of each worker, in MB",
+    see: "[memory of a worker](../guide/scaling.md#memory-of-a-worker)",
+    inManifest: true,
   }),
-  deployment: setting({
-    variable: "OPENENV_DEPLOYMENT",
-    kind: text,
-    fallback: undefined,
-    help: "name of the deployment",
-    more: "`/health` answers 421 to a request whose header `openenv-deployment` has another name, as the balancer of a [Slurm job](../guide/deploy-targets.md#slurm) sends it",
+  /** Number of peers that can wait for a full worker; with 0 they are rejected at once. `QUEUE_SIZE`, default 0. */
+  queueSize: setting("QUEUE_SIZE", integer(0, MAX_COUNT), 0, {
+    flag: "<number> peers that may wait for a session, per worker",
+    inManifest: true,
   }),
-  spaceHosts: setting({
-    variable: "SPACE_HOST",
-    kind: hosts("SPACE_HOST"),
-    fallback: [],
-    help: "set by Hugging Face: the names of the Space, which are added to ALLOWED_HOSTS",
-  }),
-  spaceId: setting({
-    variable: "SPACE_ID",
-    kind: text,
-    fallback: null,
-    help: "set by Hugging Face: owner and name of the Space, which the page links",
-  }),
-  supervise: setting({
-    kind: flag,
-    fallback: false,
-    help: "supervise and replace a single worker as several are",
-    more: "see [which failure ends what](../guide/limits.md#which-failure-ends-what); images set it, the command line always does it",
-  }),
-  handleSignals: setting({
-    kind: flag,
-    fallback: false,
-    help: "signals end the server",
-    more: "[cleanly](../guide/sessions.md#stop-a-server); the command line sets it",
-  }),
-  logLevel: setting({
-    variable: "LOG_LEVEL",
-    kind: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
-    fallback: "info",
-    flag: "<level>",
-    help: "least level that is logged",
-    more: "lines on [standard error](../guide/logs.md)",
-  }),
-  workers: setting({
-    variable: "WORKERS",
-    kind: workers,
-    fallback: 1,
-    flag: "<number>",
-    help: 'processes behind the one address, or "auto"',
-  }),
-  workerTimeoutMs: setting({
-    variable: "WORKER_TIMEOUT",
-    kind: number(1, MAX_MS),
-    variableKind: inSeconds(MIN_SECONDS),
-    fallback: 30_000,
-    help: "a worker that does not answer pings for this long is replaced",
-  }),
-  heapMb: setting({
-    variable: "HEAP_MB",
-    kind: integer(64, 1_000_000),
-    fallback: undefined,
-    flag: "<number>",
-    help: "limit of the JavaScript heap of each worker, in MB",
-    more: "[Node's own](../guide/scaling.md#memory-of-a-worker) without it, up to 4 GB. With it, a single worker is a process as several are; refused on Bun and Deno",
-  }),
-  queueSize: setting({
-    variable: "QUEUE_SIZE",
-    kind: integer(0, MAX_COUNT),
-    fallback: 0,
-    flag: "<number>",
-    help: "peers that may wait for a session, per worker",
-  }),
-  queueTimeout: setting({
-    variable: "QUEUE_TIMEOUT",
-    kind: timeout,
-    fallback: 30,
-    flag: "<seconds>",
-    help: "how long one may wait",
-  }),
-  journal: setting({
-    variable: "JOURNAL",
-    kind: text,
-    fallback: undefined,
-    flag: "<place>",
-    help: "file, redis:// address or memory in which resumable sessions survive their process",
-    more: "see [journal](../guide/store.md). A file needs the package `lmdb`, or SQLite if its name ends in `.db`; an address needs the package `redis`. `JOURNAL_FILE` names a file that has the value, such as an address with a password",
+  /** Seconds after which a waiting peer is rejected. `QUEUE_TIMEOUT`, default 30. */
+  queueTimeout: setting("QUEUE_TIMEOUT", timeout, 30, { flag: "<seconds> how long one may wait", inManifest: true }),
+  /**
+   * Where resumable sessions are kept so that another process can continue them: the path of a file that all workers of
+   * this machine share, `redis://host:port`, or `memory` for what survives only the end of an isolate. A file needs the
+   * package `lmdb`, or SQLite if its name ends in `.db`; an address needs the package `redis`. `JOURNAL_FILE` names a file
+   * that has the value, such as an address with a password. `JOURNAL`, default none.
+   */
+  journal: setting("JOURNAL", text, undefined, {
+    flag: "<place> file, redis:// address or memory in which resumable sessions survive their process",
+    see: "[the store](../guide/store.md)",
     mayBeFile: true,
   }),
-  journalDurability: setting({
-    variable: "JOURNAL_DURABILITY",
-    kind: choice(["process", "disk"]),
-    fallback: "process",
-    flag: "<kind>",
-    help: "what a journal in a file survives: the end of the process, or also of the machine",
+  /**
+   * What a journal in a file survives: the end of the process, or also of the machine, for which each answer waits for
+   * the disk. `JOURNAL_DURABILITY`, default process.
+   */
+  journalDurability: setting("JOURNAL_DURABILITY", choice(["process", "disk"]), "process", {
+    flag: "<kind> what a journal in a file survives: the end of the process, or also of the machine",
   }),
-  journalRetention: setting({
-    variable: "JOURNAL_RETENTION",
-    kind: seconds(0),
-    fallback: 3600,
-    flag: "<seconds>",
-    help: "how long the journal remembers why a session ended",
+  /** Seconds for which the journal remembers why a session ended. `JOURNAL_RETENTION`, default 3600. */
+  journalRetention: setting("JOURNAL_RETENTION", seconds(0), 3600, {
+    flag: "<seconds> how long the journal remembers why a session ended",
   }),
-  isolation: setting({
-    variable: "ISOLATION",
-    kind: choice(["none", "thread", "process"]),
-    fallback: "none",
-    flag: "<kind>",
-    help: "where each session lives",
+  /**
+   * Where sessions run: in this process, or each in a separate worker thread or child process, or in a pool of
+   * `isolatePoolSize` of them. Requires `module`. `ISOLATION`, default none.
+   */
+  isolation: setting("ISOLATION", choice(["none", "thread", "process"]), "none", {
+    flag: "<kind> where each session lives",
+    inManifest: true,
   }),
-  module: setting({
-    kind: module,
-    fallback: undefined,
-    help: "JavaScript module that exports the environment, for isolation",
-    more: "a URL or an absolute path; the command line knows it",
+  /**
+   * URL or absolute path of the JavaScript module that exports this environment, for isolation; the command line sets it.
+   * Default none.
+   */
+  module: setting(undefined, module, undefined),
+  /**
+   * Number of threads or processes that all sessions share; a session gets the least loaded. They start with the server.
+   * Without it every session has its own. `ISOLATE_POOL_SIZE`, default none.
+   */
+  isolatePoolSize: setting("ISOLATE_POOL_SIZE", integer(1, 1024), undefined, {
+    flag: "<number> threads or processes shared by all sessions",
+    inManifest: true,
   }),
-  isolatePoolSize: setting({
-    variable: "ISOLATE_POOL_SIZE",
-    kind: integer(1, 1024),
-    fallback: undefined,
-    flag: "<number>",
-    help: "threads or processes shared by all sessions",
-    more: "started with the server; each session is on the one with the fewest. Without it every session has its own",
+  /** Number of threads or processes kept ready for new sessions without a pool. `ISOLATE_SPARES`, default 1. */
+  isolateSpares: setting("ISOLATE_SPARES", integer(0, MAX_COUNT), 1, {
+    flag: "<number> isolates kept ready for new sessions",
+    inManifest: true,
   }),
-  isolateSpares: setting({
-    variable: "ISOLATE_SPARES",
-    kind: integer(0, MAX_COUNT),
-    fallback: 1,
-    flag: "<number>",
-    help: "isolates kept ready for new sessions",
-    more: "if each session has its own",
+  /**
+   * Seconds after which a call of an isolated session is killed: a reset, step, state or tool call. `STEP_TIMEOUT`, default
+   * none.
+   */
+  stepTimeout: setting("STEP_TIMEOUT", timeout, undefined, {
+    flag: "<seconds> kill an isolated session that takes longer",
+    inManifest: true,
   }),
-  stepTimeout: setting({
-    variable: "STEP_TIMEOUT",
-    kind: timeout,
-    fallback: undefined,
-    flag: "<seconds>",
-    help: "kill an isolated session that takes longer",
-    more: "for a reset, step, state or tool",
+  /**
+   * Megabytes of JavaScript heap of a thread, or of all memory of a process; an empty process already takes some 60 MB.
+   * `ISOLATE_MEMORY_MB`, default none.
+   */
+  isolateMemoryMb: setting("ISOLATE_MEMORY_MB", integer(8, 1_000_000), undefined, {
+    flag: "<number> memory limit of an isolate, in MB",
+    inManifest: true,
   }),
-  isolateMemoryMb: setting({
-    variable: "ISOLATE_MEMORY_MB",
-    kind: integer(8, 1_000_000),
-    fallback: undefined,
-    flag: "<number>",
-    help: "memory limit of an isolate, in MB",
-    more: "an empty process already takes some 60 MB",
+  /**
+   * Bearer token for `/sessions` and the routes below it, `/metrics` and `/web/server`; without it these routes are closed.
+   * `OPENENV_OPERATOR_TOKEN`, default none.
+   */
+  operatorToken: setting("OPENENV_OPERATOR_TOKEN", text, undefined, {
+    see: "[operator token](../guide/authorization.md#operator-token)",
+    mayBeFile: true,
   }),
-} satisfies Record<Exclude<keyof ServeOptions, TokenName> | (typeof VARIABLES_ONLY)[number], Setting<unknown, unknown>>;
+  /**
+   * Bearer token that all sockets and requests need, except `/health`, `/livez`, `/readyz`, `/` and the files of the page;
+   * without it they get 401. The other two tokens are accepted as well. `OPENENV_CLIENT_TOKEN`, default none.
+   */
+  clientToken: setting("OPENENV_CLIENT_TOKEN", text, undefined, {
+    see: "[client token](../guide/authorization.md#client-token)",
+    mayBeFile: true,
+  }),
+  /**
+   * Bearer token that reset, step and state on `/ws` need in production mode; tool calls do not.
+   * `OPENENV_ORCHESTRATOR_TOKEN`, default none.
+   */
+  orchestratorToken: setting("OPENENV_ORCHESTRATOR_TOKEN", text, undefined, {
+    see: "[tools](../guide/tools.md)",
+    mayBeFile: true,
+  }),
+};
 
 /** Settings that are not options of `serve()`. */
 export const VARIABLES_ONLY = ["deployment", "spaceHosts", "spaceId"] as const;
 
-/** The secrets of a server, each with its option and its variable. The variable with `_FILE` names a file. */
-export const TOKENS = {
-  operatorToken: {
-    variable: "OPENENV_OPERATOR_TOKEN",
-    more: "bearer token for the [operator's routes](../guide/authorization.md#operator-token), which are closed without it",
-  },
-  clientToken: {
-    variable: "OPENENV_CLIENT_TOKEN",
-    more: "bearer token without which the server answers 401 to all but `/health`, `/livez`, `/readyz`, `/` and the files of the page, see [client token](../guide/authorization.md#client-token)",
-  },
-  orchestratorToken: {
-    variable: "OPENENV_ORCHESTRATOR_TOKEN",
-    more: "in production mode: bearer token that reset, step and state on `/ws` need, see [tools](../guide/tools.md)",
-  },
-} as const;
-
-export type TokenName = keyof typeof TOKENS;
-
 type Table = typeof SETTINGS;
+/** The values of all settings. */
 export type Settings = {
-  readonly [K in keyof Table]: Table[K] extends Setting<infer T, infer Fallback> ? T | Fallback : never;
+  readonly [K in keyof Table]: Table[K] extends Setting<infer T, infer Fallback, unknown> ? T | Fallback : never;
 };
+/**
+ * The options of `serve()`, with the docstrings of the table.
+ * @internal
+ */
+export type Options = Omit<
+  { [K in keyof Table]?: Table[K] extends Setting<unknown, unknown, infer Option> ? Option : never },
+  (typeof VARIABLES_ONLY)[number]
+>;
+/** The secrets of a server. */
+export type Tokens = Pick<Settings, "clientToken" | "operatorToken" | "orchestratorToken">;

@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { askEachWorker, until, WHERE } from "../../../../../test-support/servers/cluster.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
-import { readSettings } from "../config/read-settings.js";
-import { readTokens } from "./tokens.js";
+import { readSettings, readTokens } from "./read-settings.js";
 
 const NAMES = ["OPENENV_CLIENT_TOKEN", "OPENENV_OPERATOR_TOKEN", "OPENENV_ORCHESTRATOR_TOKEN"] as const;
 const OPTIONS = ["clientToken", "operatorToken", "orchestratorToken"] as const;
