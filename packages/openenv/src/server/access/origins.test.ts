@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createOrigins, parseHosts } from "./origins.js";
+import { parseHosts } from "../config/hosts.js";
+import { createOrigins } from "./origins.js";
 
 const { rejectionReason } = createOrigins({
   host: "127.0.0.1",

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { ConfigError } from "../../errors.js";
 import { clip } from "../../util/text/clip.js";
+import { bareName } from "../config/hosts.js";
 
 interface Headers {
   host?: string | undefined;
@@ -73,29 +73,6 @@ export function createOrigins({ host: boundHost, allowedOrigins, allowedHosts }:
   };
 }
 
-/** Parses origins to the form that browsers send. @throws ConfigError */
-export function parseOrigins(names: readonly string[]): string[] {
-  return names.flatMap((given) => {
-    const name = String(given).trim();
-    if (name === "*" || name === "") return name || [];
-    const url = URL.canParse(name) ? new URL(name) : undefined;
-    // `url.origin` is not used: it is "null" for the pages of a browser extension.
-    if (url !== undefined && url.host !== "") return `${url.protocol}//${url.host}`;
-    throw new ConfigError(`ALLOWED_ORIGINS must be origins such as https://example.org, got "${name}".`);
-  });
-}
-
-/** Parses host names to lower case. @throws ConfigError that names the setting. */
-export function parseHosts(setting: string, names: readonly string[]): string[] {
-  return names.flatMap((given) => {
-    const name = bareName(String(given).trim());
-    if (name === "" || HOST_NAME.test(name)) return name || [];
-    throw new ConfigError(`${setting} must be host names without a port, such as env.example.org, got "${name}".`);
-  });
-}
-
-const HOST_NAME = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
-
 /** True for 127.0.0.0/8, ::1, localhost and its subdomains, which always resolve to this machine. */
 export function isLoopback(host: string): boolean {
   const bare = bareName(host).replace(/^::ffff:/, "");
@@ -105,14 +82,6 @@ export function isLoopback(host: string): boolean {
 /** The name in a Host header, without the port. */
 function hostName(host: string): string {
   return host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
-}
-
-/** Converts to lower case, without the brackets of an IPv6 address and a trailing dot. */
-function bareName(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/^\[|\]$/g, "")
-    .replace(/\.$/, "");
 }
 
 /** Compares like URLs: names without case, and the default port equal to no port. */

@@ -1,7 +1,7 @@
+import { readFileSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
 import type { ServeOptions } from "../types.js";
-import { readVariableOrFile } from "./read-secret.js";
-import { checkSetting, type Setting } from "./setting.js";
+import type { Setting } from "./setting.js";
 import { SETTINGS, type Settings, type Tokens, VARIABLES_ONLY } from "./settings.js";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -19,26 +19,46 @@ export function readSettings(options: ServeOptions, variables: Variables): Setti
   return Object.fromEntries(names.map((name) => [name, readSetting(name, options, variables)])) as unknown as Settings;
 }
 
-/** Reads the tokens as {@link readSettings} does, for a server that reads its files again. No message contains a token. */
+/** Reads the tokens as {@link readSettings} does, for a server that reads its files again. */
 export function readTokens(options: ServeOptions, variables: Variables): Tokens {
-  const read = (name: keyof Tokens) => readSetting(name, options, variables) as string | undefined;
   return {
-    clientToken: read("clientToken"),
-    operatorToken: read("operatorToken"),
-    orchestratorToken: read("orchestratorToken"),
+    clientToken: readSetting("clientToken", options, variables),
+    operatorToken: readSetting("operatorToken", options, variables),
+    orchestratorToken: readSetting("orchestratorToken", options, variables),
   };
 }
 
-function readSetting(name: keyof Settings, options: ServeOptions, variables: Variables): unknown {
+/** No message contains the value of a setting that may be a secret. */
+function readSetting<K extends keyof Settings>(name: K, options: ServeOptions, variables: Variables): Settings[K] {
   const { kind, variable = name, fallback, mayBeFile }: Setting<unknown, unknown> = SETTINGS[name];
+  const check = (label: string, { parse, expects }: typeof kind, given: unknown): unknown => {
+    const value = parse(given);
+    if (value !== undefined) return value;
+    if (mayBeFile) throw new ConfigError(`${name} (${variable}) must be a non-empty string.`);
+    throw new ConfigError(`${label} must be ${expects}, not "${String(given)}".`);
+  };
   const option = (options as Record<string, unknown>)[name];
-  if (option !== undefined) {
-    if (!mayBeFile) return checkSetting(kind.variable === undefined ? variable : name, kind, option);
-    if (kind.parse(option) !== undefined) return option;
-    throw new ConfigError(`${name} (${variable}) must be a non-empty string.`);
+  if (option !== undefined) return check(kind.variable === undefined ? variable : name, kind, option) as Settings[K];
+  const text = mayBeFile ? readVariableOrFile(variable, variables) : variables[variable]?.trim() || undefined;
+  return (text === undefined ? fallback : check(variable, kind.variable ?? kind, text)) as Settings[K];
+}
+
+/** @throws ConfigError if the variable and its file are both set, or the file is empty or cannot be read. */
+function readVariableOrFile(variable: string, variables: Variables): string | undefined {
+  const value = variables[variable]?.trim() || undefined;
+  const path = variables[`${variable}_FILE`]?.trim() || undefined;
+  if (path === undefined) return value;
+  if (value !== undefined) throw new ConfigError(`${variable} and ${variable}_FILE are both set: remove one of them.`);
+  let secret: string;
+  try {
+    // Editors end a file with a newline, which is not part of the secret.
+    secret = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new ConfigError(`${variable}_FILE must name a readable file: ${reason}`, { cause: error });
   }
-  const value = mayBeFile ? readVariableOrFile(variable, variables) : variables[variable]?.trim() || undefined;
-  return value === undefined ? fallback : checkSetting(variable, kind.variable ?? kind, value);
+  if (secret !== "") return secret;
+  throw new ConfigError(`${variable}_FILE names the file "${path}", which is empty: write the value to it.`);
 }
 
 const OPTIONS = Object.keys(SETTINGS).filter((name) => !VARIABLES_ONLY.some((other) => other === name));

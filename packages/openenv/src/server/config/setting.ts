@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { ConfigError } from "../../errors.js";
 
 /** A kind of value: which values are allowed, given as text or as the value itself. `Option` is the type in `serve()`. */
 export interface Kind<T, Option = T> {
@@ -50,13 +49,6 @@ export function renderDefault({ shown, fallback, kind }: Setting<unknown, unknow
   if (shown !== undefined) return shown;
   if (fallback === undefined || fallback === null || Array.isArray(fallback)) return undefined;
   return kind.show?.(fallback) ?? String(fallback);
-}
-
-/** @throws ConfigError that names the setting, the allowed values and the one that was given. */
-export function checkSetting<T>(name: string, kind: Kind<T, unknown>, given: unknown): T {
-  const value = kind.parse(given);
-  if (value !== undefined) return value;
-  throw new ConfigError(`${name} must be ${kind.expects}, not "${String(given)}".`);
 }
 
 export const text: Kind<string> = {
