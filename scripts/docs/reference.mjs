@@ -7,9 +7,12 @@ import { API_PACKAGES, renderApi } from "./api.mjs";
 import { renderErrors } from "./errors.mjs";
 import { renderLayers } from "./layers.mjs";
 import { renderManifest } from "./manifest.mjs";
+import { renderMetrics } from "./metrics.mjs";
 import { renderSettings } from "./settings.mjs";
 
 const { ERRORS } = await import(pathToFileURL(join(ROOT, "packages/openenv/dist/errors.js")).href);
+const METRICS_TABLE = join(ROOT, "packages/openenv/dist/server/metrics/metrics.js");
+const { METRICS } = await import(pathToFileURL(METRICS_TABLE).href);
 const { manifestSchema } = await import(pathToFileURL(join(ROOT, "packages/providers/dist/manifest/schema.js")).href);
 const config = await Promise.all(
   ["settings", "setting"].map(
@@ -17,6 +20,7 @@ const config = await Promise.all(
   ),
 );
 const read = (file) => readFileSync(join(ROOT, file), "utf8");
+const METRICS_PAGE = "docs/reference/metrics.md";
 const SETTINGS_PAGE = "docs/reference/settings.md";
 const LAYERS_PAGE = "docs/design/layers.md";
 const guides = [
@@ -40,6 +44,7 @@ const pages = {
   "docs/reference/api.md": api.page,
   "docs/reference/manifest.md": renderManifest(manifestSchema),
   [LAYERS_PAGE]: renderLayers(read(LAYERS_PAGE)),
+  [METRICS_PAGE]: renderMetrics(read(METRICS_PAGE), METRICS),
   [SETTINGS_PAGE]: settings.page,
 };
 const problems = [...api.problems, ...settings.problems];

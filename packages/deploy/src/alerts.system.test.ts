@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { CASES, type Case, IMAGE, render } from "../../../test-support/deploy/render-cases.js";
 import { requirePromtool } from "../../../test-support/requirement.js";
-import { REJECTION_REASONS } from "../../openenv/src/session/statistics/statistics.js";
+import { startCounts } from "../../openenv/src/session/statistics/metrics.js";
 import { CONNECTIONS, RECORDED } from "./monitoring/metric.js";
 import type { TopologyInput } from "./topology.js";
 
@@ -76,7 +76,7 @@ const of = (name: string, labels: Record<string, string> = {}): string => {
 /** A server with a capacity of 500: its open sessions, those not used yet, and its rejections. */
 function server(values: { open: string; unclaimed?: string; waiting?: string; refused?: string }, labels = {}) {
   const { open, unclaimed = "0x40", waiting = "0x40", refused = "0x40" } = values;
-  const none = REJECTION_REASONS.filter((reason) => reason !== "full");
+  const none = Object.keys(startCounts().openenv_rejections_total).filter((reason) => reason !== "full");
   return {
     [of("openenv_sessions", labels)]: open,
     [of("openenv_sessions_unclaimed", labels)]: unclaimed,

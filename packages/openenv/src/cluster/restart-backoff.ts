@@ -1,5 +1,5 @@
 import { MAX_REPORTED_ERRORS } from "../protocol/web.js";
-import type { LostWorker } from "../session/statistics/worker-report.js";
+import type { LostWorker } from "../server/worker-report.js";
 import type { WorkerProcess } from "./worker-process.js";
 
 /** A worker that ran for less time, or never served, counts as a failed start: the next one waits longer. */

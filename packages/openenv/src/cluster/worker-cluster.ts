@@ -8,8 +8,8 @@ import type { SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import type { Cluster, ClusterServer, ForwardedRequest, UpgradeRequest } from "../server/cluster.js";
 import { LISTEN_BACKLOG, listenProblem } from "../server/lifecycle/listen-problem.js";
+import type { ClusterReport } from "../server/worker-report.js";
 import type { WorkerLoad } from "../session/registry/capacity.js";
-import type { ClusterReport } from "../session/statistics/worker-report.js";
 import { watchParent } from "../session/watchdog.js";
 import { forwardRequest, readForwarded } from "./forward.js";
 import {

@@ -4,7 +4,7 @@ import type { SchemaBody, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import type { WorkerLoad } from "../session/registry/capacity.js";
 import type { Workers } from "../session/registry/options.js";
-import type { ClusterReport, WorkerReport } from "../session/statistics/worker-report.js";
+import type { ClusterReport, WorkerReport } from "./worker-report.js";
 
 /** The head of a request for a WebSocket. */
 export type UpgradeRequest = Readonly<Pick<IncomingMessage, "method" | "url" | "headers">>;

@@ -60,7 +60,7 @@ export async function startJournal(
 ): Promise<AsyncDisposable | undefined> {
   if (config.journal === undefined) return undefined;
   const owner = ownerName(cluster?.idPrefix ?? "");
-  const statistics = runtime.statistics.journal;
+  const { statistics } = runtime;
   const { contract, snapshotVersion } = runtime.definition;
   const { hash } = await contract.fingerprint();
   const version = `${hash}/${snapshotVersion}`;

@@ -334,7 +334,7 @@ export class Session extends HeldSession {
       if (this.progress.episodes === 1 && this.events.replayed === undefined) logStart(this, "started");
       this.lost = undefined;
       const reply = observe(transition, call, place);
-      statistics.resets.record(performance.now() - call.arrivedAt);
+      statistics.counts.openenv_reset_duration_seconds.record(performance.now() - call.arrivedAt);
       return reply;
     });
   }

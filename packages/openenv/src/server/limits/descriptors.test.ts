@@ -36,7 +36,7 @@ test("counts a thousand rejections and logs them in two lines; the first has the
     ["error", { limit: 64, refused: 1, err: error }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
     ["error", { limit: 64, refused: 999 }, expect.stringMatching(/MAX_CONCURRENT_ENVS/)],
   ]);
-  expect(runtime.statistics.rejections).toEqual({ descriptors: 1_000 });
+  expect(runtime.statistics.counts.openenv_rejections_total).toMatchObject({ descriptors: 1_000 });
 });
 
 test("reserves the last descriptors for requests", () => {

@@ -25,10 +25,10 @@ export function watchHeap(
   if (isolation !== undefined || "Bun" in globalThis || "Deno" in globalThis) return () => {};
   /** The last measurement with few sessions: it contains what sessions share, such as data that the first one loads. */
   let few = { sessions: 0, bytes: getHeapStatistics().used_heap_size };
-  let before = { active: 0, opened: statistics.sessions };
+  let before = { active: 0, opened: statistics.counts.openenv_sessions_opened_total };
   let isDone = false;
   const look = (): void => {
-    const now = { active: sessions.load().active, opened: statistics.sessions };
+    const now = { active: sessions.load().active, opened: statistics.counts.openenv_sessions_opened_total };
     // A session that has ended may still have been in the heap when V8 began to collect it.
     const most = before.active + now.opened - before.opened;
     before = now;

@@ -58,7 +58,7 @@ export class Gauge {
 
   #sample(): void {
     const seconds = (performance.now() - this.#at) / 1000;
-    const { steps, latency } = this.#statistics;
+    const { openenv_steps_total: steps, openenv_step_duration_seconds: latency } = this.#statistics.counts;
     const delay = this.#delay as IntervalHistogram;
     // The histogram contains the times between two ticks.
     const lag = delay.count === 0 ? 0 : delay.percentile(99) / 1e6 - RESOLUTION_MS;
@@ -77,9 +77,9 @@ export class Gauge {
 
   #mark(): void {
     this.#at = performance.now();
-    this.#steps = this.#statistics.steps;
+    this.#steps = this.#statistics.counts.openenv_steps_total;
     this.#cpu = cpuSeconds();
-    this.#counts = this.#statistics.latency.counts.slice();
+    this.#counts = this.#statistics.counts.openenv_step_duration_seconds.counts.slice();
   }
 }
 

@@ -6,7 +6,7 @@ import { openResumable, stepFrame } from "../../../../../test-support/sockets/re
 import { JournalError } from "../../session/journals/journal.js";
 import { measureJournal } from "../../session/journals/measured.js";
 import { openMemoryJournal } from "../../session/journals/memory.js";
-import { JournalStatistics } from "../../session/statistics/journal-statistics.js";
+import { Statistics } from "../../session/statistics/statistics.js";
 
 const servers = useServers();
 
@@ -28,7 +28,7 @@ test("the commits of a journal are measured, and a server without one says nothi
 test("a journal that is away is not up until a call succeeds", async () => {
   let isAway = false;
   const memory = openMemoryJournal("here");
-  const statistics = new JournalStatistics();
+  const statistics = new Statistics();
   const away = new JournalError("JOURNAL_UNAVAILABLE", "away");
   const journal = measureJournal(
     Object.assign(Object.create(memory), {
@@ -37,17 +37,17 @@ test("a journal that is away is not up until a call succeeds", async () => {
     statistics,
   );
   await journal.create("one", "hash");
-  expect(statistics.isUp).toBe(true);
+  expect(statistics.journalUp).toBe(true);
   isAway = true;
   await expect(journal.find("one")).rejects.toBe(away);
-  expect(statistics.isUp).toBe(false);
+  expect(statistics.journalUp).toBe(false);
   isAway = false;
   await journal.find("one");
-  expect(statistics.isUp).toBe(true);
+  expect(statistics.journalUp).toBe(true);
   // An answer of a store that works.
   await expect(async () => journal.commit("one", 0, { put: [], remove: [] })).rejects.toMatchObject({
     code: "EPOCH_LOST",
   });
-  expect(statistics.isUp).toBe(true);
-  expect(statistics.commits.counts.some((count) => count > 0)).toBe(false);
+  expect(statistics.journalUp).toBe(true);
+  expect(statistics.counts.openenv_journal_commit_seconds.counts.some((count) => count > 0)).toBe(false);
 });

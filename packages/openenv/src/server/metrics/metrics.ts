@@ -1,24 +1,26 @@
 import { FAULT_OF, FAULTS } from "../../errors.js";
 import type { WireCode } from "../../protocol/messages.js";
-import { boundary } from "../../session/statistics/histogram.js";
-import { RESTORE_RESULTS } from "../../session/statistics/journal-statistics.js";
-import { REJECTION_REASONS } from "../../session/statistics/statistics.js";
-import type { ClusterReport, HistogramReport, WorkerReport } from "../../session/statistics/worker-report.js";
+import type { ServerViewWorker } from "../../protocol/web.js";
+import { boundary, Histogram } from "../../session/statistics/histogram.js";
+import { COUNTED, type Counts, type MetricText } from "../../session/statistics/metrics.js";
 import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import { STATUS } from "../http/respond.js";
+import type { ClusterReport, HistogramReport, MetricValue } from "../worker-report.js";
 
 type Labels = Record<string, string>;
 
-/** Exactly one of the three members reads the value of a worker; none for a metric of the whole server. */
-interface Metric {
-  type: "counter" | "gauge" | "histogram";
-  help: string;
-  /** Null when it is unknown. */
-  value?: (report: WorkerReport) => number | null;
-  /** Values by further labels. Every combination exists from the start, so that the first increase counts. */
-  series?: (report: WorkerReport) => [Labels, number][];
-  histogram?: (report: WorkerReport) => HistogramReport;
+/** What the metrics of a worker are read from. */
+interface Source {
+  context: ServerContext;
+  worker: ServerViewWorker;
+}
+
+interface Metric extends MetricText {
+  /** Its value in a worker; it has the label `worker`. */
+  read?: ((source: Source) => MetricValue | Histogram) | undefined;
+  /** Its value for the whole server. */
+  readAll?: (report: ClusterReport, context: Pick<ServerContext, "runtime">) => [Labels, number];
 }
 
 /** The codes of wire errors that have several causes; the others have that of the table. */
@@ -32,163 +34,143 @@ const ERROR_SERIES = (Object.keys(STATUS) as WireCode[]).flatMap((code) =>
   })),
 );
 
-/** The metrics of `GET /metrics`; all but the first three have the label `worker`. */
+/** A metric that the code counts; one with a label has a count for each value of the label. */
+function readCounted(name: keyof Counts, { context }: Source): MetricValue | Histogram {
+  const value: number | Histogram | Record<string, number> = context.runtime.statistics.counts[name];
+  if (typeof value === "number" || value instanceof Histogram) return value;
+  const { labels: [label = ""] = [] }: MetricText = COUNTED[name];
+  return Object.entries(value).map(([key, count]) => [{ [label]: key }, count]);
+}
+
+const counted = Object.fromEntries(
+  (Object.keys(COUNTED) as (keyof Counts)[]).map((name) => [
+    name,
+    { ...COUNTED[name], read: (source: Source) => readCounted(name, source) },
+  ]),
+) as unknown as Record<keyof Counts, Metric>;
+
+const metric =
+  (type: Metric["type"]) =>
+  (help: string, read: Metric["read"], more?: string): Metric => ({ type, help, read, more });
+const [counter, gauge, histogram] = [metric("counter"), metric("gauge"), metric("histogram")];
+
+/** The metrics of `GET /metrics`. */
 export const METRICS = {
   openenv_info: {
     type: "gauge",
     help: "Always 1; the labels name the environment, its version and that of the server.",
+    more: "`GET /metadata` also has `server_version`, the version of openenv-ts.",
+    labels: ["environment", "version", "mode", "server_version"],
+    readAll: (_report, { runtime: { definition, mode } }) => {
+      const { name, version } = definition.contract;
+      return [{ environment: name, version, mode, server_version: PACKAGE_VERSION }, 1];
+    },
   },
-  openenv_workers: { type: "gauge", help: "Workers that answered." },
-  openenv_worker_restarts_total: { type: "counter", help: "Workers that were replaced." },
-  openenv_sessions: { type: "gauge", help: "Open sessions.", value: ({ worker }) => worker.sessions },
-  openenv_sessions_unclaimed: {
-    type: "gauge",
-    help: "Open sessions that can be closed to make room: unused ones, and idle HTTP sessions.",
-    value: ({ worker }) => worker.unclaimed,
-  },
-  openenv_sessions_max: { type: "gauge", help: "Capacity, in sessions.", value: ({ worker }) => worker.max_sessions },
-  openenv_sessions_opened_total: { type: "counter", help: "Sessions opened.", value: ({ opened }) => opened },
-  openenv_sessions_detached: {
-    type: "gauge",
-    help: "Open sessions that lost their connection and can be resumed.",
-    value: ({ detached }) => detached,
-  },
-  openenv_sessions_resumed_total: {
+  openenv_workers: { type: "gauge", help: "Workers that answered.", readAll: ({ reports }) => [{}, reports.length] },
+  openenv_worker_restarts_total: {
     type: "counter",
-    help: "Connections that resumed a session or the sessions of a batch socket.",
-    value: ({ resumed }) => resumed,
+    help: "Workers that were replaced.",
+    readAll: ({ restarts }) => [{}, restarts],
   },
-  openenv_sessions_waiting: {
-    type: "gauge",
-    help: "Peers that wait for a session.",
-    value: ({ worker }) => worker.waiting,
-  },
-  openenv_session_wait_seconds: {
-    type: "histogram",
-    help: "Time in the queue of peers that got a session.",
-    histogram: ({ session_wait }) => session_wait,
-  },
-  openenv_queue_size: {
-    type: "gauge",
-    help: "Capacity of the queue, in peers.",
-    value: ({ queue_size }) => queue_size,
-  },
-  openenv_rejections_total: {
-    type: "counter",
-    help: "Rejected sessions and connections, by reason.",
-    series: ({ rejections }) => REJECTION_REASONS.map((reason) => [{ reason }, rejections[reason] ?? 0]),
-  },
-  openenv_draining: {
-    type: "gauge",
-    help: "1 while the server drains or stops.",
-    value: ({ draining }) => Number(draining),
-  },
-  openenv_paused: {
-    type: "gauge",
-    help: "1 while an operator has paused the server.",
-    value: ({ paused }) => Number(paused),
-  },
-  openenv_steps_total: { type: "counter", help: "Steps answered.", value: ({ worker }) => worker.steps },
-  openenv_step_duration_seconds: {
-    type: "histogram",
-    help: "Time from the arrival of a step to its answer, without the network.",
-    histogram: ({ latency }) => latency,
-  },
-  openenv_step_wait_seconds: {
-    type: "histogram",
-    help: "Time from the arrival of a step to its start; before the first scrape without the time in the kernel.",
-    histogram: ({ step_wait }) => step_wait,
-  },
-  openenv_reset_duration_seconds: {
-    type: "histogram",
-    help: "Time from the arrival of a reset to its answer, without the network.",
-    histogram: ({ resets }) => resets,
-  },
+  ...counted,
+  openenv_sessions: gauge("Open sessions.", ({ worker }) => worker.sessions),
+  openenv_sessions_unclaimed: gauge(
+    "Open sessions that can be closed to make room: unused ones, and idle HTTP sessions.",
+    ({ worker }) => worker.unclaimed,
+    "An HTTP session is idle after 300 s. The other sessions are in use.",
+  ),
+  openenv_sessions_max: gauge("Capacity, in sessions.", ({ worker }) => worker.max_sessions),
+  openenv_sessions_detached: gauge(
+    "Open sessions that lost their connection and can be resumed.",
+    ({ context }) => context.sessions.resumptions.detached,
+    "See [sessions that survive](../guide/sessions-that-survive.md).",
+  ),
+  openenv_sessions_resumed_total: counter(
+    "Connections that resumed a session or the sessions of a batch socket.",
+    ({ context }) => context.sessions.resumptions.resumed,
+  ),
+  openenv_sessions_waiting: gauge("Peers that wait for a session.", ({ worker }) => worker.waiting),
+  openenv_queue_size: gauge("Capacity of the queue, in peers.", ({ context }) => context.sessions.load().queueSize),
+  openenv_draining: gauge("1 while the server drains or stops.", ({ context }) => Number(context.draining)),
+  openenv_paused: gauge("1 while an operator has paused the server.", ({ context }) => Number(context.sessions.paused)),
   openenv_errors_total: {
     type: "counter",
     help: "Errors sent to clients, by code and by who caused them.",
-    series: ({ errors }) => ERROR_SERIES.map((labels) => [labels, errors[labels.code]?.[labels.fault] ?? 0]),
+    more: "See the [codes](errors.md) and [whose fault it was](../guide/sessions-that-survive.md#whose-fault-was-it).",
+    labels: ["code", "fault"],
+    read: ({ context }) => {
+      const { errors } = context.runtime.statistics;
+      return ERROR_SERIES.map((labels) => [labels, errors[labels.code]?.[labels.fault] ?? 0]);
+    },
   },
-  openenv_journal_up: {
-    type: "gauge",
-    help: "1 while the journal can be used; absent without one.",
-    value: ({ journal }) => (journal.up === null ? null : Number(journal.up)),
-  },
-  openenv_journal_commit_seconds: {
-    type: "histogram",
-    help: "Durations of the journal's commits.",
-    histogram: ({ journal }) => journal.commits,
-  },
-  openenv_journal_answers_held: {
-    type: "gauge",
-    help: "Sessions whose answer waits for its commit; absent without a journal.",
-    value: ({ journal }) => (journal.up === null ? null : journal.held),
-  },
-  openenv_journal_restores_total: {
-    type: "counter",
-    help: "Sessions that were to be restored from the journal, by result.",
-    series: ({ journal }) => RESTORE_RESULTS.map((result) => [{ result }, journal.restores[result]]),
-  },
-  openenv_values_not_finite_total: {
-    type: "counter",
-    help: "NaN and infinities of environments, sent as null.",
-    value: ({ non_finite }) => non_finite,
-  },
-  openenv_websockets: { type: "gauge", help: "Open WebSockets.", value: ({ worker }) => worker.sockets },
-  openenv_event_loop_lag_seconds: {
-    type: "histogram",
-    help: "Maximum delay of the event loop in each second, starting with the first scrape.",
-    histogram: ({ loop_lag }) => loop_lag,
-  },
-  process_cpu_seconds_total: { type: "counter", help: "CPU seconds used.", value: ({ worker }) => worker.cpu_s },
-  process_resident_memory_bytes: { type: "gauge", help: "Resident memory.", value: ({ worker }) => worker.rss_bytes },
-  process_open_fds: { type: "gauge", help: "Open file descriptors.", value: ({ worker }) => worker.descriptors },
-  process_max_fds: {
-    type: "gauge",
-    help: "Limit on open file descriptors.",
-    value: ({ worker }) => worker.max_descriptors,
-  },
-  process_start_time_seconds: {
-    type: "gauge",
-    help: "Start time of the process, in Unix seconds.",
-    value: ({ worker }) => Math.round(Date.now() / 1000 - worker.uptime_s),
-  },
-} as const satisfies Record<string, Metric>;
+  openenv_journal_up: gauge(
+    "1 while the journal can be used; absent without one.",
+    ({ context: { runtime } }) => {
+      const { journalUp } = runtime.statistics;
+      return journalUp === null ? null : Number(journalUp);
+    },
+    "0 after a call that failed because of the [journal](../guide/store.md).",
+  ),
+  openenv_journal_answers_held: gauge(
+    "Sessions whose answer waits for its commit; absent without a journal.",
+    ({ context: { runtime, sessions } }) => {
+      if (runtime.statistics.journalUp === null) return null;
+      return [...sessions.resumptions.all()].filter(({ journal }) => journal?.isWriting).length;
+    },
+  ),
+  openenv_websockets: gauge("Open WebSockets.", ({ worker }) => worker.sockets),
+  openenv_event_loop_lag_seconds: histogram(
+    "Maximum delay of the event loop in each second, starting with the first scrape.",
+    ({ context }) => context.gauge.lag,
+  ),
+  process_cpu_seconds_total: counter(
+    "CPU seconds used.",
+    ({ worker }) => worker.cpu_s,
+    "Threads and processes of isolated sessions are not included.",
+  ),
+  process_resident_memory_bytes: gauge("Resident memory.", ({ worker }) => worker.rss_bytes),
+  process_open_fds: gauge("Open file descriptors.", ({ worker }) => worker.descriptors),
+  process_max_fds: gauge("Limit on open file descriptors.", ({ worker }) => worker.max_descriptors),
+  process_start_time_seconds: gauge("Start time of the process, in Unix seconds.", ({ worker }) =>
+    Math.round(Date.now() / 1000 - worker.uptime_s),
+  ),
+} satisfies Record<string, Metric>;
 
 /** A scrape gets one bucket for each octave of the internal buckets, from 16 µs to 524 s. */
 const FIRST_LE_MS = 2 ** -6;
 const LAST_LE_MS = 2 ** 19;
 
+/** Reads the metrics of this worker. */
+export function readMetrics(source: Source): Record<string, MetricValue> {
+  const metrics: [string, Metric][] = Object.entries(METRICS);
+  return Object.fromEntries(
+    metrics.flatMap(([name, { read }]) => {
+      const value = read?.(source);
+      if (value === undefined) return [];
+      return [[name, value instanceof Histogram ? { counts: [...value.counts], sum_ms: value.sum } : value]];
+    }),
+  );
+}
+
 /** Renders the text format 0.0.4 of Prometheus. */
-export function renderMetrics(
-  { reports, restarts }: ClusterReport,
-  { runtime }: Pick<ServerContext, "runtime">,
-): string {
-  const { contract } = runtime.definition;
-  const ofAll: Record<string, string> = {
-    openenv_info: sample(
-      "openenv_info",
-      { environment: contract.name, version: contract.version, mode: runtime.mode, server_version: PACKAGE_VERSION },
-      1,
-    ),
-    openenv_workers: sample("openenv_workers", {}, reports.length),
-    openenv_worker_restarts_total: sample("openenv_worker_restarts_total", {}, restarts),
-  };
-  const lines = Object.entries(METRICS).flatMap(([name, metric]: [string, Metric]) => {
-    const samples = ofAll[name] ?? reports.flatMap((report) => renderWorker(name, metric, report));
-    return samples.length === 0
-      ? []
-      : [`# HELP ${name} ${metric.help}`, `# TYPE ${name} ${metric.type}`, samples].flat();
+export function renderMetrics(report: ClusterReport, context: Pick<ServerContext, "runtime">): string {
+  const lines = Object.entries(METRICS).flatMap(([name, { type, help, readAll }]: [string, Metric]) => {
+    const samples =
+      readAll === undefined
+        ? report.reports.flatMap(({ worker, metrics }) =>
+            renderValue(name, { worker: String(worker.worker) }, metrics[name] ?? null),
+          )
+        : [sample(name, ...readAll(report, context))];
+    return samples.length === 0 ? [] : [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples];
   });
   return `${lines.join("\n")}\n`;
 }
 
-function renderWorker(name: string, { value, series, histogram }: Metric, report: WorkerReport): string[] {
-  const labels = { worker: String(report.worker.worker) };
-  if (histogram !== undefined) return renderHistogram(name, labels, histogram(report));
-  if (series !== undefined) return series(report).map(([more, count]) => sample(name, { ...labels, ...more }, count));
-  const found = value?.(report) ?? null;
-  return found === null ? [] : [sample(name, labels, found)];
+function renderValue(name: string, labels: Labels, value: MetricValue): string[] {
+  if (value === null) return [];
+  if (typeof value === "number") return [sample(name, labels, value)];
+  if ("counts" in value) return renderHistogram(name, labels, value);
+  return value.map(([more, count]) => sample(name, { ...labels, ...more }, count));
 }
 
 function renderHistogram(name: string, labels: Labels, { counts, sum_ms }: HistogramReport): string[] {

@@ -4,9 +4,9 @@ import { MAX_REPORTED_ERRORS, type ServerView } from "../../protocol/web.js";
 import { totalCapacity } from "../../session/registry/capacity.js";
 import { addCounts, percentile } from "../../session/statistics/histogram.js";
 import { sortSessions } from "../../session/statistics/pick-sessions.js";
-import type { ClusterReport, WorkerReport } from "../../session/statistics/worker-report.js";
 import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
+import type { ClusterReport, WorkerReport } from "../worker-report.js";
 import { makeReport } from "./report.js";
 
 /** Requests the report of every worker; those that do not answer are `silent`. */

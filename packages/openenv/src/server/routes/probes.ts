@@ -20,7 +20,7 @@ function live({ response }: RequestContext): void {
 function ready({ request, response, context }: RequestContext): void {
   const excluded = new URL(request.url ?? "/", "http://localhost").searchParams.getAll("exclude");
   const { draining, sessions, runtime } = context;
-  const journal = runtime.statistics.journal.isUp === false;
+  const journal = runtime.statistics.journalUp === false;
   const state: Record<NotReadyReason, boolean> = { draining, paused: sessions.paused, full: sessions.isFull, journal };
   const reasons = (Object.keys(state) as NotReadyReason[]).filter((name) => state[name] && !excluded.includes(name));
   const body: ReadinessBody = { status: reasons.length === 0 ? "ready" : "not ready", reasons };

@@ -67,7 +67,7 @@ export function observe(
 
 /** Counts and logs NaN and infinities, which have no JSON form. */
 export function reportNonFinite({ runtime, id }: CallSession, method: "reset" | "step" | "state", count: number): void {
-  runtime.statistics.nonFinite += count;
+  runtime.statistics.counts.openenv_values_not_finite_total += count;
   runtime.log.warn({ session: id, count }, `${method} returned NaN or infinities; they were sent as null`);
 }
 

@@ -142,7 +142,7 @@ function succeeded(returned: unknown, running: Running): ToolOutcome {
     const { value, nonFinite } = tool.render(returned);
     if (nonFinite > 0) {
       const { statistics, log } = session.runtime;
-      statistics.nonFinite += nonFinite;
+      statistics.counts.openenv_values_not_finite_total += nonFinite;
       log.warn({ session: session.id, tool: tool.name, count: nonFinite }, "a tool returned NaN or infinities");
     }
     return { result: value, error: null };

@@ -1,18 +1,18 @@
 import { isThenable } from "../../util/async/thenable.js";
 import type { Eventual } from "../../util/types.js";
-import type { JournalStatistics } from "../statistics/journal-statistics.js";
+import type { Statistics } from "../statistics/statistics.js";
 import { type Journal, type JournalEntry, JournalError } from "./journal.js";
 
 /** A journal of any store whose calls are measured: whether the store can be used, and the times of its commits. */
-export function measureJournal(journal: Journal, statistics: JournalStatistics): Journal {
+export function measureJournal(journal: Journal, statistics: Statistics): Journal {
   const failed = (error: unknown): never => {
     // The others are answers of a store that works.
-    statistics.isUp = !(error instanceof JournalError) || error.code !== "JOURNAL_UNAVAILABLE";
+    statistics.journalUp = !(error instanceof JournalError) || error.code !== "JOURNAL_UNAVAILABLE";
     throw error;
   };
   const watch = <T>(call: () => Eventual<T>, done = (): void => {}): Eventual<T> => {
     const succeeded = (value: T): T => {
-      statistics.isUp = true;
+      statistics.journalUp = true;
       done();
       return value;
     };
@@ -23,7 +23,7 @@ export function measureJournal(journal: Journal, statistics: JournalStatistics):
       return failed(error);
     }
   };
-  statistics.isUp = true;
+  statistics.journalUp = true;
   const { takers } = journal;
   return {
     ...(takers !== undefined && { takers: () => Promise.resolve(watch(() => takers.call(journal))) }),
@@ -35,7 +35,7 @@ export function measureJournal(journal: Journal, statistics: JournalStatistics):
       const since = performance.now();
       return watch(
         () => journal.commit(id, epoch, changes),
-        () => statistics.commits.record(performance.now() - since),
+        () => statistics.counts.openenv_journal_commit_seconds.record(performance.now() - since),
       );
     },
     release: (id, epoch) => watch(() => journal.release(id, epoch)),

@@ -159,7 +159,7 @@ export class Sessions {
     }
     const since = performance.now();
     const admit = (): Session | Promise<Session> => {
-      statistics.sessionWait.record(performance.now() - since);
+      statistics.counts.openenv_session_wait_seconds.record(performance.now() - since);
       return this.#openNow(waiter, opener);
     };
     const turn = this.#queue.join(waiter, admit, refusal);
@@ -188,7 +188,7 @@ export class Sessions {
     const session = this.#new(opener);
     this.#live.add(session);
     this.#options.cluster?.changed();
-    this.#runtime.statistics.sessions++;
+    this.#runtime.statistics.counts.openenv_sessions_opened_total++;
     const made = this.#fill(session);
     if (waiter === undefined || !isThenable(made)) return made;
     this.#making.set(waiter, session);

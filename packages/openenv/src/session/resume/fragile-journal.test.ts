@@ -8,7 +8,7 @@ import { MemoryStore, openMemoryJournal } from "../journals/memory.js";
 import { Sessions } from "../registry/sessions.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
-import { JournalStatistics } from "../statistics/journal-statistics.js";
+import { Statistics } from "../statistics/statistics.js";
 import { Addresses, type AddressHolder } from "./addresses.js";
 import { JournalledSessions } from "./journalled-sessions.js";
 import type { Resumption } from "./resumptions.js";
@@ -63,7 +63,7 @@ function start(options?: Parameters<typeof defineCounter>[0]): {
   const runtime = createRuntime(defineCounter(options).environment);
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 2, queueSize: 1, sessionTimeoutMs: null });
   const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) };
-  const statistics = new JournalStatistics();
+  const statistics = new Statistics();
   const parts = {
     journal: fragile,
     codec,

@@ -14,7 +14,7 @@ import { openFrom } from "../restore/open-from.js";
 import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { JournalStatistics } from "../statistics/journal-statistics.js";
+import type { Statistics } from "../statistics/statistics.js";
 import { askJournal } from "./ask-journal.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
 import {
@@ -53,7 +53,7 @@ interface JournalledOptions {
   version: string;
   /** Milliseconds that the end of a session is remembered. */
   retentionMs: number;
-  statistics: JournalStatistics;
+  statistics: Statistics;
   log: Log;
 }
 
@@ -172,7 +172,7 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   async #countRestore(key: string, opener: SessionOpener): Promise<string | undefined> {
-    const { restores } = this.#options.statistics;
+    const { openenv_journal_restores_total: restores } = this.#options.statistics.counts;
     try {
       const lost = await this.#restore(key, opener);
       restores[lost === undefined ? "restored" : "lost"]++;

@@ -1,0 +1,36 @@
+import type { ServerViewError, ServerViewSilentWorker, ServerViewWorker } from "../protocol/web.js";
+import type { PickedSessions } from "../session/statistics/pick-sessions.js";
+import type { Statistics } from "../session/statistics/statistics.js";
+
+/** Durations since the start: the count of each bucket, and the sum in milliseconds. */
+export interface HistogramReport {
+  counts: number[];
+  sum_ms: number;
+}
+
+/** The value of a metric, or one for each combination of its labels. Null when it is unknown. */
+export type MetricValue = number | null | HistogramReport | [Record<string, string>, number][];
+
+/** The report of one worker, or of a server without workers. Plain JSON, because it is sent between processes. */
+export interface WorkerReport extends PickedSessions {
+  worker: ServerViewWorker;
+  metrics: Record<string, MetricValue>;
+  stepping: number;
+  queue_size: number;
+  /** Counts of each bucket in the last ten seconds. */
+  recent_latency: number[];
+  errors: Statistics["errors"];
+  recent_errors: ServerViewError[];
+}
+
+/** The loss of a worker. */
+export type LostWorker = ServerViewError & { code: "WORKER_LOST" };
+
+/** The reports of all workers and of the supervisor. */
+export interface ClusterReport {
+  reports: WorkerReport[];
+  /** Workers that did not answer. */
+  silent: ServerViewSilentWorker[];
+  restarts: number;
+  lost: readonly LostWorker[];
+}
