@@ -2,7 +2,7 @@ import { asList, asNode, canonicalSchema, clip, type Node } from "openenv-ts/int
 import type { SchemaBody } from "openenv-ts/protocol";
 import { markTags, unionOf } from "./combine-types.js";
 import { createModelNames, pascal } from "./model-names.js";
-import { createReader, describe, type Reading } from "./schema-reader.js";
+import { describe, type Reading, SchemaReader } from "./schema-reader.js";
 import type { Alias, ClientTypes, Model, ModelField, ToolType } from "./types.js";
 
 /** Fields of the base classes of a client, which are not read from the schema. */
@@ -27,7 +27,7 @@ export function readTypes(given: SchemaBody, prefix: string): ClientTypes {
     ...["Sync", "Async"].flatMap((kind) => [`${kind}${prefix}Env`, `${kind}${prefix}Tools`]),
   ]);
   const read = (part: keyof typeof BASE_FIELDS, root: unknown): Model => {
-    const model = createReader(asNode(root), { part, names, models, aliases }).root(root, prefix + pascal(part));
+    const model = new SchemaReader(asNode(root), { part, names, models, aliases }).root(root, prefix + pascal(part));
     const base: readonly string[] = BASE_FIELDS[part];
     return { ...model, fields: model.fields.filter(({ name }) => !base.includes(name)) };
   };
@@ -50,13 +50,13 @@ function readTools(list: unknown, prefix: string, shared: Omit<Reading, "part">)
     const [given, returned] = [asNode(input_schema), asNode(output_schema)];
     const baseName = prefix + pascal(name);
     const { name: className } = shared.names.share(`${baseName}Arguments`, `arguments ${name}`);
-    const input = createReader(given, { part: `tools.${name}.input`, ...shared }).root(given, className);
+    const input = new SchemaReader(given, { part: `tools.${name}.input`, ...shared }).root(given, className);
     // FastMCP wraps a result that is not an object.
     const isWrapped = returned["x-fastmcp-wrap-result"] === true;
     const result: Node = isWrapped ? asNode(asNode(returned["properties"])["result"]) : returned;
     const part = `tools.${name}.output`;
     const place = { path: part, name: `${baseName}Result`, depth: 0 };
-    const output = createReader(returned, { part, ...shared }).type(result, place);
+    const output = new SchemaReader(returned, { part, ...shared }).type(result, place);
     tools.set(name, { name, description: describe({ description }), input, output });
   }
   return [...tools.values()];

@@ -15,12 +15,6 @@ const MAX_DEFAULT_DEPTH = 100;
 /** The first part of the pattern that Pydantic gives the string of a decimal. */
 const DECIMAL = "^(?!^[-+.]*$)[+-]?0*";
 
-export interface Reader {
-  /** Reads an object, or for an action a union of objects. */
-  root(schema: unknown, name: string): Model;
-  type(schema: unknown, at: Place): Type;
-}
-
 export interface Reading {
   /** The part of the schemas, such as `action`; errors begin with it. */
   part: string;
@@ -37,27 +31,35 @@ export interface Place {
 }
 
 /** Reads one schema and follows its references. @throws ConfigError that names the field whose type cannot be expressed. */
-export function createReader(root: Node, { part, names, models, aliases }: Reading): Reader {
+export class SchemaReader {
+  readonly #root: Node;
+  readonly #reading: Reading;
   /** The types of references. An object is added before its fields are read, because references may be circular. */
-  const known = new Map<string, Type | Recursion>();
+  readonly #known = new Map<string, Type | Recursion>();
 
-  function readRoot(schema: unknown, name: string): Model {
-    const at: Place = { path: part, name, depth: 0 };
-    const given = resolved(nodeOf(schema, at), at);
-    if (isObjectSchema(given) || !hasStructure(given)) return model(given, at);
-    const union = part === "action" ? typeOf(given, at) : undefined;
+  constructor(root: Node, reading: Reading) {
+    this.#root = root;
+    this.#reading = reading;
+  }
+
+  /** Reads an object, or for an action a union of objects. */
+  root(schema: unknown, name: string): Model {
+    const at: Place = { path: this.#reading.part, name, depth: 0 };
+    const given = this.#resolved(nodeOf(schema, at), at);
+    if (isObjectSchema(given) || !hasStructure(given)) return this.#model(given, at);
+    const union = this.#reading.part === "action" ? this.type(given, at) : undefined;
     const members = union?.kind === "union" ? union.members : union ? [union] : [];
     if (members.length === 0 || members.some(({ kind }) => kind !== "model" && kind !== "map")) reject(given, at);
     const base = { name, description: describe(given), fields: [], extra: "ignore", tags: new Set<string>() } as const;
     return { ...base, fields: [], variants: { kind: "union", members } };
   }
 
-  function model(schema: Node, { path, name, depth }: Place): Model {
+  #model(schema: Node, { path, name, depth }: Place): Model {
     const required = asList(schema["required"]);
     const fields = Object.entries(asNode(schema["properties"])).map(([key, value]): ModelField => {
       const place = { path: `${path}.${key}`, name: `${name}${pascal(key)}`, depth: depth + 1 };
       const given = nodeOf(value, place);
-      const type = typeOf(given, place);
+      const type = this.type(given, place);
       return {
         name: key,
         type,
@@ -68,7 +70,7 @@ export function createReader(root: Node, { part, names, models, aliases }: Readi
         limits: limitsOf(given, type),
       };
     });
-    const extraValues = extraType(schema, { path: `${path}.*`, name: `${name}Value`, depth: depth + 1 });
+    const extraValues = this.#extraType(schema, { path: `${path}.*`, name: `${name}Value`, depth: depth + 1 });
     const { additionalProperties: additional } = schema;
     // Without any field, every object is allowed.
     const isOpen = additional === undefined ? !("properties" in schema) : additional === true;
@@ -78,35 +80,35 @@ export function createReader(root: Node, { part, names, models, aliases }: Readi
   }
 
   /** The type of the members that are not declared, if they have one. */
-  function extraType(schema: Node, at: Place): Type | undefined {
+  #extraType(schema: Node, at: Place): Type | undefined {
     const { additionalProperties, patternProperties } = schema;
     const given = [...Object.values(asNode(patternProperties)), additionalProperties];
-    const types = given.filter((one) => typeof one === "object" && one !== null).map((one) => typeOf(one, at));
+    const types = given.filter((one) => typeof one === "object" && one !== null).map((one) => this.type(one, at));
     return types.length === 0 ? undefined : unionOf(types);
   }
 
-  function typeOf(value: unknown, at: Place): Type {
+  type(value: unknown, at: Place): Type {
     const given = nodeOf(value, at);
     if (at.depth > MAX_DEPTH) throw rejection(at, `is nested more than ${MAX_DEPTH} levels deep`);
-    if (given["nullable"] === true) return unionOf([typeOf({ ...given, nullable: false }, at), { kind: "null" }]);
+    if (given["nullable"] === true) return unionOf([this.type({ ...given, nullable: false }, at), { kind: "null" }]);
     const { $ref: reference, ...siblings } = given;
-    if (typeof reference === "string" && !hasStructure(siblings)) return referenced(reference, at);
-    if ("allOf" in given || typeof reference === "string") return typeOf(resolved(given, at), at);
-    const alternatives = alternativesOf(given, at);
-    if (alternatives !== undefined) return either(alternatives, at);
+    if (typeof reference === "string" && !hasStructure(siblings)) return this.#referenced(reference, at);
+    if ("allOf" in given || typeof reference === "string") return this.type(this.#resolved(given, at), at);
+    const alternatives = this.#alternativesOf(given, at);
+    if (alternatives !== undefined) return this.#either(alternatives, at);
     if ("const" in given || Array.isArray(given["enum"])) {
       return literalOf("const" in given ? [given["const"]] : asList(given["enum"])) ?? reject(given, at);
     }
     if (Array.isArray(given["type"])) {
       return given["type"].length === 0
         ? reject(given, at)
-        : unionOf(given["type"].map((type) => typeOf({ ...given, type }, at)));
+        : unionOf(given["type"].map((type) => this.type({ ...given, type }, at)));
     }
-    return plainType(given, at);
+    return this.#plainType(given, at);
   }
 
   /** The alternatives that have a type, each with what stands next to them; undefined if there are none. */
-  function alternativesOf(given: Node, at: Place): Node[] | undefined {
+  #alternativesOf(given: Node, at: Place): Node[] | undefined {
     const { anyOf, oneOf, ...rest } = given;
     const lists = [anyOf, oneOf].filter((list) => list !== undefined);
     if (lists.length === 0) return undefined;
@@ -118,22 +120,24 @@ export function createReader(root: Node, { part, names, models, aliases }: Readi
     return hasStructure(others) ? members.map((member) => ({ allOf: [rest, member] })) : members;
   }
 
-  function either(members: readonly Node[], at: Place): Type {
+  #either(members: readonly Node[], at: Place): Type {
     const [only] = members;
-    if (members.length === 1 && only) return typeOf(only, at);
+    if (members.length === 1 && only) return this.type(only, at);
     const names = nameVariants(
-      members.map((member) => resolved(member, at)),
+      members.map((member) => this.#resolved(member, at)),
       at.name,
       at.path === "action",
     );
-    const types = members.map((member, i) => typeOf(member, { ...at, name: names[i] ?? at.name, depth: at.depth + 1 }));
+    const types = members.map((member, i) =>
+      this.type(member, { ...at, name: names[i] ?? at.name, depth: at.depth + 1 }),
+    );
     const isDecimal = members.some((one) => one["type"] === "string" && String(one["pattern"]).startsWith(DECIMAL));
     if (!isDecimal || !types.some(({ kind }) => kind === "number")) return unionOf(types);
     const others = types.filter(({ kind }) => kind !== "number" && kind !== "string");
     return unionOf([{ kind: "format", format: "decimal" }, ...others]);
   }
 
-  function plainType(given: Node, at: Place): Type {
+  #plainType(given: Node, at: Place): Type {
     const deeper = (name: string, path: string): Place => ({ name, path, depth: at.depth + 1 });
     switch (given["type"] ?? (isObjectSchema(given) ? "object" : undefined)) {
       case "null":
@@ -145,15 +149,15 @@ export function createReader(root: Node, { part, names, models, aliases }: Readi
         return isKnownFormat(given["format"]) ? { kind: "format", format: given["format"] } : { kind: "string" };
       case "array": {
         const first = asList(given["prefixItems"] ?? (Array.isArray(given["items"]) ? given["items"] : []));
-        const items = first.map((item, i) => typeOf(item, deeper(`${at.name}${i + 1}`, `${at.path}[${i}]`)));
+        const items = first.map((item, i) => this.type(item, deeper(`${at.name}${i + 1}`, `${at.path}[${i}]`)));
         const { minItems = first.length, maxItems, items: rest } = given;
         const isClosed = maxItems === first.length || rest === false;
         if (first.length > 0 && isClosed && minItems === first.length) return { kind: "tuple", items };
         if (rest === false || Array.isArray(rest)) return items.length > 0 ? listOf(items) : reject(given, at);
-        return listOf([...items, typeOf(rest ?? {}, deeper(`${at.name}Item`, `${at.path}[]`))]);
+        return listOf([...items, this.type(rest ?? {}, deeper(`${at.name}Item`, `${at.path}[]`))]);
       }
       case "object":
-        return objectType(given, at);
+        return this.#objectType(given, at);
       case undefined:
         return hasStructure(given) ? reject(given, at) : { kind: "any" };
       default:
@@ -161,74 +165,68 @@ export function createReader(root: Node, { part, names, models, aliases }: Readi
     }
   }
 
-  function objectType(given: Node, at: Place): Type {
+  #objectType(given: Node, at: Place): Type {
     if ("properties" in given) {
       // Equal objects in one part share a class, named after the position of the first.
-      return classOf(given, at, { definition: `${part} ${definitionOf(given, root)}` });
+      return this.#classOf(given, at, { definition: `${this.#reading.part} ${definitionOf(given, this.#root)}` });
     }
     const inside = { path: `${at.path}.*`, name: `${at.name}Value`, depth: at.depth + 1 };
-    const values = extraType(given, inside) ?? { kind: "any" };
+    const values = this.#extraType(given, inside) ?? { kind: "any" };
     const names = given["propertyNames"];
-    const keys = names === undefined ? undefined : typeOf(names, { ...inside, name: `${at.name}Key` });
+    const keys = names === undefined ? undefined : this.type(names, { ...inside, name: `${at.name}Key` });
     const isLiteral = keys?.kind === "literal";
     const isComplete = isLiteral && keys.values.every((key) => asList(given["required"]).includes(key));
     const isNumber = keys?.kind === "integer" || keys?.kind === "number";
     return { kind: "map", keys: isLiteral || isNumber ? keys : { kind: "string" }, values, isComplete };
   }
 
-  function referenced(reference: string, at: Place): Type {
-    const found = known.get(reference);
+  #referenced(reference: string, at: Place): Type {
+    const found = this.#known.get(reference);
     if (found !== undefined && !(found instanceof Recursion)) return found;
-    const target = targetOf(reference, root);
+    const target = targetOf(reference, this.#root);
     if (target === undefined) throw rejection(at, `refers to ${shown(reference)}, which is not there`);
     const title = target["title"];
     const name = pascal(typeof title === "string" && /[A-Za-z]/.test(title) ? title : lastStep(reference));
-    const definition = `${name} ${definitionOf(target, root)}`;
-    if (found !== undefined) return found.aliasOf(names.share(name, `alias ${definition}`));
-    const merged = resolved(target, at);
+    const definition = `${name} ${definitionOf(target, this.#root)}`;
+    if (found !== undefined) return found.aliasOf(this.#reading.names.share(name, `alias ${definition}`));
+    const merged = this.#resolved(target, at);
     if (isObjectSchema(merged) && "properties" in merged) {
-      return classOf(merged, { ...at, name }, { reference, definition });
+      return this.#classOf(merged, { ...at, name }, { reference, definition });
     }
     const recursion = new Recursion();
-    known.set(reference, recursion);
-    const read = typeOf(target, { ...at, name, depth: at.depth + 1 });
+    this.#known.set(reference, recursion);
+    const read = this.type(target, { ...at, name, depth: at.depth + 1 });
     const { alias, isNew } = recursion;
     if (alias !== undefined && isItself(read, alias.name)) throw rejection(at, "is a union with itself");
-    if (alias !== undefined && isNew) aliases.push({ name: alias.name, type: read });
+    if (alias !== undefined && isNew) this.#reading.aliases.push({ name: alias.name, type: read });
     const type = alias ?? read;
-    known.set(reference, type);
+    this.#known.set(reference, type);
     return type;
   }
 
-  function classOf(
-    given: Node,
-    at: Place,
-    { definition, reference }: { definition: string; reference?: string },
-  ): Type {
-    const { name, isNew } = names.share(at.name, definition);
+  #classOf(given: Node, at: Place, { definition, reference }: { definition: string; reference?: string }): Type {
+    const { name, isNew } = this.#reading.names.share(at.name, definition);
     const type: Type = { kind: "model", name };
-    if (reference !== undefined) known.set(reference, type);
-    if (isNew) models.push(model(given, { ...at, name }));
+    if (reference !== undefined) this.#known.set(reference, type);
+    if (isNew) this.#reading.models.push(this.#model(given, { ...at, name }));
     return type;
   }
 
   /** The schema without references and `allOf` at its root. */
-  function resolved(given: Node, at: Place, depth = 0): Node {
+  #resolved(given: Node, at: Place, depth = 0): Node {
     const { $ref: reference, allOf, ...rest } = given;
     if (typeof reference !== "string" && !Array.isArray(allOf)) return given;
     if (depth > MAX_DEPTH) throw rejection(at, "refers to itself");
-    const target = typeof reference === "string" ? targetOf(reference, root) : undefined;
+    const target = typeof reference === "string" ? targetOf(reference, this.#root) : undefined;
     if (typeof reference === "string" && target === undefined) {
       throw rejection(at, `refers to ${shown(reference)}, which is not there`);
     }
     const parts = [...(target ? [target] : []), ...asList(allOf).map((member) => nodeOf(member, at)), rest];
-    const flat = parts.map((one) => resolved(one, at, depth + 1)).filter(hasStructure);
+    const flat = parts.map((one) => this.#resolved(one, at, depth + 1)).filter(hasStructure);
     const [only] = flat;
     if (flat.length <= 1) return { ...target, ...only, ...rest };
     return mergeObjects(flat) ?? reject(given, at);
   }
-
-  return { root: readRoot, type: typeOf };
 }
 
 /** A reference that is being read. It gets a name if it refers to itself. */
