@@ -5,7 +5,7 @@ import { readTokens } from "../../packages/openenv/src/server/config/read-settin
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
 import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
-import { Gauge } from "../../packages/openenv/src/server/metrics/gauge.js";
+import { Gauge } from "../../packages/openenv/src/server/limits/gauge.js";
 import { SessionDirectory } from "../../packages/openenv/src/session/registry/directory.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
 import { Addresses } from "../../packages/openenv/src/session/resume/addresses.js";
@@ -39,6 +39,7 @@ export function createContext(runtime: Runtime, own: Partial<ServerContext>): Se
     orsSeeds: 1000,
     gauge: new Gauge(runtime.statistics),
     openSockets: () => 0,
+    streams: new Set(),
     unnamed: new Set(),
     requests: 0,
     draining: false,

@@ -8,7 +8,7 @@ import type { SessionQuery } from "../protocol/session-query.js";
 import type { ServerAbout } from "../server/cluster.js";
 import { findAddress } from "../server/http/address.js";
 import { quietFor } from "../server/lifecycle/drain.js";
-import { rejectUpgrade } from "../server/websocket/reject-upgrade.js";
+import { rejectUpgrade } from "../server/runtimes/reject-upgrade.js";
 import type { ClusterReport, WorkerReport } from "../server/worker-report.js";
 import { totalCapacity } from "../session/registry/capacity.js";
 import type { Log } from "../util/log.js";

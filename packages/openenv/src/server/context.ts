@@ -9,29 +9,9 @@ import type { Audit } from "./access/audit.js";
 import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
 import type { Cluster } from "./cluster.js";
-import type { AddressedRequest } from "./http/address.js";
 import type { Backlog } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
-import type { Gauge } from "./metrics/gauge.js";
-import type { HttpRequest, HttpResponse } from "./runtimes/runtime.js";
-
-/** A request of an MCP client. */
-export interface McpRequest {
-  request: HttpRequest;
-  response: HttpResponse;
-  /** True when another server of the cluster forwarded it. */
-  forwarded: boolean;
-  address?: AddressedRequest | undefined;
-  /** The body of a POST request. */
-  body?: string;
-}
-
-/** The endpoint for MCP clients. */
-export interface McpEndpoint {
-  handle(request: McpRequest): Promise<void>;
-  /** Ends idle streams. */
-  drain(): void;
-}
+import type { Gauge } from "./limits/gauge.js";
 
 export interface WebSettings {
   /** Markdown. */
@@ -70,8 +50,8 @@ export interface ServerContext {
   openSockets: () => number;
   /** The other servers behind the same address. */
   readonly cluster: Cluster | undefined;
-  /** Loaded with the first MCP client. */
-  mcp?: Promise<McpEndpoint> | undefined;
+  /** What keeps idle streams of clients open, which end when the server stops. */
+  readonly streams: Set<{ drain(): void }>;
   /** Addresses of clients that name no session and were logged. */
   readonly unnamed: Set<string>;
   /** The number of HTTP requests being answered. */

@@ -13,8 +13,8 @@ import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
 import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
 import { Descriptors } from "./limits/descriptors.js";
+import { Gauge } from "./limits/gauge.js";
 import type { Logger } from "./logging/logger.js";
-import { Gauge } from "./metrics/gauge.js";
 
 /** Creates what the transports of a server share. */
 export function createContext(
@@ -53,6 +53,7 @@ export function createContext(
     orsSeeds: config.orsSeeds,
     gauge: new Gauge(runtime.statistics),
     openSockets: () => 0,
+    streams: new Set(),
     unnamed: new Set(),
     requests: 0,
     draining: false,

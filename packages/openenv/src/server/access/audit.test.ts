@@ -16,7 +16,7 @@ import { createNodeServer } from "../runtimes/node.js";
 import { SocketServer } from "../websocket/socket-server.js";
 import { Audit } from "./audit.js";
 import { createAuthorization } from "./authorization.js";
-import type { Tokens } from "./tokens.js";
+import type { Tokens } from "../config/settings.js";
 
 type Line = Record<string, unknown> & { level: string; msg: string };
 

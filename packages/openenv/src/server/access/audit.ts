@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../util/log.js";
 import { clip } from "../../util/text/clip.js";
-import { clientAddress, type HttpRequest } from "../runtimes/runtime.js";
 import type { Authorization } from "./authorization.js";
 
 /** The time that the answer to a further wrong token of an address waits. */
@@ -26,16 +25,6 @@ export interface Requester {
   /** The whole id, which the log shortens. */
   session?: string | undefined;
 }
-
-/** The id of a session gives access to it, so it is not part of the path. */
-export function requesterOf({ request, path }: { request: HttpRequest; path: string }): Requester {
-  const { headers, method } = request;
-  const session = SESSION_PATH.exec(path)?.[1];
-  const shown = session === undefined ? path : path.replace(session, "{id}");
-  return { client: clientAddress(request), headers, request: `${method} ${shown}`, session };
-}
-
-const SESSION_PATH = /^\/sessions\/(?!pause$|resume$)([^/]+)/;
 
 interface Refused {
   at: number;

@@ -1,5 +1,5 @@
 import { errorData } from "../../protocol/messages.js";
-import { requesterOf } from "../access/audit.js";
+import { requesterOf } from "./requester.js";
 import { sendDetail, sendFailure } from "./respond.js";
 import type { Handler, RequestContext } from "./router.js";
 

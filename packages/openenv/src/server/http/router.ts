@@ -6,17 +6,16 @@ import { internalError } from "../../session/failure.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import type { SessionKey } from "../../session/registry/directory.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
-import { requesterOf } from "../access/audit.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
 import { readArrival } from "../limits/loop-clock.js";
-import { sendTokenPage } from "../routes/web/token-page.js";
 import type { HttpRequest, HttpResponse, RequestOrigin } from "../runtimes/runtime.js";
 import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isAddressed } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { passToWorker } from "./pass-on.js";
-import { inTurn, takeTurn } from "./pipeline.js";
+import { requesterOf } from "./requester.js";
 import { sendDetail, sendFailure, sendInvalid, sendStatus } from "./respond.js";
+import { inTurn, takeTurn } from "./turn.js";
 
 /** The time that the rest of a rejected body is read. */
 const DROP_REST_MS = 2_000;
@@ -60,6 +59,8 @@ type Method = "GET" | "POST" | "DELETE";
 export type Route = { [M in Method]?: Handler } & {
   /** The name of a request's session: another worker that has it answers. A route whose body names it asks itself. */
   key?(ctx: RequestContext): SessionKey;
+  /** Answers a request that lacks the client's token with a page; false if the request is not for a page. */
+  askToken?(ctx: RequestContext): boolean;
 };
 
 /** Finds the route of a path. */
@@ -131,7 +132,7 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
     return;
   }
   if (allowCrossOrigin(ctx, route)) return;
-  if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx);
+  if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx, route);
   if (isGuess(ctx)) return context.audit.refuse(requesterOf(ctx)).then(() => perform(ctx, route));
   return perform(ctx, route);
 }
@@ -157,14 +158,14 @@ function perform(ctx: RequestContext, route: Route): void | Promise<void> {
   return passToWorker(ctx, route.key(ctx)).then((isPassed) => (isPassed ? undefined : handler(ctx)));
 }
 
-function methodsOf({ key: _, ...handlers }: Route): string {
+function methodsOf({ key: _, askToken: __, ...handlers }: Route): string {
   return Object.keys(handlers).join(", ");
 }
 
-async function rejectUnauthorized(ctx: RequestContext): Promise<void> {
+async function rejectUnauthorized(ctx: RequestContext, route: Route): Promise<void> {
   await ctx.context.audit.refuse(requesterOf(ctx));
   ctx.response.setHeader("www-authenticate", "Bearer");
-  if (sendTokenPage(ctx)) return;
+  if (route.askToken?.(ctx)) return;
   sendFailure(ctx, errorData("UNAUTHORIZED", CLIENTS_ONLY));
 }
 

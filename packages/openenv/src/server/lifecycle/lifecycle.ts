@@ -74,7 +74,7 @@ async function shutDown({ context, config, sockets, listener, ends, onClosing }:
   context.closing = true;
   onClosing();
   sockets.drain();
-  void context.mcp?.then((endpoint) => endpoint.drain()).catch(() => {});
+  for (const part of context.streams) part.drain();
   // The listener stays open meanwhile, so that a balancer reads "unhealthy" from /health.
   const deadline = performance.now() + config.graceMs;
   while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);

@@ -13,7 +13,7 @@ import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/messages/rpc.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isObject } from "../../util/is-object.js";
-import type { McpEndpoint, McpRequest, ServerContext } from "../context.js";
+import type { ServerContext } from "../context.js";
 import { claimAddress, markSession, requireSession } from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
@@ -36,7 +36,7 @@ interface Parsed extends RequestContext {
  * MCP at `/mcp`, in both revisions: with sessions, each an environment session; and without, where each request has a
  * new environment or names a session. Loaded with the first client, because the SDK is slow to load.
  */
-export class StreamableHttpHandler implements McpEndpoint {
+export class StreamableHttpHandler {
   readonly #context: ServerContext;
   readonly #sessionless: McpHttpHandler;
   /** The contexts of the requests without a session that are being answered. */
@@ -47,6 +47,7 @@ export class StreamableHttpHandler implements McpEndpoint {
 
   constructor(context: ServerContext) {
     this.#context = context;
+    context.streams.add(this);
     const onerror = (error: Error): void => context.runtime.log.debug({ err: error }, "an MCP request failed");
     this.#sessionless = createMcpHandler(({ requestInfo }) => this.#serveAlone(requestInfo as Request), {
       legacy: "reject",
@@ -55,15 +56,8 @@ export class StreamableHttpHandler implements McpEndpoint {
     });
   }
 
-  async handle({ body, ...rest }: McpRequest): Promise<void> {
-    const parts = {
-      context: this.#context,
-      path: "/mcp",
-      arrivedAt: performance.now(),
-      bodyBytes: 0,
-      isPipelined: false,
-    };
-    const ctx: RequestContext = { ...rest, ...parts };
+  /** @param body of a POST request. */
+  async handle(ctx: RequestContext, body?: string): Promise<void> {
     let value: unknown;
     try {
       value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);
@@ -86,6 +80,7 @@ export class StreamableHttpHandler implements McpEndpoint {
     }
   }
 
+  /** Ends idle streams. */
   drain(): void {
     for (const peer of this.#peers) peer.closeStream();
     for (const response of this.#listening) response.destroy();

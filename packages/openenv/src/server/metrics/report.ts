@@ -2,8 +2,8 @@ import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ServerViewWorker } from "../../protocol/web.js";
 import { pickSessions } from "../../session/statistics/pick-sessions.js";
 import type { ServerContext } from "../context.js";
+import { cpuSeconds, openDescriptors } from "../limits/gauge.js";
 import type { WorkerReport } from "../worker-report.js";
-import { cpuSeconds, openDescriptors } from "./gauge.js";
 import { readMetrics } from "./metrics.js";
 
 /** A session counts as stepping for this long after its last call. */

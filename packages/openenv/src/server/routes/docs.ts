@@ -3,14 +3,14 @@ import { sendJson, sendText } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
 import type { OpenApi } from "./docs/page.js";
 import { frameAncestors } from "./web/headers.js";
-import { tokenScript } from "./web/token-page.js";
+import { sendTokenPage, tokenScript } from "./web/token-page.js";
 
 /** The pages that describe the server's routes. */
 export const DOCS_ROUTES: Record<string, Route> = {
   "/openapi.json": { GET: openApi },
-  "/docs": { GET: page(true) },
+  "/docs": { GET: page(true), askToken: sendTokenPage },
   // The same page for reading: unfolded, without forms.
-  "/redoc": { GET: page(false) },
+  "/redoc": { GET: page(false), askToken: sendTokenPage },
   "/docs/token.js": { GET: tokenScript },
   "/docs/docs.css": { GET: docsStyle },
   "/docs/docs.js": { GET: docsScript },

@@ -5,8 +5,8 @@ import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { clip } from "../../util/text/clip.js";
-import { requesterOf } from "../access/audit.js";
 import { passToWorker } from "../http/pass-on.js";
+import { requesterOf } from "../http/requester.js";
 import { sendJson } from "../http/respond.js";
 import { type RequestContext, type Route, withCheckedBody } from "../http/router.js";
 

@@ -7,15 +7,16 @@ import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
-import type { McpEndpoint, ServerContext } from "../context.js";
+import type { ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
 import { claimAddress } from "../http/http-session.js";
 import { passToRoom, passToWorker } from "../http/pass-on.js";
-import { inTurn } from "../http/pipeline.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
 import { readMcpKey, readRpcKey } from "../http/session-key.js";
+import { inTurn } from "../http/turn.js";
 import { acceptsEvents } from "../mcp/event-stream.js";
+import type { StreamableHttpHandler } from "../mcp/streamable-http-handler.js";
 
 /**
  * Two kinds of client use one address. An MCP client accepts event streams, names its session or its revision of the
@@ -28,7 +29,7 @@ async function post(ctx: RequestContext): Promise<void> {
   if (!speaksMcp(ctx.request.headers)) return inTurn(ctx, () => answerPlainly(ctx, bytes.toString()));
   if (await passToWorker(ctx, readMcpKey(ctx), bytes)) return;
   const endpoint = await endpointOf(ctx.context);
-  await inTurn(ctx, () => endpoint.handle({ ...pick(ctx), body: bytes.toString() }));
+  await inTurn(ctx, () => endpoint.handle(ctx, bytes.toString()));
 }
 
 async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
@@ -43,7 +44,7 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
   }
   if (initializesMcp(value)) {
     if (await passToWorker(ctx, readMcpKey(ctx), body)) return;
-    return (await endpointOf(context)).handle({ ...pick(ctx), body });
+    return (await endpointOf(context)).handle(ctx, body);
   }
   const key = readRpcKey(value, ctx.address);
   if (context.cluster !== undefined && (await passToWorker(ctx, key, body))) return;
@@ -82,31 +83,24 @@ async function end(ctx: RequestContext): Promise<void> {
 
 async function handleInSession(ctx: RequestContext): Promise<void> {
   if (await passToWorker(ctx, readMcpKey(ctx), "")) return;
-  await (await endpointOf(ctx.context)).handle(pick(ctx));
+  await (await endpointOf(ctx.context)).handle(ctx);
 }
 
 function speaksMcp(headers: IncomingHttpHeaders): boolean {
   return "mcp-session-id" in headers || "mcp-protocol-version" in headers || acceptsEvents(headers);
 }
 
-/** The first MCP client loads the SDK. If that fails, the next client tries again. */
-function endpointOf(context: ServerContext): Promise<McpEndpoint> {
-  context.mcp ??= import("../mcp/streamable-http-handler.js")
-    .then(({ StreamableHttpHandler }) => new StreamableHttpHandler(context))
-    .catch((error: unknown) => {
-      context.mcp = undefined;
-      throw error;
-    });
-  return context.mcp;
-}
+const endpoints = new WeakMap<ServerContext, Promise<StreamableHttpHandler>>();
 
-function pick({
-  request,
-  response,
-  forwarded,
-  address,
-}: RequestContext): Pick<RequestContext, "request" | "response" | "forwarded" | "address"> {
-  return { request, response, forwarded, address };
+/** The first MCP client loads the SDK. If that fails, the next client tries again. */
+function endpointOf(context: ServerContext): Promise<StreamableHttpHandler> {
+  let endpoint = endpoints.get(context);
+  if (endpoint === undefined) {
+    endpoint = import("../mcp/streamable-http-handler.js").then((mcp) => new mcp.StreamableHttpHandler(context));
+    endpoints.set(context, endpoint);
+    endpoint.catch(() => endpoints.delete(context));
+  }
+  return endpoint;
 }
 
 /** Clients of the Python package initialize nothing, and an MCP client names its revision. */

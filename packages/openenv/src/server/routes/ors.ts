@@ -28,7 +28,7 @@ export const ORS_ENVIRONMENT_ROUTES: Record<string, Route> = {
 };
 
 /** Routes that ORS shares: a client of ORS names its session in every request, and gets its own answers. */
-export function sharedWithOrs(routes: Record<string, Omit<Route, "key">>): Record<string, Route> {
+export function sharedWithOrs(routes: Record<string, Omit<Route, "key" | "askToken">>): Record<string, Route> {
   const share = (handler: Handler): Handler => {
     return (ctx) => ("x-session-id" in ctx.request.headers ? ors(ctx) : handler(ctx));
   };

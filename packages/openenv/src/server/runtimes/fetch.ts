@@ -3,8 +3,7 @@ import { Writable } from "node:stream";
 import { ConfigError } from "../../errors.js";
 import { selectSubprotocol } from "../access/authorization.js";
 import type { Config } from "../config/config.js";
-import type { MessageParts } from "../websocket/message-parts.js";
-import type { HttpRequest, HttpResponse, PeerSocket, SocketPeer } from "./runtime.js";
+import type { HttpRequest, HttpResponse, MessageParts, PeerSocket, SocketPeer } from "./runtime.js";
 
 /** What Bun and Deno share: their servers pass a `Request` of the web and expect a `Response`. */
 

@@ -8,18 +8,18 @@ import { CLOSE_CODES } from "../../protocol/messages.js";
 import { selectSubprotocol } from "../access/authorization.js";
 import type { UpgradeRequest } from "../cluster.js";
 import type { Config } from "../config/config.js";
-import { ignoreUpgrade, wantsWebSocket } from "../http/other-upgrade.js";
-import { Pipeline } from "../http/pipeline.js";
 import { LISTEN_BACKLOG, listenProblem } from "../lifecycle/listen-problem.js";
 import { Openings } from "../limits/openings.js";
-import { endOfFrame, MessageTracker, startOfPayload } from "../websocket/flow/message-tracker.js";
-import type { MessageParts } from "../websocket/message-parts.js";
-import { rejectUpgrade } from "../websocket/reject-upgrade.js";
 import { frameOf, largeFrameHeader, TEXT, textFrameHeader, unmask } from "./frames.js";
 import { prepareLargeBuffers } from "./large-buffers.js";
+import { endOfFrame, MessageTracker, startOfPayload } from "./message-tracker.js";
+import { ignoreUpgrade, wantsWebSocket } from "./other-upgrade.js";
+import { Pipeline } from "./pipeline.js";
+import { rejectUpgrade } from "./reject-upgrade.js";
 import type {
   AcceptOptions,
   Listener,
+  MessageParts,
   PeerSocket,
   ServerParts,
   ServerRuntime,

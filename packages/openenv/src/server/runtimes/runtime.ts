@@ -6,7 +6,6 @@ import type { Cluster, UpgradeRequest } from "../cluster.js";
 import type { Config } from "../config/config.js";
 import type { Backlog } from "../limits/backlog.js";
 import type { Descriptors } from "../limits/descriptors.js";
-import type { MessageParts } from "../websocket/message-parts.js";
 
 /** What a runtime does for the server: it listens, and passes on requests and WebSockets. One adapter each implements it. */
 export interface ServerRuntime {
@@ -89,6 +88,20 @@ export interface AcceptOptions {
   maxBytes: number;
   /** Sets the peer of the socket. */
   open(socket: PeerSocket): void;
+}
+
+/** A message of at least 64 KiB in parts, which need not be copied into one buffer. */
+export class MessageParts {
+  readonly list: readonly Uint8Array[];
+  readonly isText: boolean;
+  /** Bytes. */
+  readonly length: number;
+
+  constructor(list: readonly Uint8Array[], isText: boolean) {
+    this.list = list;
+    this.isText = isText;
+    this.length = list.reduce((sum, { length }) => sum + length, 0);
+  }
 }
 
 /** One WebSocket. */

@@ -7,7 +7,8 @@ import {
   serializationFailure,
   serializeReply,
 } from "../../session/messages/message-codec.js";
-import { encodeInParts, type MessageParts, serializeInParts } from "./message-parts.js";
+import type { MessageParts } from "../runtimes/runtime.js";
+import { encodeInParts, serializeInParts } from "./message-parts.js";
 
 /** A text frame or a binary frame. */
 export type EncodedReply = string | Uint8Array;

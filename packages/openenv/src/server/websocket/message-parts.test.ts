@@ -6,8 +6,8 @@ import { openBinarySocket } from "../../../../../test-support/sockets/binary-soc
 import { bytes, defineContract, defineEnvironment } from "../../index.js";
 import { serializeReply } from "../../session/messages/message-codec.js";
 import { ESCAPES_FASTER } from "../../util/text/escape-json.js";
+import { MessageParts } from "../runtimes/runtime.js";
 import { textPartsWriter } from "./encode-reply.js";
-import { MessageParts } from "./message-parts.js";
 
 const { start } = useServers();
 

@@ -6,6 +6,7 @@ import { serializeReply } from "../../session/messages/message-codec.js";
 import { isObject } from "../../util/is-object.js";
 import { ESCAPES_FASTER, escapeJson } from "../../util/text/escape-json.js";
 import { isWellFormed } from "../../util/text/is-well-formed.js";
+import { MessageParts } from "../runtimes/runtime.js";
 
 /** The size from which values become parts: bytes, or UTF-16 code units of a string. */
 const LARGE = 64 * 1024;
@@ -16,20 +17,6 @@ const PACKED_PLACEHOLDER = Buffer.concat([Buffer.of(0xc4, PLACEHOLDER.length), P
 const TEXT_PLACEHOLDER = PLACEHOLDER.toString("hex");
 /** The type of a byte array whose length has 32 bits (MessagePack, bin 32). */
 const BIN_32 = 0xc6;
-
-/** A message of at least 64 KiB in parts, which need not be copied into one buffer. */
-export class MessageParts {
-  readonly list: readonly Uint8Array[];
-  readonly isText: boolean;
-  /** Bytes. */
-  readonly length: number;
-
-  constructor(list: readonly Uint8Array[], isText: boolean) {
-    this.list = list;
-    this.isText = isText;
-    this.length = list.reduce((sum, { length }) => sum + length, 0);
-  }
-}
 
 /**
  * Encodes an answer as MessagePack. Large byte arrays in these fields of the observation become parts; the environment

@@ -1,23 +1,12 @@
-import type { ServerContext } from "../../context.js";
 import { sendText } from "../../http/respond.js";
-import type { HttpRequest, HttpResponse } from "../../runtimes/runtime.js";
+import type { RequestContext } from "../../http/router.js";
 import { frameAncestors } from "./headers.js";
 
-/** The part of a request that the page reads. The router calls this module, so importing its type would be a cycle. */
-interface PageRequest {
-  request: HttpRequest;
-  response: HttpResponse;
-  context: ServerContext;
-  path: string;
-}
-
-/** Pages that a browser opens by their address, where it cannot send a token. */
-const PAGES = /^\/(docs|redoc)$/;
 const POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
-/** Sends a form for the client's token in place of a page. False if the request is not for a page. */
-export function sendTokenPage({ request, response, context, path }: PageRequest): boolean {
-  if (request.method !== "GET" || !PAGES.test(path) || !request.headers.accept?.includes("text/html")) return false;
+/** Sends a form for the client's token in place of a page, which a browser opens without one. */
+export function sendTokenPage({ request, response, context }: RequestContext): boolean {
+  if (request.method !== "GET" || !request.headers.accept?.includes("text/html")) return false;
   const ancestors = frameAncestors(context.web?.spaceId ?? null);
   response.setHeader("content-security-policy", `${POLICY}; ${ancestors}`);
   response.setHeader("referrer-policy", "no-referrer");
@@ -26,7 +15,7 @@ export function sendTokenPage({ request, response, context, path }: PageRequest)
   return true;
 }
 
-export function tokenScript({ response }: Pick<PageRequest, "response">): void {
+export function tokenScript({ response }: RequestContext): void {
   sendText(response, 200, { type: "text/javascript; charset=utf-8", text: SCRIPT });
 }
 

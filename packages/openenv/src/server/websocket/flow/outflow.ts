@@ -1,9 +1,8 @@
 import { afterReading } from "../../../util/async/after-reading.js";
 import type { RunQueue } from "../../../util/async/run-queue.js";
 import type { Backlog } from "../../limits/backlog.js";
-import type { PeerSocket } from "../../runtimes/runtime.js";
+import { MessageParts, type PeerSocket } from "../../runtimes/runtime.js";
 import type { SentReply } from "../encode-reply.js";
-import { MessageParts } from "../message-parts.js";
 
 /** Unread answers at which no more frames of the peer are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;

@@ -9,10 +9,10 @@ import { pipelineRequests, renderRequest } from "../../../../../test-support/soc
 import { defineContract, defineEnvironment } from "../../index.js";
 import { createRuntime } from "../../session/runtime.js";
 import { ByteBudget } from "../../util/byte-budget.js";
+import { createRouter } from "../http/router.js";
 import { Backlog } from "../limits/backlog.js";
 import { createRoutes } from "../routes/routes.js";
-import { createNodeServer } from "../runtimes/node.js";
-import { createRouter } from "./router.js";
+import { createNodeServer } from "./node.js";
 
 const KB = 1024;
 const MB = 1024 * KB;

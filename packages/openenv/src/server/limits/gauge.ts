@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { addCounts, Histogram } from "../../session/statistics/histogram.js";
 import type { Statistics } from "../../session/statistics/statistics.js";
-import { startLoopClock } from "../limits/loop-clock.js";
+import { startLoopClock } from "./loop-clock.js";
 
 const SAMPLE_MS = 1_000;
 /** Latencies are reported over this many samples. */

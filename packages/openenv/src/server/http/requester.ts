@@ -1,0 +1,12 @@
+import type { Requester } from "../access/audit.js";
+import { clientAddress, type HttpRequest } from "../runtimes/runtime.js";
+
+const SESSION_PATH = /^\/sessions\/(?!pause$|resume$)([^/]+)/;
+
+/** The id of a session gives access to it, so it is not part of the path. */
+export function requesterOf({ request, path }: { request: HttpRequest; path: string }): Requester {
+  const { headers, method } = request;
+  const session = SESSION_PATH.exec(path)?.[1];
+  const shown = session === undefined ? path : path.replace(session, "{id}");
+  return { client: clientAddress(request), headers, request: `${method} ${shown}`, session };
+}
