@@ -14,7 +14,7 @@ import type { JsonObject } from "./protocol/messages.js";
 import type { Transport } from "./protocol/transport.js";
 import { renderMetadata } from "./server/routes/metadata.js";
 import { askTasks } from "./session/calls/ask-tasks.js";
-import { createInProcessTransport, type InProcessOptions } from "./session/messages/in-process.js";
+import { createInProcessTransport, type InProcessOptions } from "./session/doors/in-process.js";
 import { silentLog } from "./util/log.js";
 
 /** A client of an environment in this process. Calls take the same path as on a server, without a socket. */

@@ -2,11 +2,13 @@ import type { ErrorCode, ToolErrorType } from "../errors.js";
 import { type ErrorData, errorData, type ServerMessage, type WireCode } from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
-import type { CallKind } from "./calls/call-marks.js";
 import { type ErrorMessage, errorMessage } from "./messages/message-codec.js";
 import type { Mode, Runtime } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
+
+/** The calls that a session performs one after the other. */
+export type CallKind = "reset" | "step" | "state" | "tool" | "capture";
 
 /** The answer to a request that did not reach the environment or timed out. */
 export function rejectRequest(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { counterContract } from "../../../../test-support/environments/counter.js";
 import { defineEnvironment } from "../index.js";
+import { capture, openFrom } from "./copies/open-from.js";
 import { Sessions } from "./registry/sessions.js";
-import { capture, openFrom } from "./restore/open-from.js";
 import { createRuntime } from "./runtime.js";
 
 test.each(["a snapshot", "a replay"])(

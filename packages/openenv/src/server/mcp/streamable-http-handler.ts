@@ -8,8 +8,8 @@ import {
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
 import { listAgentTools } from "../../session/calls/agent-call.js";
+import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/doors/rpc.js";
 import type { SessionPeer } from "../../session/held-session.js";
-import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/messages/rpc.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isObject } from "../../util/is-object.js";

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { parseJson } from "../../protocol/codec/json.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
-import { answerRpc, renderRpc } from "../../session/messages/rpc.js";
+import { answerRpc, renderRpc } from "../../session/doors/rpc.js";
 import type { Claim } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";

@@ -1,6 +1,6 @@
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
-import { answerRpc, claimOf, rejectionToRpc, renderRpc } from "../../session/messages/rpc.js";
+import { answerRpc, claimOf, rejectionToRpc, renderRpc } from "../../session/doors/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import { after } from "../../util/async/after.js";

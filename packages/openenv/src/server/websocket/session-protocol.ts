@@ -5,6 +5,7 @@ import { parseJson } from "../../protocol/codec/json.js";
 import type { ForkRequest } from "../../protocol/http.js";
 import type { Extension, ForkedMessage, JsonObject, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
+import { answerMcp } from "../../session/doors/rpc.js";
 import { forbidden, internalError } from "../../session/failure.js";
 import {
   checkMessage,
@@ -13,7 +14,6 @@ import {
   explainUnreadable,
   invalidMessage,
 } from "../../session/messages/message-codec.js";
-import { answerMcp } from "../../session/messages/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Runtime } from "../../session/runtime.js";

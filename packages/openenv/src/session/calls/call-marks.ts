@@ -12,8 +12,6 @@ export const CALL = {
   capture: 10,
   restore: 11,
 } as const;
-/** The calls that a session performs one after the other. */
-export type CallKind = "reset" | "step" | "state" | "tool" | "capture";
 export type CallNumber = (typeof CALL)[keyof typeof CALL];
 
 /** Added to the number of a call while its synchronous part runs. */

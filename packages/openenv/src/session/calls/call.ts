@@ -3,10 +3,9 @@ import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
-import { rejectRequest } from "../failure.js";
+import { type CallKind, rejectRequest } from "../failure.js";
 import { ContinuedSource, type EffectSource, Effects, type EffectsState } from "../restore/effects.js";
 import type { ImageMessage, Recorded } from "../restore/session-event.js";
-import type { CallKind } from "./call-marks.js";
 
 /** The time that a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;

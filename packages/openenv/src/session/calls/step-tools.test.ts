@@ -4,8 +4,8 @@ import { defineCounter } from "../../../../../test-support/environments/counter.
 import { DESK_TOOLS, defineDesk } from "../../../../../test-support/environments/tool-environment.js";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { defineContract, defineEnvironment, image } from "../../index.js";
+import { capture, openFrom } from "../copies/open-from.js";
 import { Sessions } from "../registry/sessions.js";
-import { capture, openFrom } from "../restore/open-from.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { callStepTool, listStepTools, renderContent } from "./step-tools.js";

@@ -14,8 +14,8 @@ const { isolateEnvironment } = (await load(
 )) as typeof import("./isolate-environment.js");
 const { Sessions } = (await load("registry/sessions.js")) as typeof import("../registry/sessions.js");
 const { createRuntime } = (await load("runtime.js")) as typeof import("../runtime.js");
-const { imageAt } = (await load("restore/fork.js")) as typeof import("../restore/fork.js");
-const { capture, openFrom } = (await load("restore/open-from.js")) as typeof import("../restore/open-from.js");
+const { imageAt } = (await load("copies/fork.js")) as typeof import("../copies/fork.js");
+const { capture, openFrom } = (await load("copies/open-from.js")) as typeof import("../copies/open-from.js");
 
 const MODULE = `
 import { defineContract, defineEnvironment, defineTools, Rubric } from "openenv-ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { renderRpc } from "../doors/rpc.js";
 import { renderReply, SerializationError, serializeReply } from "./message-codec.js";
-import { renderRpc } from "./rpc.js";
 
 const CYCLE: { self?: unknown } = {};
 CYCLE.self = CYCLE;

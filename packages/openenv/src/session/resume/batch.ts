@@ -1,10 +1,10 @@
 import type { BatchReply } from "../../protocol/batch.js";
 import type { ForkRequest } from "../../protocol/http.js";
 import { isThenable } from "../../util/async/thenable.js";
+import { forkSession } from "../copies/fork.js";
 import type { SessionOpener } from "../held-session.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
-import { forkSession } from "../restore/fork.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { ForkBody, ForkRequest } from "../../protocol/http.js";
+import { forkSession } from "../copies/fork.js";
 import type { Sessions } from "../registry/sessions.js";
-import { forkSession } from "../restore/fork.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import { ANSWERS_FULL } from "./resumptions.js";

@@ -1,6 +1,6 @@
 import type { ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
-import type { CallKind } from "../calls/call-marks.js";
+import type { CallKind } from "../failure.js";
 import { errorMessage } from "../messages/message-codec.js";
 
 const MESSAGE = "This request has twice ended the process that executed it, and is not executed again.";

@@ -3,14 +3,14 @@ import { ConnectionError, RemoteError } from "../../errors.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
+import { imageAt } from "../copies/fork.js";
+import { restoreSession } from "../copies/open-from.js";
 import { makeEnvironment } from "../make-environment.js";
-import { imageAt } from "../restore/fork.js";
-import { restoreSession } from "../restore/open-from.js";
+import { parseMessage, renderReply } from "../messages/message-codec.js";
 import type { SessionEvent } from "../restore/session-event.js";
 import { createRuntime, type Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { parseMessage, renderReply } from "./message-codec.js";
 import { answerMcp } from "./rpc.js";
 
 export interface InProcessOptions {

@@ -3,10 +3,10 @@ import { allOrNone } from "../../util/async/all-or-none.js";
 import { Turns } from "../../util/async/turns.js";
 import { rejection, totalCapacity } from "../registry/capacity.js";
 import type { Sessions } from "../registry/sessions.js";
+import { refuse } from "../restore/image.js";
+import type { SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
-import { refuse } from "./image.js";
 import { capture, openFrom } from "./open-from.js";
-import type { SessionImage } from "./session-event.js";
 
 /** A replay that takes longer, such as one that waits, does not delay the next one of its fork any more. */
 const REPLAY_LEAD_MS = 1_000;

@@ -8,12 +8,12 @@ import { CALL, markCall } from "../calls/call-marks.js";
 import { describeError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
 import type { Sessions } from "../registry/sessions.js";
+import { checkImage, refuse, restoreAll } from "../restore/image.js";
+import type { SavedState, SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { logStart } from "../session-info.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { checkImage, refuse, restoreAll } from "./image.js";
-import type { SavedState, SessionEvent, SessionImage } from "./session-event.js";
 
 /** The time that a replay may keep other sessions waiting, in milliseconds. */
 const TURN_MS = 10;

@@ -3,11 +3,11 @@ import * as z from "zod";
 import { defineContract, defineEnvironment } from "../../index.js";
 import type { BatchReply } from "../../protocol/batch.js";
 import { Sessions } from "../registry/sessions.js";
+import { RESTORE_DEFAULTS } from "../restore/limits.js";
 import { Batch } from "../resume/batch.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { forkSession } from "./fork.js";
-import { RESTORE_DEFAULTS } from "./limits.js";
 
 /** Longer than a turn of the event loop: no two of them fit into one. */
 const LONG_MS = 11;

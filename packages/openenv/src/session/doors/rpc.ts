@@ -18,12 +18,12 @@ import { briefInput } from "../../validation/errors/brief-input.js";
 import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { internalError } from "../failure.js";
+import { serializationFailure, serializeReply } from "../messages/message-codec.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Claim } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { serializationFailure, serializeReply } from "./message-codec.js";
 
 const MAX_ECHO = 100;
 /** The error for a peer without the orchestrator's token that tries to end a session of the orchestrator. */

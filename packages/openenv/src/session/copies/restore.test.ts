@@ -17,12 +17,12 @@ import {
 } from "../../index.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import { Sessions } from "../registry/sessions.js";
+import { takeImage } from "../restore/image.js";
+import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { takeImage } from "./image.js";
 import { capture, openFrom } from "./open-from.js";
-import type { SessionEvent, SessionImage } from "./session-event.js";
 
 const contract = defineContract({
   name: "dice_env",
