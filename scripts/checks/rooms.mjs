@@ -28,8 +28,9 @@ export const CEILINGS = {
   "packages/openenv/src/testing": 1891,
   "packages/openenv/src/util": 762,
   "packages/openenv/src/validation": 1382,
-  "packages/openenv/src/session": 1220,
-  "packages/openenv/src/session/calls": 986,
+  "packages/openenv/src/session": 1141,
+  "packages/openenv/src/session/agents": 230,
+  "packages/openenv/src/session/calls": 835,
   "packages/openenv/src/session/copies": 229,
   "packages/openenv/src/session/doors": 350,
   "packages/openenv/src/session/isolation": 1087,
@@ -78,8 +79,9 @@ export const ORDER = {
     restore: ["events, snapshots and history of a session", "restore/"],
     session: [
       "one environment with its queue and its episode",
-      ...["held-session.ts", "make-environment.ts", "session-info.ts", "session.ts", "view.ts", "watchdog.ts"],
+      ...["held-session.ts", "make-environment.ts", "session-info.ts", "session.ts", "watchdog.ts"],
     ],
+    agents: ["tool calls of an agent, which may be steps", "agents/"],
     isolation: ["environments in threads and processes", "isolation/"],
     registry: ["all sessions of a worker: slots, the queue, expiry", "registry/"],
     copies: ["opens sessions that continue from the image of a session: restores and forks", "copies/"],
@@ -108,7 +110,6 @@ export const ORDER = {
 export const BACK = {
   "server: config -> access": 2,
   "session: calls -> restore": 3,
-  "session: calls -> session": 3,
   "session: failure -> restore": 1,
   "session: registry -> resume": 2,
 };

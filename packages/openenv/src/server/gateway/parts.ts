@@ -1,4 +1,3 @@
-export { askTasks } from "../../session/calls/ask-tasks.js";
 export {
   listStepTools,
   readStepReply,
@@ -6,7 +5,8 @@ export {
   type StepToolFailure,
   type StepToolResult,
   toStepAction,
-} from "../../session/calls/step-tools.js";
+} from "../../session/agents/step-tools.js";
+export { askTasks } from "../../session/calls/ask-tasks.js";
 export { serializeReply } from "../../session/messages/message-codec.js";
 export { SessionRejectedError } from "../../session/session-rejected-error.js";
 export { canonicalJson } from "../../util/canonical-json.js";

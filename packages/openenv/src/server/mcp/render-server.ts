@@ -1,6 +1,6 @@
 import type { Server } from "@modelcontextprotocol/server";
 import { createToolServer, toCallToolResult, toMcpTool } from "../../protocol/tool-server.js";
-import { callAgentTool, listAgentTools } from "../../session/calls/agent-call.js";
+import { callAgentTool, listAgentTools } from "../../session/agents/agent-call.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import { Session } from "../../session/session.js";

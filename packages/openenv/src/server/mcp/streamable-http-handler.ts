@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
-import { listAgentTools } from "../../session/calls/agent-call.js";
+import { listAgentTools } from "../../session/agents/agent-call.js";
 import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/doors/rpc.js";
 import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";

@@ -118,7 +118,7 @@ async function addView(
   const message = await answered;
   if (observation === undefined) return Object.assign(message, { view: { parts: [], actions: [] } });
   // Loaded lazily: only pages request views, and most servers have no page.
-  const { makeView } = await import("../view.js");
+  const { makeView } = await import("./view.js");
   return Object.assign(message, { view: await makeView(observation, place) });
 }
 

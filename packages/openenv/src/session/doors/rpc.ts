@@ -15,7 +15,7 @@ import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
 import type { MaybePromise } from "../../util/types.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
-import { callAgentTool, listAgentTools } from "../calls/agent-call.js";
+import { callAgentTool, listAgentTools } from "../agents/agent-call.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { internalError } from "../failure.js";
 import { serializationFailure, serializeReply } from "../messages/message-codec.js";

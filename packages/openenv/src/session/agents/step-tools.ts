@@ -11,10 +11,10 @@ import {
   type ToolSummary,
 } from "../../protocol/tools.js";
 import { clip } from "../../util/text/clip.js";
+import type { SessionCallOptions } from "../calls/call.js";
+import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
-import type { SessionCallOptions } from "./call.js";
-import { prepareCall, type ToolRequest } from "./tool-call.js";
 
 /** The result of a tool call that was a step. */
 export interface StepToolResult {

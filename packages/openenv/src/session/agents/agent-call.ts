@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../protocol/messages.js";
 import type { AgentOutcome, ToolEntry, ToolErrorBody, ToolResult } from "../../protocol/tools.js";
+import type { SessionCallOptions } from "../calls/call.js";
+import type { ToolRequest } from "../calls/tool-call.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
-import type { SessionCallOptions } from "./call.js";
 import { callStepTool, listStepTools, type StepToolFailure, type StepToolResult } from "./step-tools.js";
-import type { ToolRequest } from "./tool-call.js";
 
 /** The tools of an agent, in a session or in general; undefined if there are none. */
 export function listAgentTools(runtime: Runtime, session: Session | undefined): readonly ToolEntry[] | undefined {

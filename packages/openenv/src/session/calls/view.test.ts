@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { startIsolated } from "../../../../test-support/environments/isolation.js";
-import { useServers } from "../../../../test-support/servers/servers.js";
-import { defineContract, defineEnvironment, type Environment, EnvironmentError } from "../index.js";
+import { startIsolated } from "../../../../../test-support/environments/isolation.js";
+import { useServers } from "../../../../../test-support/servers/servers.js";
+import { defineContract, defineEnvironment, type Environment, EnvironmentError } from "../../index.js";
 
 const { start, open } = useServers();
 

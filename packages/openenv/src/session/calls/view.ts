@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { TONES, type View, type ViewAction, type ViewPart } from "../protocol/web.js";
-import { toJsonSafe } from "../validation/json-safe.js";
-import { CALL, markCall } from "./calls/call-marks.js";
-import type { CallPlace } from "./calls/observation.js";
-import { describeError, faultOf, toError } from "./failure.js";
+import { TONES, type View, type ViewAction, type ViewPart } from "../../protocol/web.js";
+import { toJsonSafe } from "../../validation/json-safe.js";
+import { describeError, faultOf, toError } from "../failure.js";
+import { CALL, markCall } from "./call-marks.js";
+import type { CallPlace } from "./observation.js";
 
 /** Time limit for each of `render` and `actions`; the step waits for them. */
 const LIMIT_MS = 5_000;
