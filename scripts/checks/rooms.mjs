@@ -28,7 +28,7 @@ export const CEILINGS = {
   "packages/openenv/src/testing": 1891,
   "packages/openenv/src/util": 762,
   "packages/openenv/src/validation": 1382,
-  "packages/openenv/src/session": 1141,
+  "packages/openenv/src/session": 1159,
   "packages/openenv/src/session/agents": 230,
   "packages/openenv/src/session/calls": 835,
   "packages/openenv/src/session/copies": 229,
@@ -37,7 +37,7 @@ export const CEILINGS = {
   "packages/openenv/src/session/journals": 2664,
   "packages/openenv/src/session/messages": 121,
   "packages/openenv/src/session/registry": 1014,
-  "packages/openenv/src/session/restore": 633,
+  "packages/openenv/src/session/restore": 615,
   "packages/openenv/src/session/resume": 2239,
   "packages/openenv/src/session/statistics": 258,
   "packages/openenv/src/server": 664,
@@ -72,8 +72,15 @@ export const ORDER = {
     journals: ["stores named values of sessions in a file, Redis or memory", "journals/"],
     messages: ["checks and writes messages", "messages/"],
     failure: [
-      "turns what an environment throws into an error with a code",
-      ...["failure.ts", "packed-error.ts", "runtime.ts", "session-killed.ts", "session-rejected-error.ts"],
+      "what all sessions share, and an error with a code for what an environment throws",
+      ...[
+        "failure.ts",
+        "packed-error.ts",
+        "restore-limits.ts",
+        "runtime.ts",
+        "session-killed.ts",
+        "session-rejected-error.ts",
+      ],
     ],
     calls: ["one reset, step, state or tool call, and its answer", "calls/"],
     restore: ["events, snapshots and history of a session", "restore/"],
@@ -110,7 +117,6 @@ export const ORDER = {
 export const BACK = {
   "server: config -> access": 2,
   "session: calls -> restore": 3,
-  "session: failure -> restore": 1,
   "session: registry -> resume": 2,
 };
 

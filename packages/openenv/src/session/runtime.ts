@@ -4,7 +4,7 @@ import { MAX_MESSAGE_ITEMS } from "../protocol/codec/json.js";
 import { RunQueue } from "../util/async/run-queue.js";
 import { type Log, silentLog } from "../util/log.js";
 import { createValidator, type Validator } from "../validation/validate.js";
-import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore/limits.js";
+import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore-limits.js";
 import { Statistics } from "./statistics/statistics.js";
 
 export type Mode = "simulation" | "production";

@@ -1,5 +1,5 @@
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
-import { RESTORE_DEFAULTS } from "../../session/restore/limits.js";
+import { RESTORE_DEFAULTS } from "../../session/restore-limits.js";
 import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
 import { parseHosts, parseOrigins } from "./hosts.js";
 import {

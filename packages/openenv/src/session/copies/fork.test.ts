@@ -3,7 +3,7 @@ import * as z from "zod";
 import { defineContract, defineEnvironment } from "../../index.js";
 import type { BatchReply } from "../../protocol/batch.js";
 import { Sessions } from "../registry/sessions.js";
-import { RESTORE_DEFAULTS } from "../restore/limits.js";
+import { RESTORE_DEFAULTS } from "../restore-limits.js";
 import { Batch } from "../resume/batch.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
