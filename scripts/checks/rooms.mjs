@@ -30,14 +30,14 @@ export const CEILINGS = {
   "packages/openenv/src/validation": 1382,
   "packages/openenv/src/session": 1159,
   "packages/openenv/src/session/agents": 230,
-  "packages/openenv/src/session/calls": 835,
+  "packages/openenv/src/session/calls": 1043,
   "packages/openenv/src/session/copies": 229,
   "packages/openenv/src/session/doors": 350,
   "packages/openenv/src/session/isolation": 1087,
   "packages/openenv/src/session/journals": 2664,
   "packages/openenv/src/session/messages": 121,
   "packages/openenv/src/session/registry": 1014,
-  "packages/openenv/src/session/restore": 615,
+  "packages/openenv/src/session/restore": 407,
   "packages/openenv/src/session/resume": 2239,
   "packages/openenv/src/session/statistics": 258,
   "packages/openenv/src/server": 664,
@@ -82,8 +82,8 @@ export const ORDER = {
         "session-rejected-error.ts",
       ],
     ],
-    calls: ["one reset, step, state or tool call, and its answer", "calls/"],
-    restore: ["events, snapshots and history of a session", "restore/"],
+    calls: ["one reset, step, state or tool call, its answer, and the event that is recorded of it", "calls/"],
+    restore: ["the events, snapshots and history of a session", "restore/"],
     session: [
       "one environment with its queue and its episode",
       ...["held-session.ts", "make-environment.ts", "session-info.ts", "session.ts", "watchdog.ts"],
@@ -116,7 +116,6 @@ export const ORDER = {
 /** Imports of a higher room, with their number. The numbers only become lower. */
 export const BACK = {
   "server: config -> access": 2,
-  "session: calls -> restore": 3,
   "session: registry -> resume": 2,
 };
 

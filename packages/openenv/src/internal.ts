@@ -73,7 +73,7 @@ export type { Gateway, GatewayParts, GatewayRoute } from "./server/gateway/gatew
 export type { RequestContext } from "./server/http/router.js";
 export { startInterruptibly } from "./server/lifecycle/signals.js";
 export type { METRICS } from "./server/metrics/metrics.js";
-export type { SessionEvent } from "./session/restore/session-event.js";
+export type { SessionEvent } from "./session/calls/session-event.js";
 export type { StoredSession } from "./session/resume/read-journal.js";
 export type { Session } from "./session/session.js";
 export { watchParent } from "./session/watchdog.js";

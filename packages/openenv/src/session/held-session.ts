@@ -1,7 +1,7 @@
 import type { JsonObject } from "../protocol/messages.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import type { Progress } from "./calls/session-event.js";
 import { errorMessage } from "./messages/message-codec.js";
-import type { Progress } from "./restore/session-event.js";
 
 /** The peer that opened a session. */
 export interface SessionOpener {

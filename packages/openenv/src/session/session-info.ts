@@ -1,7 +1,7 @@
 import type { SessionInfo } from "../protocol/http.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import type { Progress } from "./calls/session-event.js";
 import type { HeldSession } from "./held-session.js";
-import type { Progress } from "./restore/session-event.js";
 import type { Runtime } from "./runtime.js";
 
 interface DescribedSession extends HeldSession {

@@ -14,6 +14,7 @@ import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
 import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
 import type { EnvironmentMessage, PeerRequest, ResetMessage } from "./calls/peer-request.js";
+import type { ImageMessage, Progress } from "./calls/session-event.js";
 import {
   callTool,
   explainAction,
@@ -28,7 +29,6 @@ import { answerFailure, checkEpisode, forbidden, lostReason, refuseLost, rejectR
 import { HeldSession, RESET_ELSEWHERE, type SessionOpener } from "./held-session.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { takeImage } from "./restore/image.js";
-import type { ImageMessage, Progress } from "./restore/session-event.js";
 import { SessionEvents } from "./restore/session-events.js";
 import type { Runtime } from "./runtime.js";
 import { describeInfo, describeView, logStart } from "./session-info.js";

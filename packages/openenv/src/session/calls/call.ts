@@ -4,8 +4,8 @@ import type { ToolOutcome } from "../../protocol/tools.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
 import { type CallKind, rejectRequest } from "../failure.js";
-import { ContinuedSource, type EffectSource, Effects, type EffectsState } from "../restore/effects.js";
-import type { ImageMessage, Recorded } from "../restore/session-event.js";
+import { ContinuedSource, type EffectSource, Effects, type EffectsState } from "./effects.js";
+import type { ImageMessage, Recorded } from "./session-event.js";
 
 /** The time that a cancelled call may block the next call or the close of the environment. */
 export const ABANDONED_GRACE_MS = 5_000;

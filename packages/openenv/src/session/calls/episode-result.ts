@@ -1,6 +1,6 @@
 import type { ErrorData, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import { isAgentsDoing, type ToolErrorBody } from "../../protocol/tools.js";
-import type { Progress } from "../restore/session-event.js";
+import type { Progress } from "./session-event.js";
 
 export const NO_PROGRESS: Progress = {
   episodeId: null,

@@ -1,10 +1,10 @@
 import type { ForkRequest } from "../../protocol/http.js";
 import { allOrNone } from "../../util/async/all-or-none.js";
 import { Turns } from "../../util/async/turns.js";
+import type { SessionImage } from "../calls/session-event.js";
 import { rejection, totalCapacity } from "../registry/capacity.js";
 import type { Sessions } from "../registry/sessions.js";
 import { refuse } from "../restore/image.js";
-import type { SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
 import { capture, openFrom } from "./open-from.js";
 

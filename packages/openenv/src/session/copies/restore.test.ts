@@ -16,9 +16,9 @@ import {
   WeightedSum,
 } from "../../index.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
+import type { SessionEvent, SessionImage } from "../calls/session-event.js";
 import { Sessions } from "../registry/sessions.js";
 import { takeImage } from "../restore/image.js";
-import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";

@@ -1,5 +1,5 @@
+import type { EffectsState } from "../calls/effects.js";
 import type { PackedError } from "../packed-error.js";
-import type { EffectsState } from "../restore/effects.js";
 
 /** The methods of an isolated session. `ping` is for the isolate itself. */
 export type IsolateMethod =

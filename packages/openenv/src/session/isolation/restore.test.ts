@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createProject } from "../../../../../test-support/commands/command-line.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { silentLog } from "../../util/log.js";
-import type { SessionImage } from "../restore/session-event.js";
+import type { SessionImage } from "../calls/session-event.js";
 import type { Session } from "../session.js";
 import type { IsolationConfig } from "./isolate-environment.js";
 

@@ -1,5 +1,5 @@
 import { stringifyJson } from "../../protocol/codec/json.js";
-import type { SessionImage } from "./session-event.js";
+import type { SessionImage } from "../calls/session-event.js";
 
 /** The states of a session with snapshots after its last events. */
 export class History {

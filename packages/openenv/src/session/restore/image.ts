@@ -7,11 +7,11 @@ import { isThenable } from "../../util/async/thenable.js";
 import { snapshot as snapshotOf } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
 import { toJsonSafe } from "../../validation/json-safe.js";
+import type { Progress, SavedState, SessionImage } from "../calls/session-event.js";
 import { describeError, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import type { Progress, SavedState, SessionImage } from "./session-event.js";
 import type { RecordedSession, SessionEvents } from "./session-events.js";
 
 interface ImagedSession extends RecordedSession {

@@ -7,11 +7,11 @@ import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
 import type { Call } from "../calls/call.js";
+import { type EffectSource, EpisodeRandom } from "../calls/effects.js";
+import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "../calls/session-event.js";
 import { rejectRequest, toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
-import { type EffectSource, EpisodeRandom } from "./effects.js";
 import { History } from "./history.js";
-import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "./session-event.js";
 import type { SessionHooks } from "./session-hooks.js";
 
 /** The session of the events. */

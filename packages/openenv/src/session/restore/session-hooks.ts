@@ -1,7 +1,7 @@
 import type { Eventual, MaybePromise } from "../../util/types.js";
 import type { Answer, SessionCallOptions } from "../calls/call.js";
 import type { PeerRequest } from "../calls/peer-request.js";
-import type { SessionEvent } from "./session-event.js";
+import type { SessionEvent } from "../calls/session-event.js";
 
 /** What a part of the server adds to a session. A session without hooks is called directly. */
 export interface SessionHooks {

@@ -1,7 +1,7 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import type { SessionEvent, SessionImage } from "../calls/session-event.js";
 import type { SessionOpener } from "../held-session.js";
 import { DAMAGED, type JournalChanges, type JournalEntry, type JournalRecord } from "../journals/journal.js";
-import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 
 /** A text frame or a binary one. */
 type Frame = string | Uint8Array;

@@ -4,6 +4,7 @@ import { isThenable } from "../../util/async/thenable.js";
 import { Turns } from "../../util/async/turns.js";
 import type { Log } from "../../util/log.js";
 import type { Eventual } from "../../util/types.js";
+import type { SessionImage } from "../calls/session-event.js";
 import { openFrom } from "../copies/open-from.js";
 import { toError } from "../failure.js";
 import type { SessionOpener } from "../held-session.js";
@@ -11,7 +12,6 @@ import { type Journal, type JournalRecord, TAKEN_OVER } from "../journals/journa
 import { areSiblings } from "../journals/owner.js";
 import type { SessionsJournal } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
-import type { SessionImage } from "../restore/session-event.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import type { Statistics } from "../statistics/statistics.js";

@@ -1,10 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
+import type { SessionEvent } from "../calls/session-event.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
 import { hasHeader } from "../journals/lmdb-pages.js";
 import { hasSqliteHeader, isSqlite } from "../journals/sqlite-name.js";
-import type { SessionEvent } from "../restore/session-event.js";
 import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
 /** The events of a session since its last reset, or why there are none to play again. */

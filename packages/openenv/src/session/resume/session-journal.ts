@@ -4,11 +4,11 @@ import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Eventual } from "../../util/types.js";
 import type { SessionCallOptions } from "../calls/call.js";
+import type { SessionEvent, SessionImage } from "../calls/session-event.js";
 import { describeError } from "../failure.js";
 import { IsolatedEnvironment } from "../isolation/isolated-environment.js";
 import { JournalError, type JournalRecord } from "../journals/journal.js";
 import { describeSession, takeImage } from "../restore/image.js";
-import type { SessionEvent, SessionImage } from "../restore/session-event.js";
 import type { Session } from "../session.js";
 import { SessionKilledError } from "../session-killed.js";
 import {

@@ -1,9 +1,9 @@
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { EnvironmentMessage } from "../../session/calls/peer-request.js";
+import type { SessionImage } from "../../session/calls/session-event.js";
 import { capture, openFrom } from "../../session/copies/open-from.js";
 import { Sessions } from "../../session/registry/sessions.js";
-import type { SessionImage } from "../../session/restore/session-event.js";
 import { createRuntime } from "../../session/runtime.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
