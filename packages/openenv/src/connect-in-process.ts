@@ -6,7 +6,7 @@ import type { TaskClient, TaskSplitInfo } from "./client/tasks.js";
 import { type ConnectToolsOptions, createToolClient, type McpToolClient } from "./client/tools/mcp-client.js";
 import { type AskRpc, toRpcAnswer } from "./client/tools/mcp-production.js";
 import { withLimits } from "./client/transport/limits.js";
-import { type ClientSession, createSession } from "./client/transport/session.js";
+import { ClientSession } from "./client/transport/session.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
 import type { TaskMethod, TaskProvider } from "./environment/tasks/tasks.js";
 import { ConnectionError, RemoteError } from "./errors.js";
@@ -67,7 +67,7 @@ async function prepare(
   const open = (signal: AbortSignal | undefined) => openTransport(environment, options, signal);
   return {
     url: `in-process:${contract.name}`,
-    session: await createSession({ open, timeoutMs }, options.signal),
+    session: await ClientSession.open({ open, timeoutMs }, options.signal),
     shape: contractShape(contract),
     tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),

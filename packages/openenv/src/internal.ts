@@ -7,7 +7,7 @@ export { parseAddress } from "./client/transport/address.js";
 export { describeClose } from "./client/transport/close-codes.js";
 export { createExitExplainer } from "./client/transport/exit-reason.js";
 export { isHealthy } from "./client/transport/health.js";
-export { openSocket, type Socket } from "./client/transport/socket.js";
+export { openSocket, type Socket, type SocketHandlers } from "./client/transport/socket.js";
 export type { SupervisedServer } from "./cluster/supervise.js";
 export { sampleValue } from "./contract/json-schema/sample-value.js";
 export { type ChatEndpointOptions, createChatEndpoint } from "./environment/chat-endpoint.js";

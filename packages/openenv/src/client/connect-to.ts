@@ -5,7 +5,7 @@ import type { ConnectOptions } from "./options.js";
 import { type Prepared, prepare } from "./prepare.js";
 import { createTaskClient } from "./tasks.js";
 import type { ExplainExit } from "./transport/exit-reason.js";
-import { type ClientSession, createSession } from "./transport/session.js";
+import { ClientSession } from "./transport/session.js";
 
 /**
  * Opens one session of a server, typed by a contract or generic from its `/schema`. `explainLoss` adds the reason to a
@@ -17,7 +17,7 @@ export async function connectTo(
   { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainExit | undefined },
 ): Promise<EnvClient> {
   const prepared = await prepare(url, contract, options);
-  const session = await createSession({ ...prepared, explain: explainLoss }, options.signal);
+  const session = await ClientSession.open({ ...prepared, explain: explainLoss }, options.signal);
   return createEnvClient(partsOf(prepared, session));
 }
 

@@ -4,6 +4,7 @@ import {
   parseJson,
   type ReceivedMessage,
   type Socket,
+  type SocketHandlers,
   type View,
 } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
@@ -51,13 +52,6 @@ export class ServerSocketClosedError extends Error {
   }
 }
 
-/** One session on `/ws`: requests are answered in order, one at a time. */
-export interface ServerSocket {
-  /** @throws LinkLostError when the session ends before the response. */
-  ask(message: JsonObject): Promise<RoundTrip>;
-  close(): void;
-}
-
 const OPEN_TIMEOUT_MS = 15_000;
 
 /** A copy of a session, which waits for its first connection. */
@@ -67,81 +61,93 @@ export interface SessionCopy {
 }
 
 /** Opens a session, or the one that is a copy. */
-export async function openServerSocket(events: ServerSocketEvents, copy?: SessionCopy): Promise<ServerSocket> {
-  let socket: Socket | undefined;
-  let frames = 0;
-  /** The number of the last request to a copy. */
-  let seq = 0;
-  let waiting: { type: unknown; resolve(text: string): void; reject(error: Error): void } | undefined;
-  /** Why the server rejected the session. */
-  let refused: ServerSocketEnd | undefined;
-  let ended: ServerSocketEnd | undefined;
-  let last: Promise<unknown> = Promise.resolve();
+export function openServerSocket(events: ServerSocketEvents, copy?: SessionCopy): Promise<ServerSocket> {
+  const options = { headers: tokenHeaders(), timeoutMs: OPEN_TIMEOUT_MS };
+  return openSocket(socketUrl(copy?.session_id), options, (socket) => new ServerSocket(socket, events, copy));
+}
 
-  // Without this frame, the server would keep the copy for its client.
-  const leave = (): void => socket?.send('{"type":"close"}');
-  const end = (why: ServerSocketEnd): void => {
-    if (ended) return;
-    ended = refused ?? why;
-    removeEventListener("pagehide", leave);
-    waiting?.reject(new ServerSocketClosedError(ended));
-    events.ended(ended);
-  };
-  const receive = (data: unknown): void => {
-    frames++;
+/** One session on `/ws`: requests are answered in order, one at a time. */
+export class ServerSocket implements SocketHandlers {
+  readonly #socket: Socket;
+  readonly #events: ServerSocketEvents;
+  readonly #isCopy: boolean;
+  #frames = 0;
+  /** The number of the last request to a copy. */
+  #seq = 0;
+  #waiting: { type: unknown; resolve(text: string): void; reject(error: Error): void } | undefined;
+  /** Why the server rejected the session. */
+  #refused: ServerSocketEnd | undefined;
+  #ended: ServerSocketEnd | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(socket: Socket, events: ServerSocketEvents, copy: SessionCopy | undefined) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#isCopy = copy !== undefined;
+    if (!copy) return;
+    this.#last = this.#send({ type: "resume", data: { token: copy.token } });
+    addEventListener("pagehide", this.#leave);
+  }
+
+  /** @throws ServerSocketClosedError when the session ends before the response. */
+  ask(message: JsonObject): Promise<RoundTrip> {
+    const answer = this.#last.then(() => this.#send(message));
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  close(): void {
+    if (this.#ended) return;
+    this.#stop({ code: 1000, reason: "this page closed it" });
+    if (this.#isCopy) this.#leave();
+    this.#socket.drop();
+  }
+
+  onMessage(data: unknown): void {
+    this.#frames++;
     const text = String(data);
-    if (text.startsWith(QUEUED)) return events.queued(Number((parseJson(text) as AnswerMessage).data["place"]));
+    if (text.startsWith(QUEUED)) return this.#events.queued(Number((parseJson(text) as AnswerMessage).data["place"]));
     const error = text.startsWith(ERROR) ? (parseJson(text) as AnswerMessage).data : undefined;
+    const type = this.#waiting?.type;
     // A rejection is not a response to a request; the end of the session follows.
-    if (error && (!waiting || (waiting.type !== "fork" && REFUSALS.includes(error["code"])))) {
-      refused = refusalOf(error);
+    if (error && (!this.#waiting || (type !== "fork" && REFUSALS.includes(error["code"])))) {
+      this.#refused = refusalOf(error);
       return;
     }
-    waiting?.resolve(text);
-    waiting = undefined;
-  };
+    this.#waiting?.resolve(text);
+    this.#waiting = undefined;
+  }
 
-  const send = async (request: JsonObject): Promise<RoundTrip> => {
-    if (ended) throw new ServerSocketClosedError(ended);
-    const isNumbered = copy !== undefined && request["type"] !== "resume";
-    const message = isNumbered ? { ...request, seq: ++seq, ack: seq - 1 } : request;
+  onClose(code: number, reason: string): void {
+    if (this.#ended) return;
+    this.#events.ended(this.#stop(this.#refused ?? { code, reason: describeClose(code, reason) }));
+  }
+
+  async #send(request: JsonObject): Promise<RoundTrip> {
+    if (this.#ended) throw new ServerSocketClosedError(this.#ended);
+    const isNumbered = this.#isCopy && request["type"] !== "resume";
+    const message = isNumbered ? { ...request, seq: ++this.#seq, ack: this.#seq - 1 } : request;
     const text = JSON.stringify(message);
-    const frame = ++frames;
+    const frame = ++this.#frames;
     const start = performance.now();
     const answer = await new Promise<string>((resolve, reject) => {
-      waiting = { type: message["type"], resolve, reject };
-      socket?.send(text);
+      this.#waiting = { type: message["type"], resolve, reject };
+      this.#socket.send(text);
     });
     const ms = performance.now() - start;
     const received = parseJson(answer) as AnswerMessage;
     return { sent: message, received, frame, sentBytes: byteLength(text), receivedBytes: byteLength(answer), ms };
-  };
+  }
 
-  const handlers = {
-    message: receive,
-    close: (code: number, reason: string) => end({ code, reason: describeClose(code, reason) }),
-  };
-  socket = await openSocket(socketUrl(copy?.session_id), handlers, {
-    headers: tokenHeaders(),
-    timeoutMs: OPEN_TIMEOUT_MS,
-  });
-  if (copy) last = send({ type: "resume", data: { token: copy.token } });
-  if (copy) addEventListener("pagehide", leave);
-  return {
-    ask(message) {
-      const answer = last.then(() => send(message));
-      last = answer.catch(() => {});
-      return answer;
-    },
-    close() {
-      if (ended) return;
-      ended = { code: 1000, reason: "this page closed it" };
-      waiting?.reject(new ServerSocketClosedError(ended));
-      if (copy) leave();
-      removeEventListener("pagehide", leave);
-      socket.drop();
-    },
-  };
+  #stop(end: ServerSocketEnd): ServerSocketEnd {
+    this.#ended = end;
+    removeEventListener("pagehide", this.#leave);
+    this.#waiting?.reject(new ServerSocketClosedError(end));
+    return end;
+  }
+
+  /** Without this frame, the server would keep the copy for its client. */
+  readonly #leave = (): void => this.#socket.send('{"type":"close"}');
 }
 
 /** The first bytes of frames with the position in the queue. */

@@ -5,7 +5,7 @@ import { type ClientParts, createEnvClient, type EnvClient } from "../env-client
 import type { CallOptions, ConnectOptions } from "../options.js";
 import { prepare } from "../prepare.js";
 import { parseResult } from "../result.js";
-import { type ClientSession, createSession } from "../transport/session.js";
+import { ClientSession } from "../transport/session.js";
 import { type AskRpc, callInProduction, JsonRpcClient, listInProduction } from "./mcp-production.js";
 import { type ToolCallResult, type ToolInfo, toToolInfos } from "./mcp-result.js";
 import { callByStep } from "./tool-methods.js";
@@ -46,7 +46,7 @@ export async function connectToolsTo(
   const attach = (signal: AbortSignal | undefined) =>
     endpoint.attach((sessionId) => prepared.open(signal, { sessionId }));
   const source = mode === "simulation" ? prepared : { ...prepared, open: attach };
-  const session = await createSession(source, options.signal).catch(async (error: unknown) => {
+  const session = await ClientSession.open(source, options.signal).catch(async (error: unknown) => {
     await endpoint.close();
     throw error;
   });

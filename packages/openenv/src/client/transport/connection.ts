@@ -7,7 +7,7 @@ import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
 import { lostBecause, protocolError } from "../failures.js";
 import { describeClose } from "./close-codes.js";
-import { type OpenSocketOptions, openSocket, type Socket } from "./socket.js";
+import { type OpenSocketOptions, openSocket, type Socket, type SocketHandlers } from "./socket.js";
 
 /** The type of the answer to a request, if it is not an error. */
 const ANSWER_TYPES: Record<string, string> = {
@@ -34,132 +34,140 @@ interface Pending {
   reject(error: ConnectionError): void;
 }
 
+/** Opens a socket as a {@link Transport}. @throws ConnectionError CONNECTION_FAILED or ABORTED. */
+export function openConnection(url: string, options: OpenSocketOptions): Promise<Transport> {
+  return openSocket(url, options, (socket) => new Connection(socket, options));
+}
+
 /**
- * One socket as a {@link Transport}: one request at a time, answers paired by position. A frame that is not an answer
- * closes it; so does `close` while an answer is pending, because the next answer would be the wrong one.
+ * One request at a time, answers paired by position. A frame that is not an answer closes the socket; so does `close`
+ * while an answer is pending, because the next answer would be the wrong one.
  */
-export async function openConnection(url: string, options: OpenSocketOptions): Promise<Transport> {
-  let socket: Socket | undefined;
-  let pending: Pending | undefined;
+class Connection implements Transport, SocketHandlers {
+  closeCode: number | undefined;
+  readonly #socket: Socket;
+  readonly #options: OpenSocketOptions;
+  #pending: Pending | undefined;
   /** A frame or an error that arrived without a request: the next request receives it. */
-  let kept: ReceivedMessage | ConnectionError | undefined;
+  #kept: ReceivedMessage | ConnectionError | undefined;
   /** Why the socket can no longer be used. */
-  let ended: string | undefined;
+  #ended: string | undefined;
   /** Set once the server has confirmed binary frames and their codec is loaded. */
-  let codec: BinaryCodec | undefined;
-  let loading: Promise<void> | undefined;
-  let closeCode: number | undefined;
-  let sessionHeader: string | undefined;
+  #codec: BinaryCodec | undefined;
+  #loading: Promise<void> | undefined;
   /** True when the socket has begun with `resume`. */
-  let resumes = false;
+  #resumes = false;
   /** True when anything has arrived since the last ping. */
-  let heard = true;
-  let beating: ReturnType<typeof setInterval> | undefined;
+  #heard = true;
+  #beating: ReturnType<typeof setInterval> | undefined;
 
-  const end = (reason: string, error?: ConnectionError): void => {
-    if (ended !== undefined) return;
-    ended = reason;
-    socket?.drop();
-    settle()?.reject(error ?? lostBecause(reason));
-  };
+  constructor(socket: Socket, options: OpenSocketOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
 
-  const settle = (): Pending | undefined => {
-    const settled = pending;
-    pending = undefined;
-    clearInterval(beating);
-    return settled;
-  };
+  get open(): boolean {
+    return this.#ended === undefined || this.#kept !== undefined;
+  }
 
-  /** A network that is gone reports nothing: while a request waits, its peer must answer pings. */
-  const beat = (): void => {
-    if (!heard) return end("the server does not answer pings");
-    heard = false;
-    socket?.ping?.();
-  };
+  get sessionHeader(): string | undefined {
+    return this.#socket.sessionHeader;
+  }
 
-  const violate = (what: string): void => {
-    const error = protocolError(`it sent ${what}`);
-    if (!pending) kept = error;
-    end(`the server sent ${what}`, error);
-  };
+  request(message: JsonObject): Promise<ReceivedMessage> {
+    return this.#loading ? this.#loading.then(() => this.#ask(message)) : this.#ask(message);
+  }
 
-  /** If the codec cannot be loaded, frames stay text. */
-  const goBinary = async (): Promise<void> => {
-    codec = await loadBinary().catch(() => undefined);
-    loading = undefined;
-  };
+  async close(): Promise<void> {
+    if (this.#pending) return this.#end("the client closed it before the answer arrived");
+    if (this.#ended !== undefined) return;
+    this.#ended = "the client closed it";
+    this.#socket.send('{"type":"close"}');
+    this.closeCode = await this.#socket.close();
+  }
 
-  const deliver = (message: ReceivedMessage): void => {
-    if (options.binary && message.openenv?.extensions?.includes("binary")) loading = goBinary();
-    const code = message.type === "error" ? String(message.data["code"]) : "";
-    const asked = settle();
-    const isLast = !asked || ENDING_CODES.includes(code);
-    if (asked) asked.resolve(message);
-    else kept = message;
-    if (isLast) end(`the server ended it with ${code}`);
-  };
+  onMessage(data: unknown): void {
+    if (this.#ended !== undefined) return;
+    this.#heard = true;
+    const message = parseMessage(data, this.#codec);
+    const expected = this.#pending?.answerType;
+    if (typeof message === "string") this.#violate(message);
+    else if (this.#resumes && isRepeated(message, this.#pending)) return;
+    else if (message.type === "error" || message.type === expected) this.#deliver(message);
+    else this.#violate(`a frame "${message.type}" when ${this.#pending ? `"${expected}"` : "nothing"} was expected`);
+  }
 
-  const receive = (data: unknown): void => {
-    if (ended !== undefined) return;
-    heard = true;
-    const message = parseMessage(data, codec);
-    if (typeof message === "string") violate(message);
-    else if (resumes && isRepeated(message, pending)) return;
-    else if (message.type === "error" || message.type === pending?.answerType) deliver(message);
-    else violate(`a frame "${message.type}" when ${pending ? `"${pending.answerType}"` : "nothing"} was expected`);
-  };
+  onClose(code: number, reason: string): void {
+    this.closeCode = code;
+    this.#end(describeClose(code, reason));
+  }
 
-  const ask = (message: JsonObject): Promise<ReceivedMessage> =>
-    new Promise((resolve, reject) => {
-      if (kept) {
-        const first = kept;
-        kept = undefined;
+  onPong(): void {
+    this.#heard = true;
+  }
+
+  #ask(message: JsonObject): Promise<ReceivedMessage> {
+    return new Promise((resolve, reject) => {
+      if (this.#kept) {
+        const first = this.#kept;
+        this.#kept = undefined;
         return first instanceof Error ? reject(first) : resolve(first);
       }
-      if (ended !== undefined) return reject(lostBecause(ended));
-      if (pending) return reject(new TypeError("a connection sends one request at a time"));
-      const frame = codec ? renderRequest(message, codec.encode) : renderRequest(message);
+      if (this.#ended !== undefined) return reject(lostBecause(this.#ended));
+      if (this.#pending) return reject(new TypeError("a connection sends one request at a time"));
+      const frame = renderRequest(message, this.#codec?.encode);
       const { type, seq } = message;
-      resumes ||= type === "resume";
-      pending = { answerType: ANSWER_TYPES[String(type)], seq, resolve, reject };
-      socket?.send(frame);
-      if (options.pingIntervalMs === undefined || socket?.ping === undefined) return;
-      heard = true;
-      beating = setInterval(beat, options.pingIntervalMs);
+      this.#resumes ||= type === "resume";
+      this.#pending = { answerType: ANSWER_TYPES[String(type)], seq, resolve, reject };
+      this.#socket.send(frame);
+      const { pingIntervalMs } = this.#options;
+      if (pingIntervalMs === undefined || !this.#socket.ping) return;
+      this.#heard = true;
+      this.#beating = setInterval(() => this.#beat(), pingIntervalMs);
     });
+  }
 
-  const closed = (code: number, why: string): void => {
-    closeCode = code;
-    end(describeClose(code, why));
-  };
+  /** A network that is gone reports nothing: while a request waits, its peer must answer pings. */
+  #beat(): void {
+    if (!this.#heard) return this.#end("the server does not answer pings");
+    this.#heard = false;
+    this.#socket.ping?.();
+  }
 
-  const close = async (): Promise<void> => {
-    if (pending) return end("the client closed it before the answer arrived");
-    if (ended !== undefined) return;
-    ended = "the client closed it";
-    socket?.send('{"type":"close"}');
-    closeCode = await socket?.close();
-  };
+  #deliver(message: ReceivedMessage): void {
+    if (this.#options.binary && message.openenv?.extensions?.includes("binary")) this.#loading = this.#goBinary();
+    const code = message.type === "error" ? String(message.data["code"]) : "";
+    const asked = this.#settle();
+    if (asked) asked.resolve(message);
+    else this.#kept = message;
+    if (!asked || ENDING_CODES.includes(code)) this.#end(`the server ended it with ${code}`);
+  }
 
-  const pong = (): void => {
-    heard = true;
-  };
-  const named = (header: string): void => {
-    sessionHeader = header;
-  };
-  socket = await openSocket(url, { message: receive, close: closed, pong, named }, options);
-  if (ended !== undefined) socket.drop();
-  return {
-    get open() {
-      return ended === undefined || kept !== undefined;
-    },
-    get closeCode() {
-      return closeCode;
-    },
-    sessionHeader,
-    request: (message) => (loading ? loading.then(() => ask(message)) : ask(message)),
-    close,
-  };
+  /** If the codec cannot be loaded, frames stay text. */
+  async #goBinary(): Promise<void> {
+    this.#codec = await loadBinary().catch(() => undefined);
+    this.#loading = undefined;
+  }
+
+  #violate(what: string): void {
+    const error = protocolError(`it sent ${what}`);
+    if (!this.#pending) this.#kept = error;
+    this.#end(`the server sent ${what}`, error);
+  }
+
+  #end(reason: string, error?: ConnectionError): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = reason;
+    this.#socket.drop();
+    this.#settle()?.reject(error ?? lostBecause(reason));
+  }
+
+  #settle(): Pending | undefined {
+    const settled = this.#pending;
+    this.#pending = undefined;
+    clearInterval(this.#beating);
+    return settled;
+  }
 }
 
 /** An answer that arrives twice on its way: that of a request before the one that waits. */

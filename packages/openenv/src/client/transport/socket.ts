@@ -9,20 +9,21 @@ export interface Socket {
   send(frame: string | Uint8Array): void;
   /** Undefined on platforms whose sockets cannot send pings. */
   ping: (() => void) | undefined;
+  /** The session header of the handshake, on platforms that can read it. */
+  sessionHeader: string | undefined;
   /** Resolves with the close code; a peer that does not answer the close frame is disconnected after a second (1006). */
   close(): Promise<number>;
   /** Destroys the socket at once; its handlers are not called again. */
   drop(): void;
 }
 
+/** What happens on an open socket. */
 export interface SocketHandlers {
   /** `data` is a string for a text frame, an ArrayBuffer or a Uint8Array for a binary one. */
-  message(data: unknown): void;
-  close(code: number, reason: string): void;
+  onMessage(data: unknown): void;
+  onClose(code: number, reason: string): void;
   /** The peer has answered a ping. */
-  pong?(): void;
-  /** Called with the session header of the handshake, on platforms that can read it. */
-  named?(session: string): void;
+  onPong?(): void;
 }
 
 /** Options of `openSocket`. */
@@ -46,24 +47,25 @@ const NOT_CLOSED = 1006;
 const BEARER = "Bearer ";
 
 /**
- * Opens a WebSocket. Handlers may be called before the promise resolves: a server can reject right after the handshake.
+ * Opens a WebSocket and returns its handlers, which `attach` makes before the first frame can arrive.
  * @throws ConnectionError CONNECTION_FAILED or ABORTED.
  */
-export async function openSocket(url: string, handlers: SocketHandlers, options: OpenSocketOptions): Promise<Socket> {
+export async function openSocket<Handlers extends SocketHandlers>(
+  url: string,
+  options: OpenSocketOptions,
+  attach: (socket: Socket) => Handlers,
+): Promise<Handlers> {
   const { signal, timeoutMs } = options;
   if (signal?.aborted) throw connectAborted(signal);
   const raw = await createRawSocket(url, options);
   const place = withoutQuery(url);
-  // Bun has pings, and reports their answers as DOM events.
-  if (handlers.pong) (raw.on ?? raw.addEventListener)?.call(raw, "pong", handlers.pong);
+  let sessionHeader: string | undefined;
   raw.on?.("upgrade", (response) => {
-    const named = response?.headers[SESSION_HEADER];
-    if (named !== undefined) handlers.named?.(named);
+    sessionHeader = response?.headers[SESSION_HEADER];
   });
-  await new Promise<void>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const fail = (error: ConnectionError): void => {
-      detach(raw);
-      terminate(raw);
+      drop(raw);
       settle();
       reject(error);
     };
@@ -74,30 +76,30 @@ export async function openSocket(url: string, handlers: SocketHandlers, options:
       signal?.removeEventListener("abort", onAbort);
     };
     signal?.addEventListener("abort", onAbort);
-    raw.onmessage = (event) => handlers.message(event.data);
     raw.onerror = ({ error }) => fail(connectFailed(place, refusalOf(error) || "connection failed", error));
     raw.onclose = ({ code }) => fail(connectFailed(place, `closed before it was open (${code})`));
     raw.onopen = () => {
       settle();
+      const handlers = attach({
+        sessionHeader,
+        send: (frame) => raw.send(frame),
+        ping: raw.ping && (() => raw.ping?.()),
+        close: () => closeRaw(raw),
+        drop: () => drop(raw),
+      });
       let cause: unknown;
-      raw.onerror = (event) => {
-        cause = event.error;
+      raw.onmessage = ({ data }) => handlers.onMessage(data);
+      raw.onerror = ({ error }) => {
+        cause = error;
       };
-      raw.onclose = (event) => handlers.close(event.code, event.reason || messageOf(cause));
-      resolve();
+      raw.onclose = ({ code, reason }) => handlers.onClose(code, reason || messageOf(cause));
+      // Bun has pings, and reports their answers as DOM events.
+      (raw.on ?? raw.addEventListener)?.call(raw, "pong", () => handlers.onPong?.());
+      resolve(handlers);
     };
     // The signal may have fired before its listener was added, while the module was loading.
     if (signal?.aborted) onAbort();
   });
-  return {
-    send: (frame) => raw.send(frame),
-    ping: raw.ping && (() => raw.ping?.()),
-    close: () => closeRaw(raw),
-    drop: () => {
-      detach(raw);
-      terminate(raw);
-    },
-  };
 }
 
 /** What `ws` and the WebSocket of the platform have in common. */
@@ -152,7 +154,8 @@ function detach(raw: RawSocket): void {
   raw.onerror = () => {};
 }
 
-function terminate(raw: RawSocket): void {
+function drop(raw: RawSocket): void {
+  detach(raw);
   if (raw.terminate) raw.terminate();
   else raw.close();
 }
@@ -161,8 +164,7 @@ function closeRaw(raw: RawSocket): Promise<number> {
   detach(raw);
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
-      raw.onclose = null;
-      terminate(raw);
+      drop(raw);
       resolve(NOT_CLOSED);
     }, CLOSE_WAIT_MS);
     raw.onclose = ({ code }) => {

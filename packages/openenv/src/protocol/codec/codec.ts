@@ -26,11 +26,9 @@ export function encodeReset(options: ResetOptions & Record<string, unknown>): Re
  * Serialises a client's frame, as text or with `write`.
  * @throws RemoteError VALIDATION_ERROR, as a server would answer, when the message has no JSON form.
  */
-export function renderRequest(message: JsonObject): string;
-export function renderRequest<T>(message: JsonObject, write: (message: JsonObject) => T): T;
-export function renderRequest(message: JsonObject, write: (message: JsonObject) => unknown = stringifyJson): unknown {
+export function renderRequest<T = never>(message: JsonObject, write?: (message: JsonObject) => T): string | T {
   try {
-    return write(message);
+    return write ? write(message) : stringifyJson(message);
   } catch (error) {
     throw new RemoteError("VALIDATION_ERROR", `The message cannot be sent as JSON: ${(error as Error).message}.`);
   }
