@@ -1,20 +1,17 @@
 import { STRING_ITEMS, TooDeepError, TooManyItemsError } from "./json.js";
 import { KeySet, NEW_KEY_ITEMS } from "./key-set.js";
 
-/**
- * Number of bytes after the first, for values of a fixed size; -1 for strings, bytes, arrays, maps and rejected types.
- */
-const SIZES = new Int8Array(256).fill(-1);
-SIZES.fill(0, 0x00, 0x80).fill(0, 0xe0);
-for (const token of [0xc0, 0xc2, 0xc3]) SIZES[token] = 0;
-for (const [size, tokens] of Object.entries({
-  1: [0xcc, 0xd0],
-  2: [0xcd, 0xd1],
-  4: [0xca, 0xce, 0xd2],
-  8: [0xcb, 0xcf, 0xd3],
-})) {
-  for (const token of tokens) SIZES[token] = Number(size);
-}
+const OTHER = -1;
+const STRING = -2;
+const BYTES = -3;
+const ARRAY = -4;
+const MAP = -5;
+/** For each first byte: how many bytes follow a value of a fixed size, or what kind of value begins. */
+const KINDS = new Int8Array(256).fill(OTHER);
+KINDS.fill(0, 0x00, 0x80).fill(MAP, 0x80, 0x90).fill(ARRAY, 0x90, 0xa0).fill(STRING, 0xa0, 0xc0).fill(0, 0xe0);
+// From 0xc0: nil, one that is never used, false, true, three byte arrays, three extensions, floats, integers, and others.
+KINDS.set([0, OTHER, 0, 0, BYTES, BYTES, BYTES, OTHER, OTHER, OTHER, 4, 8, 1, 2, 4, 8], 0xc0);
+KINDS.set([1, 2, 4, 8, OTHER, OTHER, OTHER, OTHER, OTHER, STRING, STRING, STRING, ARRAY, ARRAY, MAP, MAP], 0xd0);
 const SHORT_KEY = "__proto__".length;
 
 /**
@@ -38,7 +35,10 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
   let at = 0;
   let hasBytes = false;
 
-  const length = (size: number): number => {
+  /** The length of a string, a byte array or a container: in its first byte, or in the bytes after it. */
+  const length = (token: number): number => {
+    if (token < 0xc0) return token & (token < 0xa0 ? 0x0f : 0x1f);
+    const size = token < 0xd9 ? 1 << (token - 0xc4) : token < 0xdc ? 1 << (token - 0xd9) : 2 << (token & 1);
     if (at + size > end) throw truncated();
     const value = size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at) : view.getUint32(at);
     at += size;
@@ -49,13 +49,11 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     at += size;
   };
   const text = (size: number): void => {
-    const start = at;
     skip(size);
-    if (!isUtf8(bytes, start, at)) throw new SyntaxError("a string is not valid UTF-8");
+    if (!isUtf8(bytes, at - size, at)) throw new SyntaxError("a string is not valid UTF-8");
   };
-  const string = (size: number): void => {
-    text(size);
-    items += STRING_ITEMS;
+  const add = (more: number): void => {
+    items += more;
     if (items > maxItems) throw new TooManyItemsError(maxItems);
   };
   const open = (count: number, map: boolean): void => {
@@ -64,8 +62,7 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     if (outer.length >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`);
     outer.push(left * 2 + (inMap ? 1 : 0));
     left = map ? count * 2 : count;
-    items += left === 0 ? 1 : left;
-    if (items > maxItems) throw new TooManyItemsError(maxItems);
+    add(left === 0 ? 1 : left);
     inMap = map;
   };
 
@@ -83,34 +80,23 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, maxItems: 
     const isKey = inMap && (left & 1) === 0;
     left--;
     const token = bytes[at++] as number;
+    const kind = KINDS[token] as number;
     if (isKey) {
-      const size = token >= 0xa0 && token < 0xc0 ? token - 0xa0 : keyLength(token, length);
+      if (kind !== STRING) throw new SyntaxError("a key is not a string");
+      const size = length(token);
       text(size);
-      if (keys !== undefined) {
-        items += keys.countBytes(bytes, at - size, at);
-        if (items > maxItems) throw new TooManyItemsError(maxItems);
-      }
+      if (keys !== undefined) add(keys.countBytes(bytes, at - size, at));
       if (size === SHORT_KEY && isProto(bytes, at - size)) throw new SyntaxError('"__proto__" is not allowed as a key');
-      continue;
-    }
-    const size = SIZES[token] as number;
-    if (size >= 0) skip(size);
-    else if (token < 0x90) open(token & 0x0f, true);
-    else if (token < 0xa0) open(token & 0x0f, false);
-    else if (token < 0xc0) string(token & 0x1f);
-    else if (token >= 0xd9 && token <= 0xdb) string(length(1 << (token - 0xd9)));
-    else if (token === 0xdc || token === 0xdd) open(length(token === 0xdc ? 2 : 4), false);
-    else if (token === 0xde || token === 0xdf) open(length(token === 0xde ? 2 : 4), true);
-    else if (token >= 0xc4 && token <= 0xc6) {
+    } else if (kind >= 0) skip(kind);
+    else if (kind === STRING) {
+      text(length(token));
+      add(STRING_ITEMS);
+    } else if (kind === ARRAY || kind === MAP) open(length(token), kind === MAP);
+    else if (kind === BYTES) {
       hasBytes = true;
-      skip(length(1 << (token - 0xc4)));
+      skip(length(token));
     } else throw new SyntaxError(`0x${token.toString(16)} is not a supported type (extension types are not allowed)`);
   }
-}
-
-function keyLength(token: number, length: (size: number) => number): number {
-  if (token < 0xd9 || token > 0xdb) throw new SyntaxError("a key is not a string");
-  return length(1 << (token - 0xd9));
 }
 
 /** Compares bytes, which is faster than decoding: few keys have this length and prefix. */
