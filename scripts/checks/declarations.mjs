@@ -10,9 +10,6 @@ const TYPES = ["TSInterfaceDeclaration", "TSTypeAliasDeclaration", "ClassDeclara
 
 /** Functions that are longer, with their lines. The list only becomes shorter. */
 const LONG = {
-  "deploy/src/balancers/envoy.ts renderEnvoy": 121,
-  "deploy/src/monitoring/dashboard.ts graphs": 90,
-  "deploy/src/targets/slurm.ts renderManyNodes": 81,
   "openenv/src/server/websocket/session-protocol.ts createSessionProtocol": 185,
   "openenv/src/testing/checks/endpoints.ts endpointChecks": 106,
   "providers/src/swarm/replicas.ts createReplicas": 88,

@@ -28,23 +28,26 @@ export function renderEnvoy(
   const limit = connections ?? totalLimit(topology, servers);
   const admin = renderAdmin(balancer, isJob);
   return `# Envoy for the servers of ${name}: ${servers} x ${workers} workers x ${capacity} sessions.
-${renderDescriptors(limit)}admin:
-  address:
-    ${admin}
+${renderDescriptors(limit)}admin: { address: { ${admin} } }
 ${hasFile ? `# Envoy requires a name for itself to read a file of endpoints.\nnode: { id: "${name}", cluster: "${name}" }\n` : ""}
 static_resources:
   listeners:
-${renderListener("openenv", balancer.host, isJob ? JOB_PORT : balancer.port, isJob)}                use_remote_address: true
-                upgrade_configs:
-                  - upgrade_type: websocket
+${renderSessionsListener(topology, isJob)}${renderMetricsListener(balancer, isJob)}
+  clusters:
+${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}${renderServersCluster(limit, isJob, hasFile ? undefined : endpoints)}`;
+}
+
+/** The listener for clients. */
+function renderSessionsListener({ balancer, graceSeconds }: Topology, isJob: boolean): string {
+  return `${renderListener("openenv", balancer.host, isJob ? JOB_PORT : balancer.port, isJob)}                use_remote_address: true
+                upgrade_configs: [{ upgrade_type: websocket }]
                 # No idle timeout for sessions: the server decides how long a session may be idle.
                 stream_idle_timeout: 0s
                 request_timeout: 0s
                 request_headers_timeout: 30s
                 # Idle timeout for connections without a request.
-                common_http_protocol_options:
-                  idle_timeout: 900s
-                drain_timeout: ${Math.max(1, topology.graceSeconds)}s
+                common_http_protocol_options: { idle_timeout: 900s }
+                drain_timeout: ${Math.max(1, graceSeconds)}s
                 route_config:
                   name: openenv
                   virtual_hosts:
@@ -70,26 +73,13 @@ ${renderListener("openenv", balancer.host, isJob ? JOB_PORT : balancer.port, isJ
                   # A session lives in one server. The client holds the name of that server, so that there can be
                   # several balancers and a restart loses nothing. Browsers keep a cookie. Other clients return the
                   # session header as they received it; the header takes precedence over the cookie.
-                  - name: browsers
-                    typed_config:
-                      "@type": type.googleapis.com/envoy.extensions.filters.http.stateful_session.v3.StatefulSession
-                      session_state:
-                        name: envoy.http.stateful_session.cookie
-                        typed_config:
-                          "@type": type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState
-                          cookie:
-                            name: openenv_server
-                            path: /
-                            attributes:
-                              - { name: HttpOnly }
-                              - { name: SameSite, value: Lax }
-${renderHeaderSession("http-sessions", "openenv-session")}${renderHeaderSession("mcp-sessions", "mcp-session-id")}                  - name: envoy.filters.http.router
-                    typed_config:
-                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-${renderMetricsListener(balancer, isJob)}
-  clusters:
-${balancer.metricsPort === undefined ? "" : renderMetricsCluster(admin)}    - name: openenv
-${hasFile ? FILE_CLUSTER : DNS_CLUSTER}      connect_timeout: 2s
+${renderSession("browsers", "cookie.v3.CookieBasedSessionState", COOKIE)}${renderSession("http-sessions", ENVELOPE, "header: { name: openenv-session }")}${renderSession("mcp-sessions", ENVELOPE, "header: { name: mcp-session-id }")}${ROUTER}`;
+}
+
+/** The cluster of the servers. Without endpoints, a file has them. */
+function renderServersCluster(limit: number, isJob: boolean, endpoints: readonly Backend[] | undefined): string {
+  return `    - name: openenv
+${endpoints ? DNS_CLUSTER : FILE_CLUSTER}      connect_timeout: 2s
       lb_policy: LEAST_REQUEST
       # Drain on removal: a server that discovery no longer lists gets no new requests, whatever its health. Its sockets
       # stay open until it closes them. A request for one of its sessions goes to another server: "no such session".
@@ -104,10 +94,8 @@ ${hasFile ? FILE_CLUSTER : DNS_CLUSTER}      connect_timeout: 2s
       typed_extension_protocol_options:
         envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
           "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
-          explicit_http_config:
-            http_protocol_options: {}
-          common_http_protocol_options:
-            max_requests_per_connection: 1
+          explicit_http_config: { http_protocol_options: {} }
+          common_http_protocol_options: { max_requests_per_connection: 1 }
       circuit_breakers:
         thresholds:
           # The sessions of the servers plus a tenth, so that a full server can reject with the error of the protocol.
@@ -124,7 +112,7 @@ ${hasFile ? FILE_CLUSTER : DNS_CLUSTER}      connect_timeout: 2s
           healthy_threshold: 1
           # A host name that a server on the same machine accepts, too.
           http_health_check: { path: /health, host: localhost${isJob ? NAMED_CHECK : ""} }
-${hasFile ? "" : `      load_assignment:\n        cluster_name: openenv\n        endpoints:\n${renderList(endpoints)}`}`;
+${endpoints ? `      load_assignment:\n        cluster_name: openenv\n        endpoints:\n${renderList(endpoints)}` : ""}`;
 }
 
 /** Several jobs may share a machine, so that of a job is a socket in its folder. */
@@ -154,6 +142,14 @@ ${renderList(backends)}`;
 function renderList(endpoints: readonly Backend[]): string {
   return `          - lb_endpoints:\n${endpoints.map(renderEndpoint).join("")}`;
 }
+
+const ROUTER = `                  - name: envoy.filters.http.router
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+`;
+const ENVELOPE = "envelope.v3.EnvelopeSessionState";
+const COOKIE =
+  "cookie: { name: openenv_server, path: /, attributes: [{ name: HttpOnly }, { name: SameSite, value: Lax }] }";
 
 const DNS_CLUSTER = `      cluster_type:
         name: envoy.cluster.dns
@@ -210,10 +206,7 @@ ${renderListener("metrics", host, isJob ? JOB_METRICS_PORT : metricsPort, isJob)
                         - match: { path: /metrics, headers: [{ name: ":method", string_match: { exact: GET } }] }
                           route: { cluster: admin, prefix_rewrite: /stats/prometheus }
                 http_filters:
-                  - name: envoy.filters.http.router
-                    typed_config:
-                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-`;
+${ROUTER}`;
 }
 
 function renderMetricsCluster(admin: string): string {
@@ -227,14 +220,15 @@ function renderMetricsCluster(admin: string): string {
 `;
 }
 
-function renderHeaderSession(name: string, header: string): string {
+/** A filter that returns to the server of a session, which the client names. */
+function renderSession(name: string, type: string, key: string): string {
   return `                  - name: ${name}
                     typed_config:
                       "@type": type.googleapis.com/envoy.extensions.filters.http.stateful_session.v3.StatefulSession
                       session_state:
-                        name: envoy.http.stateful_session.envelope
+                        name: envoy.http.stateful_session.${type.split(".")[0]}
                         typed_config:
-                          "@type": type.googleapis.com/envoy.extensions.http.stateful_session.envelope.v3.EnvelopeSessionState
-                          header: { name: ${header} }
+                          "@type": type.googleapis.com/envoy.extensions.http.stateful_session.${type}
+                          ${key}
 `;
 }

@@ -1,15 +1,11 @@
 import type { Topology } from "../topology.js";
 import { connections, loadRatio, metric } from "./metric.js";
 
-interface Query {
-  expr: string;
-  legend: string;
-}
-
 interface Graph {
   title: string;
   unit: string;
-  queries: Query[];
+  /** Legends and expressions. */
+  queries: [string, string][];
 }
 
 /** The JSON of a Grafana dashboard; Grafana asks for the Prometheus data source on import. */
@@ -32,91 +28,60 @@ export function renderDashboard(topology: Topology): string {
 function graphs(job: string): Graph[] {
   const here = (name: Parameters<typeof metric>[0]): string => `${metric(name)}{job="${job}"}`;
   const rate = (name: Parameters<typeof metric>[0]): string => `rate(${here(name)}[$__rate_interval])`;
-  const quantile = (share: number, name: Parameters<typeof metric>[0], what = ""): Query => ({
-    expr: `histogram_quantile(${share}, sum by (le) (rate(${metric(name)}_bucket{job="${job}"}[$__rate_interval])))`,
-    legend: `${what}p${share * 100}`,
-  });
+  const sum = (name: Parameters<typeof metric>[0]): string => `sum(${here(name)})`;
+  const quantile = (share: number, name: Parameters<typeof metric>[0]): string =>
+    `histogram_quantile(${share}, sum by (le) (rate(${metric(name)}_bucket{job="${job}"}[$__rate_interval])))`;
   const worker = "{{instance}} worker {{worker}}";
+  const graph = (title: string, unit: string, queries: Record<string, string>): Graph => ({
+    title,
+    unit,
+    queries: Object.entries(queries),
+  });
   return [
-    {
-      title: "Sessions and capacity",
-      unit: "short",
-      queries: [
-        { expr: `sum(${here("openenv_sessions")}) - sum(${here("openenv_sessions_unclaimed")})`, legend: "in use" },
-        { expr: `sum(${here("openenv_sessions_unclaimed")})`, legend: "not used yet" },
-        { expr: `sum(${here("openenv_sessions_max")})`, legend: "capacity" },
-        { expr: `sum(${here("openenv_sessions_waiting")})`, legend: "waiting" },
-      ],
-    },
-    {
-      title: "Load by capacity",
-      unit: "percentunit",
-      queries: [{ expr: loadRatio(`job="${job}"`), legend: "in use, waiting and rejected in a minute" }],
-    },
-    {
-      title: "Rejected sessions by reason",
-      unit: "reqps",
-      queries: [{ expr: `sum by (reason) (${rate("openenv_rejections_total")})`, legend: "{{reason}}" }],
-    },
-    {
-      title: "Draining and paused servers",
-      unit: "short",
-      queries: [
-        { expr: `sum(max by (instance) (${here("openenv_draining")}))`, legend: "draining" },
-        { expr: `sum(max by (instance) (${here("openenv_paused")}))`, legend: "paused" },
-      ],
-    },
-    {
-      title: "Sessions of each worker",
-      unit: "short",
-      queries: [{ expr: here("openenv_sessions"), legend: worker }],
-    },
-    { title: "Steps", unit: "reqps", queries: [{ expr: `sum(${rate("openenv_steps_total")})`, legend: "steps" }] },
-    {
-      title: "Step duration, and wait in the server",
-      unit: "s",
-      queries: [
-        ...[0.5, 0.9, 0.99].map((share) => quantile(share, "openenv_step_duration_seconds")),
-        quantile(0.99, "openenv_step_wait_seconds", "wait "),
-      ],
-    },
-    {
-      title: "Reset duration, and wait for a session",
-      unit: "s",
-      queries: [
-        quantile(0.99, "openenv_reset_duration_seconds", "reset "),
-        quantile(0.99, "openenv_session_wait_seconds", "wait "),
-      ],
-    },
-    {
-      title: "Errors by code",
-      unit: "reqps",
-      queries: [{ expr: `sum by (fault, code) (${rate("openenv_errors_total")}) > 0`, legend: "{{code}} ({{fault}})" }],
-    },
-    {
-      title: "Opened sessions and lost workers",
-      unit: "short",
-      queries: [
-        { expr: `sum(${rate("openenv_sessions_opened_total")})`, legend: "opened per second" },
-        { expr: `sum(increase(${here("openenv_worker_restarts_total")}[10m]))`, legend: "lost in 10 minutes" },
-      ],
-    },
-    {
-      title: "Event loop lag",
-      unit: "s",
-      queries: [quantile(0.5, "openenv_event_loop_lag_seconds"), quantile(1, "openenv_event_loop_lag_seconds")],
-    },
-    { title: "CPU", unit: "short", queries: [{ expr: rate("process_cpu_seconds_total"), legend: worker }] },
-    { title: "Memory", unit: "bytes", queries: [{ expr: here("process_resident_memory_bytes"), legend: worker }] },
-    {
-      title: "Sockets and file descriptors",
-      unit: "short",
-      queries: [
-        { expr: `sum(${here("openenv_websockets")})`, legend: "WebSockets" },
-        { expr: `sum(${here("process_open_fds")})`, legend: "descriptors" },
-        { expr: `sum(${here("process_max_fds")})`, legend: "limit" },
-      ],
-    },
+    graph("Sessions and capacity", "short", {
+      "in use": `${sum("openenv_sessions")} - ${sum("openenv_sessions_unclaimed")}`,
+      "not used yet": sum("openenv_sessions_unclaimed"),
+      capacity: sum("openenv_sessions_max"),
+      waiting: sum("openenv_sessions_waiting"),
+    }),
+    graph("Load by capacity", "percentunit", { "in use, waiting and rejected in a minute": loadRatio(`job="${job}"`) }),
+    graph("Rejected sessions by reason", "reqps", {
+      "{{reason}}": `sum by (reason) (${rate("openenv_rejections_total")})`,
+    }),
+    graph("Draining and paused servers", "short", {
+      draining: `sum(max by (instance) (${here("openenv_draining")}))`,
+      paused: `sum(max by (instance) (${here("openenv_paused")}))`,
+    }),
+    graph("Sessions of each worker", "short", { [worker]: here("openenv_sessions") }),
+    graph("Steps", "reqps", { steps: `sum(${rate("openenv_steps_total")})` }),
+    graph("Step duration, and wait in the server", "s", {
+      p50: quantile(0.5, "openenv_step_duration_seconds"),
+      p90: quantile(0.9, "openenv_step_duration_seconds"),
+      p99: quantile(0.99, "openenv_step_duration_seconds"),
+      "wait p99": quantile(0.99, "openenv_step_wait_seconds"),
+    }),
+    graph("Reset duration, and wait for a session", "s", {
+      "reset p99": quantile(0.99, "openenv_reset_duration_seconds"),
+      "wait p99": quantile(0.99, "openenv_session_wait_seconds"),
+    }),
+    graph("Errors by code", "reqps", {
+      "{{code}} ({{fault}})": `sum by (fault, code) (${rate("openenv_errors_total")}) > 0`,
+    }),
+    graph("Opened sessions and lost workers", "short", {
+      "opened per second": `sum(${rate("openenv_sessions_opened_total")})`,
+      "lost in 10 minutes": `sum(increase(${here("openenv_worker_restarts_total")}[10m]))`,
+    }),
+    graph("Event loop lag", "s", {
+      p50: quantile(0.5, "openenv_event_loop_lag_seconds"),
+      p100: quantile(1, "openenv_event_loop_lag_seconds"),
+    }),
+    graph("CPU", "short", { [worker]: rate("process_cpu_seconds_total") }),
+    graph("Memory", "bytes", { [worker]: here("process_resident_memory_bytes") }),
+    graph("Sockets and file descriptors", "short", {
+      WebSockets: sum("openenv_websockets"),
+      descriptors: sum("process_open_fds"),
+      limit: sum("process_max_fds"),
+    }),
   ];
 }
 
@@ -125,10 +90,7 @@ function balancerGraph(topology: Topology): Graph {
   return {
     title: "Connections of each balancer",
     unit: "short",
-    queries: (["haproxy", "envoy"] as const).map((kind) => ({
-      expr: connections(kind, topology),
-      legend: "{{instance}}",
-    })),
+    queries: (["haproxy", "envoy"] as const).map((kind) => ["{{instance}}", connections(kind, topology)]),
   };
 }
 
@@ -143,7 +105,7 @@ function renderPanel({ title, unit, queries }: Graph, index: number): object {
     datasource,
     gridPos: { x: (index % 2) * 12, y: Math.floor(index / 2) * 8, w: 12, h: 8 },
     fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
-    targets: queries.map(({ expr, legend }, query) => ({
+    targets: queries.map(([legend, expr], query) => ({
       refId: String.fromCharCode(65 + query),
       datasource,
       expr,

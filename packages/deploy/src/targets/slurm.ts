@@ -113,26 +113,32 @@ function renderReader(onPort: string, onEnd = ""): string {
 )`;
 }
 
+/** What differs between the balancers: the file, its text, the line of a server, and the command that starts it. */
+const BALANCERS = {
+  envoy: {
+    file: "envoy.yaml",
+    render: renderEnvoy,
+    line: renderEndpoint({ host: "$address", port: "$port" }).trimEnd().replaceAll('"', '\\"'),
+    run: 'envoy -c "$folder/envoy.yaml" --log-level warning --use-dynamic-base-id',
+  },
+  haproxy: {
+    file: "haproxy.cfg",
+    render: renderHaproxy,
+    line: "    server env$((index + 1)) $address:$port",
+    run: 'haproxy -db -f "$folder/haproxy.cfg"',
+  },
+};
+
 function renderManyNodes(topology: Topology, nodes: number): string {
   const { balancer } = topology;
-  const kind = balancer.kind ?? "haproxy";
-  const file = kind === "envoy" ? "envoy.yaml" : "haproxy.cfg";
-  const config = kind === "envoy" ? renderEnvoy(topology, { isJob: true }) : renderHaproxy(topology, { isJob: true });
-  const line =
-    kind === "envoy"
-      ? renderEndpoint({ host: "$address", port: "$port" }).replaceAll('"', '\\"')
-      : "    server env$((index + 1)) $address:$port\n";
-  const run =
-    kind === "envoy"
-      ? `envoy -c "$folder/${file}" --log-level warning --use-dynamic-base-id`
-      : `haproxy -db -f "$folder/${file}"`;
+  const { file, render, line, run } = BALANCERS[balancer.kind ?? "haproxy"];
   return `# Balancers and servers of this job identify each other by this name.
 deployment=slurm-$SLURM_JOB_ID
 export ${settingName(topology, "OPENENV_DEPLOYMENT")}="$deployment"
 
 folder=$(mktemp -d)
 cat >"$folder/template" <<'CONFIG'
-${config}CONFIG
+${render(topology, { isJob: true })}CONFIG
 
 # The nodes are known now.
 addresses=()
@@ -176,7 +182,7 @@ for ((heard = 0; heard < ${nodes}; )); do
     [[ $port != none ]] || continue
     known=$((known + 1))
     address=\${addresses[index]}
-    echo "${line.trimEnd()}" >>"$folder/template"
+    echo "${line}" >>"$folder/template"
   elif ! kill -0 "$servers" 2>/dev/null || ((SECONDS >= ${START_SECONDS})); then
     break
   fi

@@ -10,13 +10,13 @@ import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
 import { TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import { createRuntime } from "../../session/runtime.js";
 import type { Log } from "../../util/log.js";
+import type { Tokens } from "../config/settings.js";
 import { createRouter } from "../http/router.js";
 import { createRoutes } from "../routes/routes.js";
 import { createNodeServer } from "../runtimes/node.js";
 import { SocketServer } from "../websocket/socket-server.js";
 import { Audit } from "./audit.js";
 import { createAuthorization } from "./authorization.js";
-import type { Tokens } from "../config/settings.js";
 
 type Line = Record<string, unknown> & { level: string; msg: string };
 
