@@ -13,11 +13,6 @@ const LONG = {
   "openenv/src/server/websocket/session-protocol.ts createSessionProtocol": 185,
   "openenv/src/testing/checks/endpoints.ts endpointChecks": 106,
   "providers/src/swarm/replicas.ts createReplicas": 88,
-  "web/src/views/play/action/action-pane.tsx ActionPane": 96,
-  "web/src/views/play/episode/reset-options.tsx ResetOptions": 166,
-  "web/src/views/play/step/step-body.tsx StepBody": 99,
-  "web/src/views/play/step/step-list.tsx StepList": 93,
-  "web/src/views/server/sessions-card.tsx SessionsCard": 95,
 };
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,6 +1,7 @@
 import type { WebInfo } from "openenv-ts/internal";
 import type { SchemaBody } from "openenv-ts/protocol";
 import { useEffect, useState, useSyncExternalStore } from "react";
+import { Button } from "../parts/button.js";
 import { Boundary } from "../parts/loading/boundary.js";
 import { Loading } from "../parts/loading/loading.js";
 import { Notice } from "../parts/notice.js";
@@ -95,9 +96,9 @@ function ClientAccess({ onToken }: { onToken(token: string): void }) {
 
 function Retry({ onClick }: { onClick(): void }) {
   return (
-    <button type="button" className="btn btn--sm" onClick={onClick}>
+    <Button look="sm" onClick={onClick}>
       Try again
-    </button>
+    </Button>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { WidgetProps } from "@rjsf/utils";
 import type { ReactNode } from "react";
+import { Button } from "../parts/button.js";
 import { pictureOf } from "../parts/value/picture.js";
 import { Picture } from "../parts/value/picture-view.js";
 
@@ -32,9 +33,9 @@ export function ImageUpload({ children, ...props }: WidgetProps & { children: Re
           />
         </label>
         {picture ? (
-          <button type="button" className="btn btn--ghost btn--sm" onClick={() => onChange(options.emptyValue)}>
+          <Button look="ghost sm" onClick={() => onChange(options.emptyValue)}>
             Remove
-          </button>
+          </Button>
         ) : null}
       </div>
     </div>

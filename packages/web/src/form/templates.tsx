@@ -9,6 +9,7 @@ import {
   type WrapIfAdditionalTemplateProps,
 } from "@rjsf/utils";
 import { type ReactNode, useEffect } from "react";
+import { Button } from "../parts/button.js";
 import { Icon } from "../parts/icon.js";
 import { IconButton } from "../parts/icon-button.js";
 import { MessageSlot } from "../parts/message-slot.js";
@@ -169,10 +170,10 @@ function Group({ id, title, type, description, children }: GroupProps) {
 function AddButton({ label, onClick }: { label: string; onClick(): void }) {
   return (
     <div>
-      <button type="button" className="btn btn--ghost btn--sm flush" onClick={onClick}>
+      <Button look="ghost sm" className="flush" onClick={onClick}>
         <Icon name="plus" />
         {label}
-      </button>
+      </Button>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { Button } from "../button.js";
 import { Notice } from "../notice.js";
 
 interface BoundaryProps {
@@ -37,9 +38,9 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
         tone="bad"
         title={`${this.props.what} could not be shown`}
         actions={
-          <button type="button" className="btn btn--sm" onClick={() => this.setState({ problem: undefined })}>
+          <Button look="sm" onClick={() => this.setState({ problem: undefined })}>
             Try again
-          </button>
+          </Button>
         }
       >
         <bdi>{problem.message.replace(/[^.!?]$/, "$&.")}</bdi> The timeline is kept: export it before you load the page

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { Button } from "../../parts/button.js";
 import { lazily } from "../../parts/loading/lazily.js";
 import { Notice } from "../../parts/notice.js";
 import type { ViewProps } from "../../views.js";
@@ -18,9 +19,9 @@ export default function AboutView({ info, play, schema: { value: schema, problem
           tone="bad"
           title="The schemas could not be read."
           actions={
-            <button type="button" className="btn btn--sm" onClick={load}>
+            <Button look="sm" onClick={load}>
               Try again
-            </button>
+            </Button>
           }
         >
           {problem}

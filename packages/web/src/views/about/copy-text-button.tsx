@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Button } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
 import { copyText } from "../../parts/text/copy-text.js";
 
@@ -21,10 +22,10 @@ export function CopyText({ text, label, quiet = false }: CopyTextProps) {
   const words = outcome === "copied" ? "Copied" : outcome === "refused" ? "Not allowed" : label;
   return (
     <>
-      <button type="button" className={`btn btn--sm ${quiet ? "btn--ghost" : ""}`} onClick={() => void copy()}>
+      <Button look={quiet ? "ghost sm" : "sm"} onClick={() => void copy()}>
         <Icon name={outcome === "copied" ? "check" : "copy"} />
         {words}
-      </button>
+      </Button>
       <span className="sr" role="status">
         {outcome === undefined ? "" : words}
       </span>

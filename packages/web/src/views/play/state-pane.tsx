@@ -1,3 +1,4 @@
+import { Button } from "../../parts/button.js";
 import { Notice } from "../../parts/notice.js";
 import { Json } from "../../parts/value/json.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
@@ -13,14 +14,9 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
         <h2 id="state-h">State</h2>
         <span className="hint">{state ? `after step ${state.stepNumber}${old ? ", older" : ""}` : "not read yet"}</span>
         <span className="grow" />
-        <button
-          type="button"
-          className="btn btn--ghost btn--sm"
-          aria-disabled={free ? undefined : true}
-          onClick={() => void play.refreshState()}
-        >
+        <Button look="ghost sm" free={free} onClick={() => void play.refreshState()}>
           Refresh<kbd>S</kbd>
-        </button>
+        </Button>
       </header>
       <div className="pane__body scroll" tabIndex={0} role="region" aria-labelledby="state-h">
         {state?.failure ? (

@@ -1,4 +1,5 @@
 import type { ServerView } from "openenv-ts/internal";
+import { Button } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
 import { count, formatDuration } from "../../parts/text/format.js";
 import { BASE } from "../../server/base.js";
@@ -35,10 +36,10 @@ export function Facts({ view, stale, paused, onPause }: FactsProps) {
           <span className={`dot ${look}`} />
           {words}
         </span>
-        <button type="button" className="btn btn--sm live__switch" onClick={() => onPause(!paused)}>
+        <Button look="sm" className="live__switch" onClick={() => onPause(!paused)}>
           <Icon name={paused ? "play" : "pause"} />
           {paused ? "Resume" : "Pause"}
-        </button>
+        </Button>
       </span>
     </div>
   );

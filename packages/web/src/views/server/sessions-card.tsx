@@ -1,10 +1,4 @@
-import {
-  MAX_LISTED_SESSIONS,
-  type ServerView,
-  type ServerViewSession,
-  type SessionColumn,
-  type SessionQuery,
-} from "openenv-ts/internal";
+import { MAX_LISTED_SESSIONS, type ServerView, type ServerViewSession, type SessionQuery } from "openenv-ts/internal";
 import { useState, useSyncExternalStore } from "react";
 import { Icon } from "../../parts/icon.js";
 import { count, formatDuration, formatRate } from "../../parts/text/format.js";
@@ -30,8 +24,6 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   const { active_sessions: all } = view.capacity;
   const { found_sessions: found } = view;
   const unlisted = countUnlisted(view);
-  const toggle = (sort: SessionColumn): void =>
-    onList({ sort, down: query.sort === sort ? !query.down : sort !== "session" });
   const search = (words: string): void => {
     setFind(words);
     onList({ find: searchFor(words, timeline.episodes.at(-1)?.id ?? null) });
@@ -57,21 +49,8 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
         <table className="sessions">
           <thead>
             <tr>
-              {COLUMNS.map(({ name, label, look }) => (
-                <th
-                  key={name}
-                  className={`${look} sessions__${name}`}
-                  aria-sort={query.sort === name ? order(query.down) : undefined}
-                >
-                  {name === "rate" ? (
-                    label
-                  ) : (
-                    <button type="button" onClick={() => toggle(name)}>
-                      {label}
-                      {query.sort === name ? <Icon name={query.down ? "down" : "up"} /> : null}
-                    </button>
-                  )}
-                </th>
+              {COLUMNS.map((column) => (
+                <ColumnHead key={column.name} {...column} query={query} onList={onList} />
               ))}
             </tr>
           </thead>
@@ -117,6 +96,23 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   );
 }
 
+type ColumnHeadProps = (typeof COLUMNS)[number] & Pick<SessionsCardProps, "onList"> & { query: SessionQuery };
+
+function ColumnHead({ name, label, look, query, onList }: ColumnHeadProps) {
+  const className = `${look} sessions__${name}`;
+  if (name === "rate") return <th className={className}>{label}</th>;
+  const isSorted = query.sort === name;
+  const down = isSorted ? !query.down : name !== "session";
+  return (
+    <th className={className} aria-sort={isSorted ? (query.down ? "descending" : "ascending") : undefined}>
+      <button type="button" onClick={() => onList({ sort: name, down })}>
+        {label}
+        {isSorted ? <Icon name={query.down ? "down" : "up"} /> : null}
+      </button>
+    </th>
+  );
+}
+
 function SessionRow({ row }: { row: SessionTableRow }) {
   const { session, client, state, openFor, idleFor, rate } = row;
   return (
@@ -155,8 +151,4 @@ function State({ session, state }: { session: ServerViewSession; state: SessionT
       {state === "stepping" ? "Stepping" : "Idle"}
     </span>
   );
-}
-
-function order(down: boolean): "descending" | "ascending" {
-  return down ? "descending" : "ascending";
 }

@@ -1,6 +1,7 @@
 import type { WebInfo } from "openenv-ts/internal";
 import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { isTouch } from "../../../parts/enter-hint.js";
 import { lazily } from "../../../parts/loading/lazily.js";
 import { Notice } from "../../../parts/notice.js";
@@ -16,6 +17,10 @@ import type { ActionDraft } from "./use-draft.js";
 const loadForm = () => import("../../../form/schema-form.js");
 const SchemaForm = lazily("The form", loadForm);
 const FORM_ID = "action";
+const MODES = [
+  { name: "form", label: "Form" },
+  { name: "json", label: "JSON" },
+] as const;
 // Loads the form in parallel with the schema; a failure is shown in its place.
 loadForm().catch(() => {});
 
@@ -50,6 +55,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
     focused.current = true;
     if (document.activeElement === document.body) focusFirstField();
   }, []);
+  const editor = { id: FORM_ID, value: draft.value, onChange: draft.setValue, onSend: send, onInvalid: setInvalid };
   const button = (
     <SendButton
       form={FORM_ID}
@@ -67,15 +73,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
           {draft.tool ?? "Action"}
         </h2>
         <span className="grow" />
-        <Segments
-          label="Input of the action"
-          options={[
-            { name: "form", label: "Form" },
-            { name: "json", label: "JSON" },
-          ]}
-          selected={mode}
-          onSelect={setMode}
-        />
+        <Segments label="Input of the action" options={MODES} selected={mode} onSelect={setMode} />
       </header>
       <div className="pane__body scroll">
         {description ? <p className="hint act__about">{description}</p> : null}
@@ -86,37 +84,20 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
               tone="bad"
               title="The form could not be created."
               actions={
-                <button type="button" className="btn btn--sm" onClick={schema.load}>
+                <Button look="sm" onClick={schema.load}>
                   Try again
-                </button>
+                </Button>
               }
             >
               {schema.problem}
             </Notice>
           ) : null
         ) : mode === "json" ? (
-          <JsonEditor
-            key={draft.tool}
-            id={FORM_ID}
-            value={draft.value}
-            onChange={draft.setValue}
-            onSend={send}
-            onInvalid={setInvalid}
-          >
+          <JsonEditor key={draft.tool} {...editor}>
             {button}
           </JsonEditor>
         ) : (
-          <SchemaForm
-            key={draft.tool}
-            id={FORM_ID}
-            schema={draft.schema}
-            value={draft.value}
-            issues={issues}
-            onChange={draft.setValue}
-            onSend={send}
-            onInvalid={setInvalid}
-            onReady={takeFocus}
-          >
+          <SchemaForm key={draft.tool} {...editor} schema={draft.schema} issues={issues} onReady={takeFocus}>
             {button}
           </SchemaForm>
         )}

@@ -1,3 +1,4 @@
+import { Button } from "../../../parts/button.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
 interface QuickActionsProps {
@@ -15,16 +16,15 @@ export function QuickActions({ play, shown, needsReset }: QuickActionsProps) {
   return (
     <div className="quick" role="group" aria-label="Quick actions">
       {actions.map(({ label, action }, at) => (
-        <button
-          type="button"
+        <Button
           // biome-ignore lint/suspicious/noArrayIndexKey: two actions may be equal
           key={at}
-          className="btn btn--sm"
-          aria-disabled={free ? undefined : true}
-          onClick={() => free && void play.send(action)}
+          look="sm"
+          free={free}
+          onClick={() => void play.send(action)}
         >
           {label}
-        </button>
+        </Button>
       ))}
     </div>
   );

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
 /** Delay before a step counts as long, so that a local server does not flash. */
@@ -54,9 +55,9 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
         </span>
       </div>
       {counts && waited >= OFFER_AFTER_MS ? (
-        <button type="button" className="btn btn--ghost btn--sm flush" onClick={() => play.leave()}>
+        <Button look="ghost sm" className="flush" onClick={() => play.leave()}>
           Cancel and open a new session
-        </button>
+        </Button>
       ) : null}
     </div>
   );

@@ -1,5 +1,6 @@
 import type { ToolSummary, WebInfo } from "openenv-ts/internal";
 import { type KeyboardEvent, useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
 import { focusFirstField } from "./action-pane.js";
 import type { ActionDraft } from "./use-draft.js";
@@ -50,9 +51,9 @@ export function ToolList({ tools, info, draft, again }: ToolListProps) {
         <h2 id="tools-h">Tools</h2>
         <span className="hint">{tools.length}</span>
         <span className="grow" />
-        <button type="button" className="btn btn--ghost btn--sm" onClick={again}>
+        <Button look="ghost sm" onClick={again}>
           List again
-        </button>
+        </Button>
       </header>
       {tools.length >= SEARCH_FROM ? (
         <div className="find">

@@ -1,5 +1,6 @@
 import type { WebInfo } from "openenv-ts/internal";
 import { useEffect, useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";
 import { count, formatTime } from "../../../parts/text/format.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";
@@ -35,9 +36,9 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
         bar
         title={wordsForFull(info.capacity.max_sessions)}
         actions={
-          <button type="button" className="btn btn--sm" onClick={() => play.leave(false)}>
+          <Button look="sm" onClick={() => play.leave(false)}>
             Leave the queue
-          </button>
+          </Button>
         }
       >
         You are number {place.toLocaleString("en")} in the queue. Your session starts automatically.
@@ -58,9 +59,9 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
         actions={
           <>
             <Reconnect play={play} label="Try now" />
-            <button type="button" className="btn btn--ghost btn--sm" onClick={() => play.leave(false)}>
+            <Button look="ghost sm" onClick={() => play.leave(false)}>
               Stop trying
-            </button>
+            </Button>
           </>
         }
       >
@@ -94,9 +95,9 @@ function wordsForFull(places: number): string {
 
 function Reconnect({ play, label }: { play: Play; label: string }) {
   return (
-    <button type="button" className="btn btn--sm" onClick={() => play.reconnect()}>
+    <Button look="sm" onClick={() => play.reconnect()}>
       {label}
-    </button>
+    </Button>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { WebInfo } from "openenv-ts/internal";
 import { useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
 import { Menu } from "../../../parts/menu.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
@@ -29,36 +30,29 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   return (
     <section className="episode" aria-label="Episode">
       <div className="split">
-        <button
-          type="button"
-          className={`btn ${done ? "btn--primary" : ""}`}
-          aria-disabled={free ? undefined : true}
-          onClick={() => free && void play.reset({})}
-        >
+        <Button look={done ? "primary" : ""} free={free} onClick={() => void play.reset({})}>
           <Icon name="again" />
           Reset<kbd>R</kbd>
-        </button>
+        </Button>
         <div className="pop">
-          <button
-            type="button"
+          <Button
             id="reset-options"
-            className="btn"
             aria-label="Reset options"
             title="Reset options (Shift R)"
             aria-expanded={options}
             onClick={() => setOptions(!options)}
           >
             <Icon name="down" />
-          </button>
+          </Button>
         </div>
         {options ? <ResetOptions info={info} play={play} free={free} onClose={() => setOptions(false)} /> : null}
       </div>
-      {canFork ? <ForkButton play={play} free={free} className="hide-md" /> : null}
+      {canFork ? <ForkButton play={play} className="hide-md" free={free} /> : null}
       <StatusBadge episode={episode} />
       {episode ? <Facts episode={episode} hasTasks={info.tasks} /> : null}
       <span className="grow" />
       <Menu label="More: import, export, fork" className="only-md">
-        {canFork ? <ForkButton play={play} free={free} className="btn--ghost" /> : null}
+        {canFork ? <ForkButton play={play} look="ghost" free={free} /> : null}
         <FileButtons files={files} hasSteps={hasSteps} />
       </Menu>
       <div className="files hide-md">
@@ -68,38 +62,31 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   );
 }
 
-function ForkButton({ play, free, className }: { play: Play; free: boolean; className: string }) {
+function ForkButton({ play, ...look }: { play: Play; free: boolean; look?: string; className?: string }) {
   return (
-    <button
-      type="button"
-      className={`btn ${className}`}
-      title="Open a copy of the session in a new tab"
-      aria-disabled={free ? undefined : true}
-      onClick={() => free && void play.fork()}
-    >
+    <Button {...look} title="Open a copy of the session in a new tab" onClick={() => void play.fork()}>
       <Icon name="fork" />
       Fork
-    </button>
+    </Button>
   );
 }
 
 function FileButtons({ files, hasSteps }: { files: TimelineFiles; hasSteps: boolean }) {
   return (
     <>
-      <button type="button" className="btn btn--ghost" onClick={files.choose}>
+      <Button look="ghost" onClick={files.choose}>
         <Icon name="open" />
         Import
-      </button>
-      <button
-        type="button"
-        className="btn btn--ghost"
-        aria-disabled={hasSteps ? undefined : true}
+      </Button>
+      <Button
+        look="ghost"
+        free={hasSteps}
         title={hasSteps ? undefined : "There is nothing to export yet"}
         onClick={files.save}
       >
         <Icon name="save" />
         Export
-      </button>
+      </Button>
     </>
   );
 }

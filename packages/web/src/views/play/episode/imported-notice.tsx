@@ -1,4 +1,5 @@
 import type { WebInfo } from "openenv-ts/internal";
+import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";
 import { count } from "../../../parts/text/format.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";
@@ -28,9 +29,9 @@ export function ImportedNotice({ info, play, shown, files, replaying, onReplay }
           bar
           title="The file could not be read."
           actions={
-            <button type="button" className="btn btn--ghost btn--sm" onClick={files.forget}>
+            <Button look="ghost sm" onClick={files.forget}>
               Close
-            </button>
+            </Button>
           }
         >
           {files.problem}
@@ -45,13 +46,13 @@ export function ImportedNotice({ info, play, shown, files, replaying, onReplay }
           actions={
             <>
               {replaying ? null : (
-                <button type="button" className="btn btn--sm" onClick={onReplay}>
+                <Button look="sm" onClick={onReplay}>
                   Replay
-                </button>
+                </Button>
               )}
-              <button type="button" className="btn btn--ghost btn--sm" onClick={() => play.show(undefined)}>
+              <Button look="ghost sm" onClick={() => play.show(undefined)}>
                 Back to the session
-              </button>
+              </Button>
             </>
           }
         >

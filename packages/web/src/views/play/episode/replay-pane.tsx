@@ -1,5 +1,6 @@
 import type { WebInfo } from "openenv-ts/internal";
 import { useEffect, useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";
 import { formatReward } from "../../../parts/text/format.js";
 import type { Imported } from "../../../play/play.js";
@@ -44,9 +45,9 @@ export function ReplayPane({ info, imported, onClose }: ReplayPaneProps) {
         </div>
         <div className="moves">
           <ReplayBadge state={state} place={place} />
-          <button type="button" className="btn btn--ghost btn--sm" onClick={onClose}>
+          <Button look="ghost sm" onClick={onClose}>
             Close
-          </button>
+          </Button>
         </div>
       </header>
       <div className="scroll" tabIndex={0} role="region" aria-labelledby="step-h">
@@ -159,12 +160,12 @@ interface VerdictProps {
 function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, onExport }: VerdictProps) {
   const again = (
     <>
-      <button type="button" className="btn btn--ghost btn--sm" onClick={onAgain}>
+      <Button look="ghost sm" onClick={onAgain}>
         Replay again
-      </button>
-      <button type="button" className="btn btn--ghost btn--sm" onClick={onExport}>
+      </Button>
+      <Button look="ghost sm" onClick={onExport}>
         Export replay
-      </button>
+      </Button>
     </>
   );
   if (state?.status === "equal") {
@@ -198,13 +199,13 @@ function Verdict({ state, first, place, showDiff, onShowDiff, onGoOn, onAgain, o
       title={`${capitalize(place)} is the first that differs`}
       actions={
         <>
-          <button type="button" className="btn btn--sm" aria-expanded={showDiff} onClick={onShowDiff}>
+          <Button look="sm" aria-expanded={showDiff} onClick={onShowDiff}>
             {showDiff ? "Hide diff" : "Show diff"}
-          </button>
+          </Button>
           {goesOn ? null : (
-            <button type="button" className="btn btn--ghost btn--sm" onClick={onGoOn}>
+            <Button look="ghost sm" onClick={onGoOn}>
               Continue anyway
-            </button>
+            </Button>
           )}
           {again}
         </>

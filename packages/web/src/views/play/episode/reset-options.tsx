@@ -1,6 +1,7 @@
 import type { WebInfo } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type ComponentProps, type KeyboardEvent, useEffect, useState } from "react";
+import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
 import { IconButton } from "../../../parts/icon-button.js";
 import { lazily } from "../../../parts/loading/lazily.js";
@@ -12,7 +13,7 @@ import { useTasks } from "./use-tasks.js";
 const OwnOptions = lazily("The form", () => import("../../../form/schema-form.js"));
 const OWN_FORM = "reset-own";
 /** Seeds that are exact in Python and in JavaScript. */
-const SEEDS = 2 ** 31;
+const randomSeed = (): string => String(Math.floor(Math.random() * 2 ** 31));
 
 interface ResetOptionsProps {
   info: WebInfo;
@@ -25,23 +26,25 @@ interface ResetOptionsProps {
 export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
   const last = play.snapshot().timeline.steps.findLast(({ kind }) => kind === "reset");
   const latest = last?.action ?? {};
-  const [seed, setSeed] = useState(latest["seed"] === undefined ? "" : inWords(latest["seed"]));
-  // An episode id is used only once.
-  const [episodeId, setEpisodeId] = useState(last?.failure ? inWords(latest["episode_id"] ?? "") : "");
-  const [split, setSplit] = useState(inWords(latest["split"] ?? ""));
-  const [index, setIndex] = useState(latest["index"] === undefined ? "" : inWords(latest["index"]));
+  const [fields, setFields] = useState(() => ({
+    seed: inWords(latest["seed"] ?? ""),
+    split: inWords(latest["split"] ?? ""),
+    index: inWords(latest["index"] ?? ""),
+    // An episode id is used only once.
+    episodeId: last?.failure ? inWords(latest["episode_id"] ?? "") : "",
+  }));
+  useEffect(() => document.getElementById("f-seed")?.focus(), []);
   const [own, setOwn] = useState(() => (info.reset_options ? withoutCommon(latest) : {}));
-  const [problems, setProblems] = useState<Problems>({});
-  const tasks = useTasks(info.tasks);
-  const first = useRef<HTMLInputElement>(null);
-  useEffect(() => first.current?.focus(), []);
+  const [problems, setProblems] = useState(NO_PROBLEMS);
+  const change = (changed: Partial<Fields>): void => setFields({ ...fields, ...changed });
   const close = (): void => {
     onClose();
     document.getElementById("reset-options")?.focus();
   };
   const send = (options: JsonObject): void => {
     if (!free) return;
-    const wrong = { seed: wholeNumber("Seed", seed), index: wholeNumber("Task", index) };
+    const { seed, split, index, episodeId } = fields;
+    const wrong = { seed: wholeNumber("Seed", seed), index: wholeNumber("Task", index), own: "" };
     setProblems(wrong);
     if (wrong.seed || wrong.index) return;
     close();
@@ -66,7 +69,6 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
     event.preventDefault();
     submit();
   };
-  const tasksThere = tasks.splits.find(({ name }) => name === split)?.count;
   return (
     <div className="pop__panel" role="dialog" aria-labelledby="reset-h" onKeyDown={onKeyDown}>
       <header>
@@ -74,90 +76,7 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
         <IconButton icon="close" label="Close" onClick={close} />
       </header>
       <div className="stack scroll">
-        <div className="field">
-          <div className="label-row">
-            <label htmlFor="f-seed">Seed</label>
-            <span className="type">integer</span>
-          </div>
-          <div className="with-btn">
-            <input
-              ref={first}
-              className="input"
-              id="f-seed"
-              inputMode="numeric"
-              autoComplete="off"
-              placeholder="None"
-              value={seed}
-              aria-invalid={problems.seed ? true : undefined}
-              aria-describedby="f-seed__error"
-              onChange={({ target }) => setSeed(target.value)}
-            />
-            <button type="button" className="btn" onClick={() => setSeed(String(Math.floor(Math.random() * SEEDS)))}>
-              Random
-            </button>
-          </div>
-          <p className="hint">The same seed starts the same episode again if the environment uses it.</p>
-          <MessageSlot id="f-seed" announced>
-            {problems.seed}
-          </MessageSlot>
-        </div>
-        {info.tasks ? (
-          <>
-            <div className="cols-2">
-              <div className="field">
-                <label htmlFor="f-split">Split</label>
-                <div className="select">
-                  <select
-                    className="input"
-                    id="f-split"
-                    value={split}
-                    onChange={({ target }) => setSplit(target.value)}
-                  >
-                    <option value="">None</option>
-                    {tasks.splits.map(({ name }) => (
-                      <option key={name}>{name}</option>
-                    ))}
-                  </select>
-                  <Icon name="down" />
-                </div>
-              </div>
-              <div className="field">
-                <label htmlFor="f-index">Task</label>
-                <input
-                  className="input"
-                  id="f-index"
-                  inputMode="numeric"
-                  autoComplete="off"
-                  disabled={split === ""}
-                  value={index}
-                  aria-invalid={problems.index ? true : undefined}
-                  aria-describedby="f-index__error"
-                  onChange={({ target }) => setIndex(target.value)}
-                />
-                <MessageSlot id="f-index" announced>
-                  {problems.index}
-                </MessageSlot>
-              </div>
-            </div>
-            {tasks.problem || tasksThere !== undefined ? (
-              <p className="hint">{tasks.problem ?? `Tasks 0 to ${(tasksThere ?? 1) - 1}.`}</p>
-            ) : null}
-          </>
-        ) : null}
-        <div className="field">
-          <div className="label-row">
-            <label htmlFor="f-eid">Episode id</label>
-            <span className="type">string</span>
-          </div>
-          <input
-            className="input"
-            id="f-eid"
-            autoComplete="off"
-            placeholder="Generated by the server"
-            value={episodeId}
-            onChange={({ target }) => setEpisodeId(target.value)}
-          />
-        </div>
+        <CommonOptions hasTasks={info.tasks} fields={fields} problems={problems} onChange={change} />
         {info.reset_options ? (
           <OwnOptions
             id={OWN_FORM}
@@ -166,41 +85,141 @@ export function ResetOptions({ info, play, free, onClose }: ResetOptionsProps) {
             issues={last?.failure?.issues ?? NO_ISSUES}
             onChange={setOwn}
             onSend={send}
-            onInvalid={(fields) => setProblems({ own: `${count(fields, "field")} to correct` })}
+            onInvalid={(wrong) => setProblems({ ...NO_PROBLEMS, own: `${count(wrong, "field")} to correct` })}
           />
         ) : null}
       </div>
       <footer>
-        {problems.own ? (
-          <span className="err grow" role="alert">
-            {problems.own}
-          </span>
-        ) : (
-          <span className="hint grow">Keeps the timeline</span>
-        )}
-        <button type="button" className="btn btn--ghost" onClick={close}>
+        <span className={`${problems.own ? "err" : "hint"} grow`} role={problems.own ? "alert" : undefined}>
+          {problems.own || "Keeps the timeline"}
+        </span>
+        <Button look="ghost" onClick={close}>
           Cancel
-        </button>
-        <button type="button" className="btn btn--primary" aria-disabled={free ? undefined : true} onClick={submit}>
+        </Button>
+        <Button look="primary" free={free} onClick={submit}>
           Reset<kbd>↵</kbd>
-        </button>
+        </Button>
       </footer>
     </div>
   );
 }
 
-interface Problems {
-  seed?: string | undefined;
-  index?: string | undefined;
-  own?: string | undefined;
+type Fields = Record<"seed" | "split" | "index" | "episodeId", string>;
+
+interface CommonOptionsProps {
+  hasTasks: boolean;
+  fields: Fields;
+  problems: typeof NO_PROBLEMS;
+  onChange(changed: Partial<Fields>): void;
 }
 
+/** The options of every environment. */
+function CommonOptions({ hasTasks, fields, problems, onChange }: CommonOptionsProps) {
+  const { splits, problem } = useTasks(hasTasks);
+  const tasks = splits.find(({ name }) => name === fields.split)?.count;
+  return (
+    <>
+      <TextField
+        id="f-seed"
+        label="Seed"
+        type="integer"
+        value={fields.seed}
+        problem={problems.seed}
+        hint="The same seed starts the same episode again if the environment uses it."
+        inputMode="numeric"
+        placeholder="None"
+        onChange={(seed) => onChange({ seed })}
+      >
+        <Button onClick={() => onChange({ seed: randomSeed() })}>Random</Button>
+      </TextField>
+      {hasTasks ? (
+        <div className="cols-2">
+          <div className="field">
+            <label htmlFor="f-split">Split</label>
+            <div className="select">
+              <select
+                className="input"
+                id="f-split"
+                value={fields.split}
+                onChange={({ target }) => onChange({ split: target.value })}
+              >
+                <option value="">None</option>
+                {splits.map(({ name }) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+              <Icon name="down" />
+            </div>
+          </div>
+          <TextField
+            id="f-index"
+            label="Task"
+            value={fields.index}
+            problem={problems.index}
+            inputMode="numeric"
+            disabled={fields.split === ""}
+            onChange={(index) => onChange({ index })}
+          />
+        </div>
+      ) : null}
+      {problem || tasks !== undefined ? <p className="hint">{problem ?? `Tasks 0 to ${(tasks ?? 1) - 1}.`}</p> : null}
+      <TextField
+        id="f-eid"
+        label="Episode id"
+        type="string"
+        value={fields.episodeId}
+        placeholder="Generated by the server"
+        onChange={(episodeId) => onChange({ episodeId })}
+      />
+    </>
+  );
+}
+
+interface TextFieldProps extends Omit<ComponentProps<"input">, "onChange"> {
+  label: string;
+  hint?: string;
+  /** Why the value is rejected; without it there is no room for a message. */
+  problem?: string;
+  onChange(value: string): void;
+}
+
+/** The children are at the end of the line. */
+function TextField({ id = "", label, type, problem, hint, children, onChange, ...input }: TextFieldProps) {
+  return (
+    <div className="field">
+      <div className="label-row">
+        <label htmlFor={id}>{label}</label>
+        {type ? <span className="type">{type}</span> : null}
+      </div>
+      <div className="with-btn">
+        <input
+          className="input"
+          id={id}
+          autoComplete="off"
+          aria-invalid={problem ? true : undefined}
+          aria-describedby={problem === undefined ? undefined : `${id}__error`}
+          onChange={({ target }) => onChange(target.value)}
+          {...input}
+        />
+        {children}
+      </div>
+      {hint ? <p className="hint">{hint}</p> : null}
+      {problem === undefined ? null : (
+        <MessageSlot id={id} announced>
+          {problem}
+        </MessageSlot>
+      )}
+    </div>
+  );
+}
+
+const NO_PROBLEMS = { seed: "", index: "", own: "" };
 const NO_ISSUES: never[] = [];
 
-function wholeNumber(name: string, text: string): string | undefined {
-  if (text === "") return undefined;
+function wholeNumber(name: string, text: string): string {
+  if (text === "") return "";
   if (!/^-?\d+$/.test(text.trim())) return `${name} must be an integer.`;
-  if (Number.isSafeInteger(Number(text))) return undefined;
+  if (Number.isSafeInteger(Number(text))) return "";
   return `${name} must be between −${Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}.`;
 }
 

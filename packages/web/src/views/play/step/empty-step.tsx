@@ -1,4 +1,5 @@
 import type { WebInfo } from "openenv-ts/internal";
+import { Button } from "../../../parts/button.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
 /** The empty state: explains the page and offers the first action. */
@@ -15,14 +16,9 @@ export function EmptyStep({ info, play, shown }: { info: WebInfo; play: Play; sh
           and the state.
         </p>
         <div className="acts">
-          <button
-            type="button"
-            className="btn btn--primary"
-            aria-disabled={free ? undefined : true}
-            onClick={() => free && void play.reset({})}
-          >
+          <Button look="primary" free={free} onClick={() => void play.reset({})}>
             Reset<kbd>R</kbd>
-          </button>
+          </Button>
           <a className="btn btn--ghost" href="#/about">
             {info.readme === null ? "Use" : "Read about"} <bdi>{info.name}</bdi>
             {info.readme === null ? " from code" : ""}

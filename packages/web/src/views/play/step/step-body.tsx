@@ -1,5 +1,6 @@
 import { isObject, type ToolSummary, type WebInfo } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
+import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
 import { Notice } from "../../../parts/notice.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
@@ -42,19 +43,14 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
         end={
           <>
             {!shown.imported && eventOf(shown.timeline, step) !== undefined ? (
-              <button
-                type="button"
-                className="btn btn--ghost btn--sm"
-                aria-disabled={isFree(shown) ? undefined : true}
-                onClick={() => isFree(shown) && void play.fork(step)}
-              >
+              <Button look="ghost sm" free={isFree(shown)} onClick={() => void play.fork(step)}>
                 Fork from here
-              </button>
+              </Button>
             ) : null}
             {kind === "step" && draft.takes(action) ? (
-              <button type="button" className="btn btn--ghost btn--sm" onClick={() => draft.use(action)}>
+              <Button look="ghost sm" onClick={() => draft.use(action)}>
                 Use again
-              </button>
+              </Button>
             ) : null}
             <CopyButton key={step.index} what={title.toLowerCase()} text={() => JSON.stringify(args, null, 2)} />
           </>
@@ -95,34 +91,38 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
           <Fields values={rest(metadata)} none="" step={step} />
         </Block>
       ) : null}
-      {isCall && tool ? (
-        <Block title="Tool">
-          <dl className="rows">
-            <div>
-              <dt>input_schema</dt>
-              <dd>
-                <details>
-                  <summary className="more">
-                    Show schema, {count(Object.keys(tool.input_schema["properties"] ?? {}).length, "field")}
-                    <Icon name="down" />
-                  </summary>
-                  <Json value={tool.input_schema} />
-                </details>
-              </dd>
-            </div>
-            <div>
-              <dt>sent as</dt>
-              <dd>
-                step with <code>call_tool</code> <span className="muted">· counts as a step</span>
-              </dd>
-            </div>
-          </dl>
-        </Block>
-      ) : null}
+      {isCall && tool ? <ToolBlock tool={tool} /> : null}
       {step.total !== null && step.number > 0 ? (
         <p className="hint block">Total of the episode after this step: {formatReward(step.total)}</p>
       ) : null}
     </div>
+  );
+}
+
+function ToolBlock({ tool }: { tool: ToolSummary }) {
+  return (
+    <Block title="Tool">
+      <dl className="rows">
+        <div>
+          <dt>input_schema</dt>
+          <dd>
+            <details>
+              <summary className="more">
+                Show schema, {count(Object.keys(tool.input_schema["properties"] ?? {}).length, "field")}
+                <Icon name="down" />
+              </summary>
+              <Json value={tool.input_schema} />
+            </details>
+          </dd>
+        </div>
+        <div>
+          <dt>sent as</dt>
+          <dd>
+            step with <code>call_tool</code> <span className="muted">· counts as a step</span>
+          </dd>
+        </div>
+      </dl>
+    </Block>
   );
 }
 

@@ -1,5 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Button } from "../../../parts/button.js";
+import { count } from "../../../parts/text/format.js";
 import type { Play } from "../../../play/play.js";
 import type { Timeline } from "../../../play/timeline.js";
 import { renderRow } from "./step-row.js";
@@ -23,7 +25,7 @@ const TOUCH = "(pointer: coarse), (max-width: 47.49em)";
 export function StepList({ play, timeline, selected, unseen, hasTools }: StepListProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const { rows } = timeline;
-  const [heights, setHeights] = useState(rowHeights);
+  const heights = useRowHeights();
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroll.current,
@@ -33,20 +35,7 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
   const { imported } = play.snapshot();
   // Heights are cached by row index.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another timeline has different rows
-  useLayoutEffect(() => {
-    virtual.measure();
-  }, [virtual, heights, imported]);
-  useEffect(() => {
-    // Styles are read only when they may have changed, not for each row.
-    const read = (): void => setHeights(rowHeights());
-    const touch = matchMedia(TOUCH);
-    touch.addEventListener("change", read);
-    addEventListener("resize", read);
-    return () => {
-      touch.removeEventListener("change", read);
-      removeEventListener("resize", read);
-    };
-  }, []);
+  useLayoutEffect(() => virtual.measure(), [virtual, heights, imported]);
   const at = rowOf(timeline, selected);
   // Scrolls to the selected row. A row that arrives while an older one is selected does not scroll.
   useLayoutEffect(() => {
@@ -106,15 +95,31 @@ export function StepList({ play, timeline, selected, unseen, hasTools }: StepLis
         {rows.length === 0 ? <p className="hint pad">Every reset and step is listed here.</p> : null}
       </div>
       {unseen > 0 ? (
-        <button type="button" className="btn btn--sm unseen" onClick={() => play.select(timeline.steps.length - 1)}>
-          {unseen === 1 ? "1 new step" : `${unseen} new steps`}
-        </button>
+        <Button look="sm" className="unseen" onClick={() => play.select(timeline.steps.length - 1)}>
+          {count(unseen, "new step")}
+        </Button>
       ) : null}
     </>
   );
 }
 
 const LISTBOX = { role: "listbox", "aria-label": "Steps, J and K move" } as const;
+
+/** Reads styles only when they may have changed, not for each row. */
+function useRowHeights(): ReturnType<typeof rowHeights> {
+  const [heights, setHeights] = useState(rowHeights);
+  useEffect(() => {
+    const read = (): void => setHeights(rowHeights());
+    const touch = matchMedia(TOUCH);
+    touch.addEventListener("change", read);
+    addEventListener("resize", read);
+    return () => {
+      touch.removeEventListener("change", read);
+      removeEventListener("resize", read);
+    };
+  }, []);
+  return heights;
+}
 
 /** Pixels. */
 function rowHeights(): { step: number; head: number } {

@@ -1,4 +1,5 @@
 import type { WebInfo } from "openenv-ts/internal";
+import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { count, formatReward } from "../../../parts/text/format.js";
@@ -37,23 +38,17 @@ export function FailureNotice({ info, play, shown, step }: FailureNoticeProps) {
         title={titleOf(failure.code, kind)}
         actions={
           <>
-            <button
-              type="button"
-              className="btn btn--sm"
-              aria-disabled={canRepeat ? undefined : true}
-              onClick={() => canRepeat && void (kind === "reset" ? play.reset(action) : play.send(action))}
+            <Button
+              look="sm"
+              free={canRepeat}
+              onClick={() => void (kind === "reset" ? play.reset(action) : play.send(action))}
             >
               Send again
-            </button>
+            </Button>
             {kind === "step" ? (
-              <button
-                type="button"
-                className="btn btn--sm"
-                aria-disabled={free ? undefined : true}
-                onClick={() => free && void play.reset({})}
-              >
+              <Button look="sm" free={free} onClick={() => void play.reset({})}>
                 Reset
-              </button>
+              </Button>
             ) : null}
             {exchange ? (
               <CopyButton
@@ -88,9 +83,6 @@ export function DoneNotice({ play, shown, step }: DoneNoticeProps) {
   const episode = shown.timeline.episodes[step.episode];
   if (!episode || episode.index !== shown.timeline.episodes.length - 1) return null;
   const free = isFree(shown);
-  const reset = (data: Record<string, unknown>) => () => {
-    if (free) void play.reset(data);
-  };
   const { episode_id: _, ...again } = episode.reset;
   return (
     <div className="block">
@@ -99,18 +91,13 @@ export function DoneNotice({ play, shown, step }: DoneNoticeProps) {
         title={`Done after ${count(episode.steps, "step")}`}
         actions={
           <>
-            <button
-              type="button"
-              className="btn btn--primary btn--sm"
-              aria-disabled={!free || undefined}
-              onClick={reset({})}
-            >
+            <Button look="primary sm" free={free} onClick={() => void play.reset({})}>
               Reset<kbd>R</kbd>
-            </button>
+            </Button>
             {Object.keys(again).length > 0 ? (
-              <button type="button" className="btn btn--sm" aria-disabled={!free || undefined} onClick={reset(again)}>
+              <Button look="sm" free={free} onClick={() => void play.reset(again)}>
                 Same options again
-              </button>
+              </Button>
             ) : null}
           </>
         }
