@@ -1,3 +1,4 @@
+import { disruption, labels } from "../kubernetes-objects.js";
 import { READ_ONLY, unprivileged } from "../pod-security.js";
 import { type EnvoySize, sizeEnvoys } from "../sizing.js";
 import { BALANCER_IMAGES, fingerprint, LEAVE_SECONDS, stopSeconds } from "../targets/container.js";
@@ -21,7 +22,7 @@ export function renderBalancerManifests(topology: Topology): string {
     configuration(topology, config),
     deployment(topology, { config, size }),
     service(topology),
-    disruption(topology),
+    disruption(metadata(topology)),
   ];
   return renderYaml(...parts, ...(ingressHost === undefined ? [] : [ingress(topology, ingressHost)]));
 }
@@ -107,23 +108,15 @@ function service(topology: Topology): object {
   };
 }
 
-function disruption(topology: Topology): object {
-  return {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: metadata(topology),
-    spec: { maxUnavailable: 1, selector: { matchLabels: metadata(topology).labels } },
-  };
-}
-
 /** ingress-nginx supports WebSockets, but closes them after a minute without traffic by default. */
-function ingress({ name, ...topology }: Topology, host: string): object {
+function ingress(topology: Topology, host: string): object {
+  const { name } = topology;
   const week = String(7 * 24 * 3600);
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "Ingress",
     metadata: {
-      ...metadata({ name, ...topology }),
+      ...metadata(topology),
       annotations: {
         "nginx.ingress.kubernetes.io/proxy-read-timeout": week,
         "nginx.ingress.kubernetes.io/proxy-send-timeout": week,
@@ -144,9 +137,6 @@ function ingress({ name, ...topology }: Topology, host: string): object {
   };
 }
 
-function metadata({ name }: Topology): { name: string; labels: Record<string, string> } {
-  return {
-    name: `${name}-balancer`,
-    labels: { "app.kubernetes.io/name": name, "app.kubernetes.io/component": "balancer" },
-  };
+function metadata(topology: Topology): { name: string; labels: Record<string, string> } {
+  return { name: `${topology.name}-balancer`, labels: labels(topology, "balancer") };
 }

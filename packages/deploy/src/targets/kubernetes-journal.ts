@@ -1,3 +1,4 @@
+import { labels } from "../kubernetes-objects.js";
 import { READ_ONLY, unprivileged } from "../pod-security.js";
 import type { Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
@@ -14,18 +15,18 @@ export function journalHost({ name }: Topology): string {
 /** A Redis with a volume, and the Service by which the servers reach it. */
 export function renderJournal(topology: Topology): string {
   const name = journalHost(topology);
-  const labels = { "app.kubernetes.io/name": topology.name, "app.kubernetes.io/component": "journal" };
+  const metadata = { name, labels: labels(topology, "journal") };
   const { image, command, user, group } = REDIS;
   const set = {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
-    metadata: { name, labels },
+    metadata,
     spec: {
       serviceName: name,
       replicas: 1,
-      selector: { matchLabels: labels },
+      selector: { matchLabels: metadata.labels },
       template: {
-        metadata: { labels },
+        metadata: { labels: metadata.labels },
         spec: {
           automountServiceAccountToken: false,
           securityContext: { ...unprivileged(user), runAsGroup: group, fsGroup: group },
@@ -55,8 +56,8 @@ export function renderJournal(topology: Topology): string {
   const service = {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name, labels },
-    spec: { selector: labels, ports: [{ name: "redis", port: JOURNAL_PORT, targetPort: "redis" }] },
+    metadata,
+    spec: { selector: metadata.labels, ports: [{ name: "redis", port: JOURNAL_PORT, targetPort: "redis" }] },
   };
   return renderYaml(set, service);
 }

@@ -1,3 +1,4 @@
+import { labels } from "../kubernetes-objects.js";
 import { readJournal, type Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { JOURNAL_PORT, journalHost } from "./kubernetes-journal.js";
@@ -12,12 +13,12 @@ const PRIVATE_V6 = ["fc00::/7", "fe80::/10"];
  */
 export function renderNetworkPolicies(topology: Topology): string {
   const { name, port, balancer, journal } = topology;
-  const servers = { podSelector: { matchLabels: labels(name, "server") } };
-  const redis = { podSelector: { matchLabels: labels(name, "journal") } };
+  const servers = { podSelector: { matchLabels: labels(topology, "server") } };
+  const redis = { podSelector: { matchLabels: labels(topology, "journal") } };
   const { metricsPort } = balancer;
   const entries = tcp(balancer.port, ...(metricsPort === undefined ? [] : [metricsPort]));
   return renderYaml(
-    policy(name, labels(name, "server"), {
+    policy(name, labels(topology, "server"), {
       "# From anywhere, such as Prometheus in its namespace; the tokens of the server protect it.": null,
       ingress: [{ ports: tcp(port) }],
       egress: [
@@ -27,13 +28,13 @@ export function renderNetworkPolicies(topology: Topology): string {
         ...outbound(topology),
       ],
     }),
-    policy(`${name}-balancer`, labels(name, "balancer"), {
+    policy(`${name}-balancer`, labels(topology, "balancer"), {
       ingress: [{ ports: entries }],
       egress: [DNS, { to: [servers], ports: tcp(port) }],
     }),
     ...(journal === "redis"
       ? [
-          policy(journalHost(topology), labels(name, "journal"), {
+          policy(journalHost(topology), labels(topology, "journal"), {
             "# It has no password.": null,
             ingress: [{ from: [servers], ports: tcp(JOURNAL_PORT) }],
             egress: [],
@@ -74,8 +75,4 @@ function policy(name: string, matchLabels: Record<string, string>, rules: object
     metadata: { name, labels: matchLabels },
     spec: { podSelector: { matchLabels }, policyTypes: ["Ingress", "Egress"], ...rules },
   };
-}
-
-function labels(name: string, component: string): Record<string, string> {
-  return { "app.kubernetes.io/name": name, "app.kubernetes.io/component": component };
 }

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { ConfigError, countSilentChecks } from "openenv-ts/internal";
 import { renderBalancerManifests } from "../balancers/kubernetes-balancer.js";
+import { disruption, labels } from "../kubernetes-objects.js";
 import { loadRatio, metric } from "../monitoring/metric.js";
 import { renderPodScrape } from "../monitoring/monitoring.js";
 import { READ_ONLY, SERVER_USER, unprivileged } from "../pod-security.js";
@@ -40,7 +41,12 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
   }
   const autoscaling = topology.maxNodes === undefined ? [] : [autoscaler(topology)];
   return {
-    "servers.yaml": renderYaml(deployment(topology), service(topology), disruption(topology), ...autoscaling),
+    "servers.yaml": renderYaml(
+      deployment(topology),
+      service(topology),
+      disruption({ name: topology.name, labels: labels(topology, "server") }),
+      ...autoscaling,
+    ),
     "balancer.yaml": renderBalancerManifests(topology),
     ...(topology.journal === "redis" && { "journal.yaml": renderJournal(topology) }),
     "network.yaml": renderNetworkPolicies(topology),
@@ -148,16 +154,6 @@ function service(topology: Topology): object {
   };
 }
 
-/** When nodes are drained, one server at a time may be evicted. */
-function disruption(topology: Topology): object {
-  return {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: { name: topology.name, labels: labels(topology, "server") },
-    spec: { maxUnavailable: 1, selector: { matchLabels: labels(topology, "server") } },
-  };
-}
-
 function autoscaler(topology: Topology): object {
   const { name, nodes, spareNodes, maxNodes } = topology;
   return {
@@ -258,8 +254,4 @@ function placement({ nodeSelector, tolerations, runtimeClass }: Topology): objec
     }),
     ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
   };
-}
-
-function labels({ name }: Topology, component: string): Record<string, string> {
-  return { "app.kubernetes.io/name": name, "app.kubernetes.io/component": component };
 }

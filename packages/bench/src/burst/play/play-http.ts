@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { NO_SESSION, parseAddress, SESSION_HEADER } from "openenv-ts/internal";
+import { isObject, NO_SESSION, parseAddress, SESSION_HEADER } from "openenv-ts/internal";
 import { LoadFailure } from "../../failure.js";
 import type { ConnectTarget } from "../../raw-session.js";
 import type { PlayJob, PlayOn } from "../types.js";
@@ -67,7 +67,7 @@ function readResult({ status, body }: ReceivedResponse): Record<string, unknown>
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { isObject } from "openenv-ts/internal";
 import { LoadFailure, toLoadFailure } from "../../failure.js";
 import { connectSocket, readTarget } from "../../raw-session.js";
 import type { Ending, PlayClock, PlayJob, RequestRow } from "../types.js";
@@ -73,12 +74,12 @@ class StopWatch implements PlayClock {
 
   wasReset({ observation }: Record<string, unknown>): void {
     this.#reset = performance.now();
-    this.#first = asObject(observation);
+    if (isObject(observation)) this.#first = observation;
   }
 
   stepped({ observation }: Record<string, unknown>): void {
     this.#stepped = performance.now();
-    this.#observation = asObject(observation);
+    if (isObject(observation)) this.#observation = observation;
   }
 
   finish(failure: LoadFailure | null): RequestRow {
@@ -98,10 +99,6 @@ class StopWatch implements PlayClock {
       error: failure?.message.slice(0, 300) ?? null,
     };
   }
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function between(from: number | undefined, to: number | undefined): number | null {
