@@ -67,7 +67,7 @@ async function prepare(
   const open = (signal: AbortSignal | undefined) => openTransport(environment, options, signal);
   return {
     url: `in-process:${contract.name}`,
-    session: await ClientSession.open({ open, timeoutMs }, options.signal),
+    session: new ClientSession({ open, timeoutMs }, await open(options.signal)),
     shape: contractShape(contract),
     tasks: inProcessTasks(environment),
     metadata: () => renderMetadata(environment),

@@ -17,7 +17,7 @@ export async function connectTo(
   { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainExit | undefined },
 ): Promise<EnvClient> {
   const prepared = await prepare(url, contract, options);
-  const session = await ClientSession.open({ ...prepared, explain: explainLoss }, options.signal);
+  const session = new ClientSession({ ...prepared, explain: explainLoss }, await prepared.open(options.signal));
   return createEnvClient(partsOf(prepared, session));
 }
 

@@ -108,9 +108,8 @@ export class ServerSocket implements SocketHandlers {
     const text = String(data);
     if (text.startsWith(QUEUED)) return this.#events.queued(Number((parseJson(text) as AnswerMessage).data["place"]));
     const error = text.startsWith(ERROR) ? (parseJson(text) as AnswerMessage).data : undefined;
-    const type = this.#waiting?.type;
     // A rejection is not a response to a request; the end of the session follows.
-    if (error && (!this.#waiting || (type !== "fork" && REFUSALS.includes(error["code"])))) {
+    if (error && (!this.#waiting || (this.#waiting.type !== "fork" && REFUSALS.includes(error["code"])))) {
       this.#refused = refusalOf(error);
       return;
     }

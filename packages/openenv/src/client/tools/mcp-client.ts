@@ -46,11 +46,11 @@ export async function connectToolsTo(
   const attach = (signal: AbortSignal | undefined) =>
     endpoint.attach((sessionId) => prepared.open(signal, { sessionId }));
   const source = mode === "simulation" ? prepared : { ...prepared, open: attach };
-  const session = await ClientSession.open(source, options.signal).catch(async (error: unknown) => {
+  const transport = await source.open(options.signal).catch(async (error: unknown) => {
     await endpoint.close();
     throw error;
   });
-  return createToolClient(partsOf(prepared, session), {
+  return createToolClient(partsOf(prepared, new ClientSession(source, transport)), {
     mode,
     ask: () => endpoint.ask.bind(endpoint),
     close: () => endpoint.close(),

@@ -1,9 +1,7 @@
 import { CLOSE_CODES } from "../../protocol/messages.js";
 
 const MEANINGS: Record<number, string> = {
-  [CLOSE_CODES.normal]: "the server closed it",
   1001: "the server went away",
-  1005: "the server closed it",
   1006: "the connection broke",
   [CLOSE_CODES.tooLarge]: "a frame was too large",
   [CLOSE_CODES.noPong]: "the server failed or did not receive a pong in time",

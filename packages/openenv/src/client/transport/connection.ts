@@ -45,6 +45,7 @@ export function openConnection(url: string, options: OpenSocketOptions): Promise
  */
 class Connection implements Transport, SocketHandlers {
   closeCode: number | undefined;
+  readonly sessionHeader: string | undefined;
   readonly #socket: Socket;
   readonly #options: OpenSocketOptions;
   #pending: Pending | undefined;
@@ -54,7 +55,7 @@ class Connection implements Transport, SocketHandlers {
   #ended: string | undefined;
   /** Set once the server has confirmed binary frames and their codec is loaded. */
   #codec: BinaryCodec | undefined;
-  #loading: Promise<void> | undefined;
+  #loading: Promise<BinaryCodec | undefined> | undefined;
   /** True when the socket has begun with `resume`. */
   #resumes = false;
   /** True when anything has arrived since the last ping. */
@@ -62,6 +63,7 @@ class Connection implements Transport, SocketHandlers {
   #beating: ReturnType<typeof setInterval> | undefined;
 
   constructor(socket: Socket, options: OpenSocketOptions) {
+    this.sessionHeader = socket.sessionHeader;
     this.#socket = socket;
     this.#options = options;
   }
@@ -70,12 +72,13 @@ class Connection implements Transport, SocketHandlers {
     return this.#ended === undefined || this.#kept !== undefined;
   }
 
-  get sessionHeader(): string | undefined {
-    return this.#socket.sessionHeader;
-  }
-
   request(message: JsonObject): Promise<ReceivedMessage> {
-    return this.#loading ? this.#loading.then(() => this.#ask(message)) : this.#ask(message);
+    if (!this.#loading) return this.#ask(message);
+    return this.#loading.then((codec) => {
+      this.#codec = codec;
+      this.#loading = undefined;
+      return this.#ask(message);
+    });
   }
 
   async close(): Promise<void> {
@@ -123,30 +126,25 @@ class Connection implements Transport, SocketHandlers {
       const { pingIntervalMs } = this.#options;
       if (pingIntervalMs === undefined || !this.#socket.ping) return;
       this.#heard = true;
-      this.#beating = setInterval(() => this.#beat(), pingIntervalMs);
+      // A network that is gone reports nothing: while a request waits, its peer must answer pings.
+      this.#beating = setInterval(() => {
+        if (!this.#heard) return this.#end("the server does not answer pings");
+        this.#heard = false;
+        this.#socket.ping?.();
+      }, pingIntervalMs);
     });
   }
 
-  /** A network that is gone reports nothing: while a request waits, its peer must answer pings. */
-  #beat(): void {
-    if (!this.#heard) return this.#end("the server does not answer pings");
-    this.#heard = false;
-    this.#socket.ping?.();
-  }
-
   #deliver(message: ReceivedMessage): void {
-    if (this.#options.binary && message.openenv?.extensions?.includes("binary")) this.#loading = this.#goBinary();
+    if (this.#options.binary && message.openenv?.extensions?.includes("binary")) {
+      // If the codec cannot be loaded, frames stay text.
+      this.#loading = loadBinary().catch(() => undefined);
+    }
     const code = message.type === "error" ? String(message.data["code"]) : "";
     const asked = this.#settle();
     if (asked) asked.resolve(message);
     else this.#kept = message;
     if (!asked || ENDING_CODES.includes(code)) this.#end(`the server ended it with ${code}`);
-  }
-
-  /** If the codec cannot be loaded, frames stay text. */
-  async #goBinary(): Promise<void> {
-    this.#codec = await loadBinary().catch(() => undefined);
-    this.#loading = undefined;
   }
 
   #violate(what: string): void {

@@ -2,14 +2,11 @@ import { ConnectionError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ForkRequest } from "../../protocol/published.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
-import { abortedBeforeSent, clientClosed, sessionLost, toCallFailure } from "../failures.js";
+import { abortedBeforeSent, clientClosed, lostBecause, sessionLost, toCallFailure } from "../failures.js";
 import type { CallOptions } from "../options.js";
 import { type ExplainExit, limitsLeft } from "./exit-reason.js";
 import { LimitedTransport } from "./limited-transport.js";
 import { type TurnHolder, takeTurn } from "./turns.js";
-
-/** The code with which a server asks for the next reset to be made on another one. */
-export const RESET_ELSEWHERE = "RESET_ELSEWHERE";
 
 /** Where the sessions of a client are. */
 export interface SessionSource {
@@ -33,11 +30,7 @@ export class ClientSession implements TurnHolder {
   /** Why the episode is lost, until a reset succeeds: a server may allow a step before the first reset. */
   #lost: ConnectionError | undefined;
 
-  static async open(source: SessionSource, signal: AbortSignal | undefined): Promise<ClientSession> {
-    return new ClientSession(source, await source.open(signal));
-  }
-
-  private constructor(source: SessionSource, transport: Transport) {
+  constructor(source: SessionSource, transport: Transport) {
     this.#source = source;
     this.#transport = new LimitedTransport(transport);
   }
@@ -105,7 +98,7 @@ export class ClientSession implements TurnHolder {
       await this.#reopen(options.signal);
       return this.#transport.request(message, options);
     });
-    if (answer.type === "error" && answer.data["code"] === RESET_ELSEWHERE) {
+    if (answer.type === "error" && answer.data["code"] === "RESET_ELSEWHERE") {
       answer = (await this.#move(message, options)) ?? (await this.#transport.request(message, options));
     }
     if (answer.type === "error") {
@@ -118,7 +111,7 @@ export class ClientSession implements TurnHolder {
   }
 
   async #reopen(signal: AbortSignal | undefined): Promise<void> {
-    this.#lost ??= this.#transport.dropped ?? noReset();
+    this.#lost ??= this.#transport.dropped ?? lostBecause("its connection ended, and no reset has succeeded since");
     await this.#transport.close();
     this.#transport = new LimitedTransport(await this.#source.open(this.#orClosing(signal)));
     // close() may have run before this transport was assigned.
@@ -143,9 +136,4 @@ export class ClientSession implements TurnHolder {
   #orClosing(signal: AbortSignal | undefined): AbortSignal {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
-}
-
-function noReset(): ConnectionError {
-  const message = "The session was lost: its connection ended, and no reset has succeeded since. Call reset.";
-  return new ConnectionError("SESSION_LOST", message);
 }

@@ -17,7 +17,6 @@ export interface Socket {
   drop(): void;
 }
 
-/** What happens on an open socket. */
 export interface SocketHandlers {
   /** `data` is a string for a text frame, an ArrayBuffer or a Uint8Array for a binary one. */
   onMessage(data: unknown): void;
@@ -46,10 +45,7 @@ const CLOSE_WAIT_MS = 1000;
 const NOT_CLOSED = 1006;
 const BEARER = "Bearer ";
 
-/**
- * Opens a WebSocket and returns its handlers, which `attach` makes before the first frame can arrive.
- * @throws ConnectionError CONNECTION_FAILED or ABORTED.
- */
+/** Opens a WebSocket; `attach` makes its handlers before a frame can arrive. @throws ConnectionError. */
 export async function openSocket<Handlers extends SocketHandlers>(
   url: string,
   options: OpenSocketOptions,

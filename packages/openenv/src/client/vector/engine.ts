@@ -16,7 +16,6 @@ import type { Method, Operation } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
 import { limitsLeft } from "../transport/exit-reason.js";
-import { RESET_ELSEWHERE } from "../transport/session.js";
 import type { BatchAnswer } from "./batch-messages.js";
 import { createLimiter, type Limiter } from "./limiter.js";
 import { Placement } from "./placement.js";
@@ -239,7 +238,7 @@ function read<V, R extends object>(
 }
 
 function isAskedToMove(answer: BatchAnswer | CallFailure | undefined): boolean {
-  return answer instanceof RemoteError && answer.code === RESET_ELSEWHERE;
+  return answer instanceof RemoteError && answer.code === "RESET_ELSEWHERE";
 }
 
 /** Why a session cannot step or return its state; undefined when it can. */

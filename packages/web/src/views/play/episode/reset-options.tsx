@@ -113,7 +113,6 @@ interface CommonOptionsProps {
   onChange(changed: Partial<Fields>): void;
 }
 
-/** The options of every environment. */
 function CommonOptions({ hasTasks, fields, problems, onChange }: CommonOptionsProps) {
   const { splits, problem } = useTasks(hasTasks);
   const tasks = splits.find(({ name }) => name === fields.split)?.count;
