@@ -6,10 +6,10 @@ const STRING = -2;
 const BYTES = -3;
 const ARRAY = -4;
 const MAP = -5;
-/** For each first byte: how many bytes follow a value of a fixed size, or what kind of value begins. */
+/** The table has for each first byte how many bytes follow a value of a fixed size, or what kind of value begins. */
 const KINDS = new Int8Array(256).fill(OTHER);
 KINDS.fill(0, 0x00, 0x80).fill(MAP, 0x80, 0x90).fill(ARRAY, 0x90, 0xa0).fill(STRING, 0xa0, 0xc0).fill(0, 0xe0);
-// From 0xc0: nil, one that is never used, false, true, three byte arrays, three extensions, floats, integers, and others.
+// The bytes 0xc0 to 0xdf are nil, one that is never used, false, true, three byte arrays, three extensions, floats, integers, and others.
 KINDS.set([0, OTHER, 0, 0, BYTES, BYTES, BYTES, OTHER, OTHER, OTHER, 4, 8, 1, 2, 4, 8], 0xc0);
 KINDS.set([1, 2, 4, 8, OTHER, OTHER, OTHER, OTHER, OTHER, STRING, STRING, STRING, ARRAY, ARRAY, MAP, MAP], 0xd0);
 const SHORT_KEY = "__proto__".length;

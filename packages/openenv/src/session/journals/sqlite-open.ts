@@ -34,7 +34,7 @@ const SETTINGS =
 const OPENING_MS = 10_000;
 const CLOSING_MS = 1_000;
 const KEEPING_MS = 20;
-/** How long a look at the name of the file counts, in milliseconds: a look costs as much as a whole step. */
+/** A look at the name of the file counts for so many milliseconds, because it costs as much as a whole step. */
 const PLACE_MS = 20;
 const IF_THERE = { throwIfNoEntry: false } as const;
 const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];

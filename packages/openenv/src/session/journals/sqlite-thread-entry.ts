@@ -3,16 +3,16 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ConfigError } from "../../errors.js";
 import { type Journal, JournalError } from "./journal.js";
 import { openHere, type SqliteJournalOptions } from "./sqlite.js";
-import type { Answer, Call, Failure } from "./sqlite-thread.js";
+import type { Failure, ThreadAnswer, ThreadCall } from "./sqlite-thread.js";
 
 let journal: Journal;
-let answers: Answer[] = [];
+let answers: ThreadAnswer[] = [];
 
-parentPort?.on("message", (calls: Call[]) => {
+parentPort?.on("message", (calls: ThreadCall[]) => {
   for (const call of calls) void perform(call);
 });
 
-async function perform([number, method, args]: Call): Promise<void> {
+async function perform([number, method, args]: ThreadCall): Promise<void> {
   try {
     if (method === "open") {
       journal = await openHere(workerData as SqliteJournalOptions);
@@ -25,7 +25,7 @@ async function perform([number, method, args]: Call): Promise<void> {
   }
 }
 
-function answer(one: Answer): void {
+function answer(one: ThreadAnswer): void {
   // The answers to one transaction go together.
   if (answers.length === 0) queueMicrotask(send);
   answers.push(one);

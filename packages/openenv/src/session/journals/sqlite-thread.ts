@@ -18,10 +18,10 @@ const METHODS = [
   "read",
   "removeEnded",
 ] as const;
-export type Method = (typeof METHODS)[number] | "open" | "close";
+export type ThreadMethod = (typeof METHODS)[number] | "open" | "close";
 /** The calls of one turn go together, and so do the answers. */
-export type Call = [number: number, method: Method, args: unknown[]];
-export type Answer = [number: number, value: unknown, failure?: Failure];
+export type ThreadCall = [number: number, method: ThreadMethod, args: unknown[]];
+export type ThreadAnswer = [number: number, value: unknown, failure?: Failure];
 
 /** An error, without its class. */
 export interface Failure {
@@ -55,7 +55,7 @@ class JournalThread {
   readonly #worker: Worker;
   readonly #path: string;
   readonly #waiting = new Map<number, Waiting>();
-  #calls: Call[] = [];
+  #calls: ThreadCall[] = [];
   #last = 0;
   #ended: JournalError | undefined;
   #closing: Promise<void> | undefined;
@@ -64,13 +64,13 @@ class JournalThread {
     this.#path = options.path;
     // Flags of this process such as --input-type are not for a file.
     this.#worker = new Worker(THREAD, { workerData: options, execArgv: [] });
-    this.#worker.on("message", (answers: Answer[]) => this.#receive(answers));
+    this.#worker.on("message", (answers: ThreadAnswer[]) => this.#receive(answers));
     this.#worker.on("error", (error) => this.#fail(error.message));
     this.#worker.on("exit", () => this.#fail(this.#closing === undefined ? "its thread has ended" : "it is closed"));
     this.#worker.unref();
   }
 
-  call(method: Method, args: unknown[]): Promise<unknown> {
+  call(method: ThreadMethod, args: unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
       // A process that waits for an answer does not end.
@@ -93,7 +93,7 @@ class JournalThread {
     this.#calls = [];
   }
 
-  #receive(answers: Answer[]): void {
+  #receive(answers: ThreadAnswer[]): void {
     for (const [number, value, failure] of answers) {
       const { resolve, reject } = this.#waiting.get(number) as Waiting;
       this.#waiting.delete(number);
