@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { lstatSync, readFileSync } from "node:fs";
 import { copyFile, mkdtemp, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
@@ -303,13 +303,14 @@ test.skipIf(!opensAddresses)("a reader makes no file next to one that no process
   const journal = await open("disk");
   await journal.create("s", "hash");
   await journal.close();
-  for (const name of await readdir(folder)) if (/-(wal|shm)$/.test(name)) await unlink(join(folder, name));
-  const before = await readdir(folder);
+  const list = async (): Promise<string[]> => (await readdir(folder)).filter((name) => name.startsWith(basename(path)));
+  for (const name of await list()) if (/-(wal|shm)$/.test(name)) await unlink(join(folder, name));
+  const before = await list();
   const { mtimeMs } = lstatSync(path);
   const reader = await readSqliteJournal(path);
   expect(await reader.list()).toMatchObject([{ id: "s" }]);
   await reader.close();
-  expect(await readdir(folder)).toEqual(before);
+  expect(await list()).toEqual(before);
   expect(lstatSync(path).mtimeMs).toBe(mtimeMs);
 });
 
