@@ -14,7 +14,7 @@ export interface DoorClient extends AsyncDisposable {
   step(server: RunningServer, nth: number, amount: number): Promise<Outcome>;
 }
 
-/** How clients name a step: by a number, by an id, or not at all. */
+/** Clients name a step by a number, by an id, or not at all. */
 export type Naming = "number" | "id" | "none";
 
 export interface Door {

@@ -118,7 +118,7 @@ export class ClientSession implements TurnHolder {
     if (this.#closing.signal.aborted) await this.#transport.close();
   }
 
-  /** Makes a reset on another server. Undefined when there is none that opens a session. */
+  /** Makes a reset on another server. Undefined when no server opens a session. */
   async #move(message: JsonObject, options: CallOptions): Promise<ReceivedMessage | undefined> {
     const signal = this.#orClosing(options.signal);
     const opened = await this.#source.open(signal, { isMoving: true }).catch(() => undefined);

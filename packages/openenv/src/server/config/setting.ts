@@ -16,7 +16,7 @@ export interface Kind<T, Option = T> {
 
 /** What a few settings say. */
 interface Extras {
-  /** Placeholder and help of its flag of `openenv serve`; without it there is no flag. */
+  /** Placeholder and help of its flag of `openenv serve`; undefined for a setting without a flag. */
   flag?: string;
   /** The default as the docs show it, where the value does not say it. */
   shown?: string;

@@ -177,7 +177,7 @@ function CommonOptions({ hasTasks, fields, problems, onChange }: CommonOptionsPr
 interface TextFieldProps extends Omit<ComponentProps<"input">, "onChange"> {
   label: string;
   hint?: string;
-  /** Why the value is rejected; without it there is no room for a message. */
+  /** Why the value is rejected; undefined for a field that shows no message. */
   problem?: string;
   onChange(value: string): void;
 }
