@@ -22,7 +22,7 @@ export interface Door {
   open(): DoorClient;
 }
 
-const NAME = "run-7_worker-3_5f1c9a";
+const BASE = "/session/run-7_worker-3_5f1c9a";
 const TOKEN = "a-token-of-the-client";
 const JSON_BODY = { "content-type": "application/json" };
 
@@ -50,6 +50,11 @@ class Sockets {
 function numbered(extensions: string, frames: NumberedFrames): DoorClient {
   const sockets = new Sockets();
   let id = "";
+  const resume = async (server: RunningServer): Promise<TestSocket> => {
+    const socket = await sockets.open(server, `/ws?openenv=${extensions}&session_id=${id}`);
+    await socket.ask({ type: "resume", data: { token: TOKEN } });
+    return socket;
+  };
   return {
     async begin(server) {
       const socket = await sockets.open(server, `/ws?openenv=${extensions}`);
@@ -59,8 +64,8 @@ function numbered(extensions: string, frames: NumberedFrames): DoorClient {
       for (const [nth, frame] of frames.begin.entries()) await socket.ask({ ...frame, seq: nth + 1, ack: nth });
     },
     async step(server, nth, amount) {
-      const socket = await sockets.open(server, `/ws?openenv=${extensions}&session_id=${id}`);
-      await socket.ask({ type: "resume", data: { token: TOKEN } });
+      const socket = await resume(server);
+      if (frames.call !== undefined) return await frames.call(server, id, amount);
       const seq = frames.begin.length + nth;
       const reply = await socket.ask({ ...frames.step(amount), seq, ack: seq - 1 });
       return outcomeOf(frames.read(reply["data"] as object));
@@ -75,6 +80,8 @@ interface NumberedFrames {
   begin: readonly object[];
   step(amount: number): object;
   read(data: object): Answer;
+  /** Makes the step over another connection, without a number. */
+  call?(server: RunningServer, id: string, amount: number): Promise<Outcome>;
 }
 
 const BATCH: NumberedFrames = {
@@ -89,13 +96,21 @@ const BATCH: NumberedFrames = {
 
 async function post(server: RunningServer, path: string, body: object, headers = {}): Promise<Response> {
   const init = { method: "POST", headers: { ...JSON_BODY, ...headers }, body: JSON.stringify(body) };
-  return await fetch(`${server.url}/session/${NAME}${path}`, init);
+  return await fetch(server.url + path, init);
 }
 
 const rpc = (method: string, params: object) => ({ jsonrpc: "2.0", id: 1, method, params });
 
-async function callTool(server: RunningServer, amount: number, headers = {}): Promise<Outcome> {
-  const response = await post(server, "/mcp", rpc("tools/call", { name: "add", arguments: { amount } }), headers);
+interface ToolCall {
+  path: string;
+  amount: number;
+  headers?: Record<string, string>;
+  session_id?: string;
+}
+
+async function callTool(server: RunningServer, { path, amount, headers, ...named }: ToolCall): Promise<Outcome> {
+  const call = rpc("tools/call", { name: "add", arguments: { amount }, ...named });
+  const response = await post(server, path, call, headers);
   const text = await response.text();
   const code = /STEP_CRASHED/.exec(text)?.[0];
   if (code !== undefined) return code;
@@ -115,13 +130,26 @@ export const DOORS: Readonly<Record<string, Door>> = {
         read: (data) => data as Answer,
       }),
   },
+  "an agent next to numbered frames": {
+    naming: "none",
+    open: () =>
+      numbered("resume", {
+        begin: [
+          { type: "reset" },
+          { type: "mcp", data: rpc("openenv/session/create", { tool_calls_are_steps: true }) },
+        ],
+        step: () => ({}),
+        read: (data) => data as Answer,
+        call: (server, session_id, amount) => callTool(server, { path: "/mcp", amount, session_id }),
+      }),
+  },
   "numbered frames of a batch": { naming: "number", open: () => numbered("resume,batch", BATCH) },
   "frames by address": {
     naming: "id",
     open() {
       const sockets = new Sockets();
       const ask = async (server: RunningServer, frame: Record<string, unknown>): Promise<Outcome> => {
-        const socket = await sockets.open(server, `/session/${NAME}/ws`);
+        const socket = await sockets.open(server, `${BASE}/ws`);
         return outcomeOf((await socket.ask(frame))["data"] as Answer);
       };
       return {
@@ -136,9 +164,9 @@ export const DOORS: Readonly<Record<string, Door>> = {
     naming: "id",
     open: () => ({
       ...stateless,
-      begin: async (server) => void (await post(server, "/reset", {})),
+      begin: async (server) => void (await post(server, `${BASE}/reset`, {})),
       async step(server, nth, amount) {
-        const response = await post(server, "/step", { action: { amount }, request_id: `step-${nth}` });
+        const response = await post(server, `${BASE}/step`, { action: { amount }, request_id: `step-${nth}` });
         return outcomeOf((await response.json()) as Answer);
       },
     }),
@@ -171,22 +199,22 @@ export const DOORS: Readonly<Record<string, Door>> = {
     naming: "none",
     open: () => ({
       ...stateless,
-      begin: async (server) => void (await post(server, "/reset", {})),
-      step: (server, _nth, amount) => callTool(server, amount),
+      begin: async (server) => void (await post(server, `${BASE}/reset`, {})),
+      step: (server, _nth, amount) => callTool(server, { path: `${BASE}/mcp`, amount }),
     }),
   },
   "MCP by address": {
     naming: "none",
     open: () => ({
       ...stateless,
-      begin: async (server) => void (await post(server, "/reset", {})),
+      begin: async (server) => void (await post(server, `${BASE}/reset`, {})),
       async step(server, _nth, amount) {
         const accept = { accept: "application/json, text/event-stream" };
         const about = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "c", version: "1" } };
-        const begun = await post(server, "/mcp", rpc("initialize", about), accept);
+        const begun = await post(server, `${BASE}/mcp`, rpc("initialize", about), accept);
         const session = begun.headers.get("mcp-session-id") ?? "";
         const headers = { ...accept, "mcp-protocol-version": "2025-06-18", "mcp-session-id": session };
-        return await callTool(server, amount, headers);
+        return await callTool(server, { path: `${BASE}/mcp`, amount, headers });
       },
     }),
   },

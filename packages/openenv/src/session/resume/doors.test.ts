@@ -1,4 +1,4 @@
-/** A request is executed once, whatever the door through which it comes; and each defect of the ledger is found there. */
+/** Each transport executes a request once. Defects that are put into the ledger show that these tests would find them. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -157,10 +157,10 @@ const SCENARIOS = {
   },
   "a request that has ended is executed when it comes again in another process": {
     of: ["none"],
-    async play(client, server) {
+    async play(client) {
       expect(await client.step(await kill(), 1, 4)).toBe(4);
       expect(await client.step(await kill(), 2, 4)).toBe(8);
-      expect(server.url).not.toBe("");
+      expect(ran).toEqual([4, 4]);
     },
   },
 } satisfies Record<string, Scenario>;
@@ -175,7 +175,7 @@ function seed<T extends object, K extends keyof T>(owner: T, method: K, change: 
 const answers = StoredAnswers.prototype;
 const writer = JournalWriter.prototype;
 
-/** Writes a kind of cell in another way. */
+/** Replaces the writing of the cells with this letter or name. */
 function seedCells(letter: string, write: (put: () => void) => void): void {
   seed(
     writer,
