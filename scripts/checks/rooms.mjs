@@ -86,7 +86,7 @@ export const ORDER = {
     restore: ["the events, snapshots and history of a session", "restore/"],
     session: [
       "one environment with its queue and its episode",
-      ...["held-session.ts", "make-environment.ts", "session-info.ts", "session.ts", "watchdog.ts"],
+      ...["attachable-session.ts", "make-environment.ts", "session-info.ts", "session.ts", "watchdog.ts"],
     ],
     agents: ["tool calls of an agent, which may be steps", "agents/"],
     isolation: ["environments in threads and processes", "isolation/"],

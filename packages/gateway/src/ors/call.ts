@@ -33,7 +33,7 @@ export async function call(host: Host, ctx: RequestContext, session: Session, bo
   const { response } = ctx;
   const { name, input } = body;
   const task_id = body.task_id ?? findCut(host, session, body);
-  const { answers } = context.sessions.resumptions.ledgerOf(session);
+  const { answers } = context.sessions.durable.ledgerOf(session);
   const isKnown = task_id == null || answers.has(task_id);
   if (!isKnown && !isNext(task_id, session)) return sendError(response, "unknown task_id");
   const id = task_id ?? `${crypto.randomUUID()}-${session.events.last}`;

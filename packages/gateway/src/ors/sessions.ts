@@ -59,9 +59,9 @@ export class OrsSessions {
   /** The session, which this request keeps from expiring; undefined while it opens. @throws Refusal (404, 410) */
   async find(ctx: RequestContext, id: string): Promise<OrsSession | undefined> {
     if (this.#opening.has(id)) return undefined;
-    const session = await this.#claim(ctx, id, "find");
+    const session = await this.#attach(ctx, id, "find");
     if (session !== undefined) return this.#adopt(ctx, session);
-    const lost = this.#host.context.sessions.resumptions.reasonFor(addressOf(id));
+    const lost = this.#host.context.sessions.durable.reasonFor(addressOf(id));
     const reason = this.#deleted.has(id) ? "its client deleted it" : lost;
     if (reason !== undefined) throw new Refusal(410, `The session has ended: ${reason}`);
     throw new Refusal(404, "Active environment not found: POST /create opens it");
@@ -118,10 +118,10 @@ export class OrsSessions {
   async #open(ctx: RequestContext, id: string, own: Opening): Promise<void> {
     const { sessions } = this.#host.context;
     const { reset } = own;
-    const open = await this.#claim(ctx, id, "find");
+    const open = await this.#attach(ctx, id, "find");
     const isOther = open !== undefined && (!isSame(open.start, reset) || open.stepCount > 0);
     if (isOther || (open === undefined && isUsed(sessions, id))) throw inUse();
-    const session = open ?? ((await this.#claim(ctx, id, "open", own)) as Session);
+    const session = open ?? ((await this.#attach(ctx, id, "open", own)) as Session);
     // Its client has deleted it meanwhile.
     if (this.#opening.get(id) !== own) return this.#release(session);
     this.#deleted.delete(id);
@@ -137,7 +137,7 @@ export class OrsSessions {
       addresses.leave(addressOf(id), opening.waiter);
       this.#forget(id);
     }
-    const session = await this.#claim(ctx, id, "find");
+    const session = await this.#attach(ctx, id, "find");
     if (session === undefined) return;
     if (session.ownedByOrchestrator && !authorization.isOrchestrator(ctx.request.headers)) {
       throw new Refusal(
@@ -154,13 +154,13 @@ export class OrsSessions {
   }
 
   /** The session of the id, from the journal if another process has had it. */
-  async #claim(ctx: RequestContext, id: string, claim: "find" | "open", opening?: Opening) {
+  async #attach(ctx: RequestContext, id: string, use: "find" | "open", opening?: Opening) {
     const { addresses, authorization } = this.#host.context;
     if (!ID.test(id)) return undefined;
     const orchestrator = authorization.isOrchestrator(ctx.request.headers);
     const opener = { client: "http", orchestrator, id, start: opening?.reset } as const;
-    const claimed = await addresses.claim(addressOf(id), { claim, opener, waiter: opening?.waiter });
-    const session = claimed?.target as Session | undefined;
+    const attached = await addresses.attach(addressOf(id), { use, opener, waiter: opening?.waiter });
+    const session = attached?.target as Session | undefined;
     session?.claim();
     session?.touch();
     return session;
@@ -206,8 +206,8 @@ function isSame(start: JsonObject | undefined, reset: JsonObject): boolean {
   return JSON.stringify(start) === JSON.stringify(reset);
 }
 
-function isUsed({ named, resumptions }: Host["context"]["sessions"], id: string): boolean {
-  return named.find(id) !== undefined || resumptions.has(id);
+function isUsed({ named, durable }: Host["context"]["sessions"], id: string): boolean {
+  return named.find(id) !== undefined || durable.has(id);
 }
 
 function inUse(): Refusal {

@@ -39,7 +39,7 @@ export function toAiSdk(episode: AgentEpisode): AiSdkOptions {
       execute: (given, { abortSignal: signal }) => episode.call(name, given, { signal }),
     },
   ]);
-  return { tools: Object.fromEntries(tools), stopWhen: () => episode.isOver() };
+  return { tools: Object.fromEntries(tools), stopWhen: () => episode.isReleased() };
 }
 
 function toPassingSchema(schema: JsonObject): PassingSchema {

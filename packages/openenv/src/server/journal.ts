@@ -5,7 +5,7 @@ import { measureJournal } from "../session/journals/measured.js";
 import { ownerName } from "../session/journals/owner.js";
 import { isSqlite } from "../session/journals/sqlite-name.js";
 import type { Sessions } from "../session/registry/sessions.js";
-import { JournalledSessions } from "../session/resume/journalled-sessions.js";
+import { StoredSessions } from "../session/resume/stored-sessions.js";
 import type { Runtime } from "../session/runtime.js";
 import type { Cluster } from "./cluster.js";
 import type { Config } from "./config/config.js";
@@ -69,7 +69,7 @@ export async function startJournal(
   const codec = await loadBinary();
   const { workers } = config;
   const parts = { journal, codec, owner, version, workers, retentionMs, statistics, log };
-  const own = new JournalledSessions(sessions, parts);
+  const own = new StoredSessions(sessions, parts);
   const tidy = (): Promise<void> =>
     own.tidy(config.sessionTimeoutMs ?? Number.POSITIVE_INFINITY).catch((error: unknown) => {
       log.error({ err: error as Error }, "the journal could not be read");

@@ -36,7 +36,7 @@ export function createWorkerServer(parts: WorkerParts): ClusterServer {
     handle: (request, response) => void handle(request, response, { forwarded: true }),
     hasSession: (id) => directory.has(id),
     hasAddress: (address) => addresses.has(address),
-    loseAddress: (address) => sessions.resumptions.lose(address, "was lost with its worker"),
+    loseAddress: (address) => sessions.durable.lose(address, "was lost with its worker"),
     inUse: () => sessions.inUse,
     drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
     retire: lifecycle.retire,

@@ -69,7 +69,7 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = await sessions.open();
   const { answer } = createSessionProtocol(runtime, sessions);
-  const conversation = {
+  const connection = {
     session,
     batch: undefined,
     extensions: [],
@@ -80,7 +80,7 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
     isSerial: true,
     ended: false,
   };
-  const socket = { ...conversation, resumption: undefined, opensSession: true, resume: () => refused };
+  const socket = { ...connection, durable: undefined, opensSession: true, resume: () => refused };
   const refused = errorMessage("EXECUTION_ERROR", "not used");
   const ask = async (message: object) => JSON.parse(String(await answer(socket, JSON.stringify(message)))) as object;
   expect(await ask({ type: "reset", data: { how: "is large" } })).toMatchObject({ type: "error" });

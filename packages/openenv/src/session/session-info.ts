@@ -1,10 +1,10 @@
 import type { SessionInfo } from "../protocol/http.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import type { AttachableSession } from "./attachable-session.js";
 import type { Progress } from "./calls/session-event.js";
-import type { HeldSession } from "./held-session.js";
 import type { Runtime } from "./runtime.js";
 
-interface DescribedSession extends HeldSession {
+interface DescribedSession extends AttachableSession {
   readonly id: string;
   readonly runtime: Runtime;
   readonly createdAt: number;

@@ -14,7 +14,7 @@ function openSession(environment: EnvironmentDefinition) {
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = sessions.open() as Session;
   const protocol = createSessionProtocol(runtime, sessions);
-  const conversation = {
+  const connection = {
     session,
     batch: undefined,
     extensions: [],
@@ -24,11 +24,11 @@ function openSession(environment: EnvironmentDefinition) {
     retries: false,
     isSerial: true,
     ended: false,
-    resumption: undefined,
+    durable: undefined,
     opensSession: true,
     resume: () => errorMessage("EXECUTION_ERROR", "not used"),
   };
-  return { session, ask: (message: object) => protocol.answer(conversation, JSON.stringify(message)) };
+  return { session, ask: (message: object) => protocol.answer(connection, JSON.stringify(message)) };
 }
 
 /** Counts the promises that are created while `work` runs. */

@@ -9,10 +9,11 @@ import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import { makeId } from "../util/make-id.js";
 import type { Eventual } from "../util/types.js";
+import { AttachableSession, RESET_ELSEWHERE, type SessionOpener } from "./attachable-session.js";
 import { ABANDONED_GRACE_MS, type Answer, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
-import { type CallPlace, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
+import { type CallTarget, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
 import type { EnvironmentMessage, PeerRequest, ResetMessage } from "./calls/peer-request.js";
 import type { ImageMessage, Progress } from "./calls/session-event.js";
 import {
@@ -26,7 +27,6 @@ import {
   toTransition,
 } from "./calls/tool-call.js";
 import { answerFailure, checkEpisode, forbidden, lostReason, refuseLost, rejectRequest, toError } from "./failure.js";
-import { HeldSession, RESET_ELSEWHERE, type SessionOpener } from "./held-session.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { takeImage } from "./restore/image.js";
 import { SessionEvents } from "./restore/session-events.js";
@@ -49,7 +49,7 @@ interface Waiting {
  * One isolated instance of an environment: `created → ready (→ lost) → closing → closed`. It performs resets, steps, state
  * requests and tool calls one at a time, in the order of arrival. It is independent of transports.
  */
-export class Session extends HeldSession {
+export class Session extends AttachableSession {
   readonly runtime: Runtime;
   readonly createdAt = Date.now();
   readonly events = new SessionEvents(this);
@@ -61,7 +61,7 @@ export class Session extends HeldSession {
   #id: string | undefined;
   #tag: number | undefined;
   /** Set with the environment. */
-  #place: CallPlace | undefined;
+  #target: CallTarget | undefined;
   /** A time of `performance.now()`, which is monotonic. */
   #lastActivityAt = performance.now();
   /** The call in flight, until it is answered. */
@@ -122,7 +122,7 @@ export class Session extends HeldSession {
   }
 
   get environment(): Environment | undefined {
-    return this.#place?.environment;
+    return this.#target?.environment;
   }
 
   touch(): void {
@@ -131,7 +131,7 @@ export class Session extends HeldSession {
 
   /** Sets the environment of the session. After the end of the session, the environment is closed immediately. */
   adopt(environment: Environment): void {
-    this.#place = { environment, session: this };
+    this.#target = { environment, session: this };
     if (this.#state === "created") this.#state = "ready";
     else void this.#closeEnvironment();
   }
@@ -210,13 +210,13 @@ export class Session extends HeldSession {
     enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
     let answer: Eventual<Answer>;
     try {
-      const place = this.#place as CallPlace;
-      if (request.type === "step") answer = this.#step(request.data, call, place);
-      else if (request.type === "reset") answer = this.#reset(request, call, place);
+      const target = this.#target as CallTarget;
+      if (request.type === "step") answer = this.#step(request.data, call, target);
+      else if (request.type === "reset") answer = this.#reset(request, call, target);
       else if (request.type === "tool") {
         this.events.begin(call, { name: request.tool.name, arguments: request.given });
-        answer = callTool(request, call, place);
-      } else if (request.type === "state") answer = this.#readState(place);
+        answer = callTool(request, call, target);
+      } else if (request.type === "state") answer = this.#readState(target);
       else answer = after(this.takeImage(), (data): ImageMessage => ({ type: "image", data }));
     } catch (error) {
       answer = this.#fail(call, error);
@@ -263,7 +263,7 @@ export class Session extends HeldSession {
     }
   }
 
-  #step(data: JsonObject, call: Call, place: CallPlace): Reply {
+  #step(data: JsonObject, call: Call, target: CallTarget): Reply {
     const { validator, tools, definition } = this.runtime;
     const usesTools = tools !== undefined && (definition.contract.toolsOnly || isToolAction(data));
     const checked = usesTools ? tools.checkAction(data) : validator.action(data);
@@ -274,48 +274,48 @@ export class Session extends HeldSession {
     if (usesTools && action["type"] === "list_tools") {
       call.kind = "tool";
       this.events.begin(call, data);
-      return this.#stepped(listTools(tools, definition.contract), call, place);
+      return this.#stepped(listTools(tools, definition.contract), call, target);
     }
     const missing = checkEpisode(this.progress, definition.stepBeforeReset, call.options);
     if (missing !== undefined) return missing;
     this.events.begin(call, data);
-    if (usesTools) return this.#stepTool(action, call, place);
-    const returned = place.environment.step(action, call);
-    return isThenable(returned) ? this.#stepLater(returned, call, place) : this.#stepped(returned, call, place);
+    if (usesTools) return this.#stepTool(action, call, target);
+    const returned = target.environment.step(action, call);
+    return isThenable(returned) ? this.#stepLater(returned, call, target) : this.#stepped(returned, call, target);
   }
 
-  #stepLater(returned: PromiseLike<Transition>, call: Call, place: CallPlace): Promise<ServerMessage> {
-    return Promise.resolve(returned).then((transition) => this.#stepped(transition, call, place));
+  #stepLater(returned: PromiseLike<Transition>, call: Call, target: CallTarget): Promise<ServerMessage> {
+    return Promise.resolve(returned).then((transition) => this.#stepped(transition, call, target));
   }
 
   /** Performs a tool call as a step; sync with sync handlers. */
-  #stepTool(action: JsonObject, call: Call, place: CallPlace): Reply {
+  #stepTool(action: JsonObject, call: Call, target: CallTarget): Reply {
     const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
     const finish = (outcome: ToolOutcome): Reply => {
       call.limitedByTool = false;
       const called = toTransition(request, outcome, this.runtime.definition.contract);
-      const more = place.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
+      const more = target.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
       return after(more, ({ reward = called.reward ?? null, ...rest }) =>
-        this.#stepped({ ...rest, ...called, reward }, call, place),
+        this.#stepped({ ...rest, ...called, reward }, call, target),
       );
     };
     call.kind = "tool";
     const prepared = prepareCall(this.runtime.tools, request);
     if (!("tool" in prepared)) return finish(prepared);
     call.limitedByTool = true;
-    return after(callTool(prepared, call, place), finish);
+    return after(callTool(prepared, call, target), finish);
   }
 
-  #stepped(transition: Transition, call: Call, place: CallPlace): Reply {
+  #stepped(transition: Transition, call: Call, target: CallTarget): Reply {
     // The client has got a TIMEOUT or has disconnected.
     if (call.aborted !== undefined) throw call.aborted;
     this.progress.stepCount++;
-    const reply = observe(transition, call, place);
+    const reply = observe(transition, call, target);
     this.runtime.statistics.endStep(call.arrivedAt, call.startedAt);
     return reply;
   }
 
-  #reset(message: ResetMessage, call: Call, place: CallPlace): Reply {
+  #reset(message: ResetMessage, call: Call, target: CallTarget): Reply {
     const { validator, statistics } = this.runtime;
     const { input, data = {} } = message;
     const checked = input === undefined ? validator.reset(data) : ({ ok: true, value: input } as const);
@@ -328,18 +328,18 @@ export class Session extends HeldSession {
     this.events.begin(call, { ...data, episode_id: episodeId });
     this.events.reseed(seed);
     const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
-    return after(place.environment.reset(request), (transition) => {
+    return after(target.environment.reset(request), (transition) => {
       if (call.aborted !== undefined) throw call.aborted;
       this.progress = beginEpisode(this.progress, episodeId);
       if (this.progress.episodes === 1 && this.events.replayed === undefined) logStart(this, "started");
       this.lost = undefined;
-      const reply = observe(transition, call, place);
+      const reply = observe(transition, call, target);
       statistics.counts.openenv_reset_duration_seconds.record(performance.now() - call.arrivedAt);
       return reply;
     });
   }
 
-  #readState({ environment }: CallPlace): Reply {
+  #readState({ environment }: CallTarget): Reply {
     this.claim();
     return after(environment.state?.() ?? {}, (own) => {
       const { value, nonFinite } = this.runtime.validator.state(own);
@@ -388,7 +388,7 @@ export class Session extends HeldSession {
   async #closeEnvironment(): Promise<void> {
     try {
       enterCall(this.runtime.number, this.tag, CALL.close);
-      const closed = this.#place?.environment.close?.();
+      const closed = this.#target?.environment.close?.();
       leaveCall();
       if (isThenable(closed)) await closed;
     } catch (error) {

@@ -31,7 +31,7 @@ export interface AddressedRequest {
   /** SHA-256 of the name. */
   readonly hash: string;
   readonly retry: boolean;
-  /** The session, once a valid request has claimed it. */
+  /** The session, once a valid request has attached it. */
   session?: Session | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
-import type { Claim } from "../../session/resume/addresses.js";
+import type { AddressUse } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import type { HttpRequest } from "../runtimes/runtime.js";
@@ -9,18 +9,18 @@ import { headerId, type NamedId, readId } from "./session-key.js";
 
 /**
  * The session of the address, if the request has one; {@link readId} returns it from now on.
- * @throws SessionRejectedError as {@link Addresses.claim}.
+ * @throws SessionRejectedError as {@link Addresses.attach}.
  */
-export async function claimAddress(
+export async function attachAddress(
   ctx: RequestContext,
-  claim: Claim,
+  use: AddressUse,
   id = headerId(ctx.request.headers),
 ): Promise<void> {
   const { request, context, address } = ctx;
   if (address === undefined) return;
   const opener = { client: "http", orchestrator: context.authorization.isOrchestrator(request.headers) } as const;
-  const claimed = await context.addresses.claim(address.hash, { claim, opener, id });
-  address.session = claimed?.target as Session | undefined;
+  const attached = await context.addresses.attach(address.hash, { use, opener, id });
+  address.session = attached?.target as Session | undefined;
   address.session?.touch();
 }
 

@@ -36,7 +36,7 @@ export function readRpcKey(value: unknown, address?: AddressedRequest): SessionK
   return { id: typeof id === "string" && id !== "" ? id : undefined, address: address?.hash };
 }
 
-/** The id that a request names. That of an address is known once the request has claimed it. */
+/** The id that a request names. That of an address is known once the request has attached it. */
 export function readId({ request: { headers }, address }: KeyedRequest): NamedId | undefined {
   if (address !== undefined) return address.session && { id: address.session.id, explicit: true };
   const header = headerId(headers);

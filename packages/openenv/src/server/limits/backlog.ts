@@ -1,4 +1,4 @@
-import { RESUME_DEFAULTS } from "../../session/resume/resumptions.js";
+import { RESUME_DEFAULTS } from "../../session/resume/durable-sessions.js";
 import { ByteBudget } from "../../util/byte-budget.js";
 
 const MB = 1024 * 1024;

@@ -35,19 +35,19 @@ export function streamProgress(
   progressToken: string | number,
   headers: Record<string, string>,
 ): EndStream {
-  let isOver = false;
+  let isReleased = false;
   response.writeHead(200, { ...EVENT_HEADERS, ...headers }).flushHeaders();
   const endReports = reportProgress((progress) => {
     const params = { progressToken, progress };
     response.write(renderEvent(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })));
   });
   const stop = (): void => {
-    isOver = true;
+    isReleased = true;
     endReports();
   };
   response.once("close", stop);
   return (json) => {
-    if (isOver) return;
+    if (isReleased) return;
     stop();
     if (json === undefined) response.end();
     else response.end(renderEvent(json));

@@ -1,7 +1,7 @@
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { RPC_ERRORS, RpcError, rpcFailure } from "../../protocol/jsonrpc.js";
 import { callAgentTool } from "../../session/agents/agent-call.js";
-import type { SessionPeer } from "../../session/held-session.js";
+import type { SessionPeer } from "../../session/attachable-session.js";
 import type { Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";

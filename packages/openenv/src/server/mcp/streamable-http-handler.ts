@@ -8,13 +8,13 @@ import {
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
 import { listAgentTools } from "../../session/agents/agent-call.js";
+import type { SessionPeer } from "../../session/attachable-session.js";
 import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/doors/rpc.js";
-import type { SessionPeer } from "../../session/held-session.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isObject } from "../../util/is-object.js";
 import type { ServerContext } from "../context.js";
-import { claimAddress, markSession, requireSession } from "../http/http-session.js";
+import { attachAddress, markSession, requireSession } from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
@@ -63,7 +63,7 @@ export class StreamableHttpHandler {
       value = body === undefined ? undefined : parse(body, this.#context.runtime.maxMessageItems);
       const isNew = this.#isNew(ctx, value);
       const id = ctx.request.headers["mcp-session-id"];
-      if (!isNew && typeof id === "string") await claimAddress(ctx, "find", id);
+      if (!isNew && typeof id === "string") await attachAddress(ctx, "find", id);
       if (isNew && value !== undefined && !(await this.#hasTools(ctx))) {
         throw new RpcError(RPC_ERRORS.internal, "Environment does not support MCP: it declares no tools", {
           fault: "client",
@@ -71,7 +71,7 @@ export class StreamableHttpHandler {
       }
       const kind = isNew ? kindOf(ctx.request, value) : "legacy";
       const isFirst = isNew && kind === "legacy" && isInitializeRequest(value);
-      if (isFirst || kind === "modern") await claimAddress(ctx, "open");
+      if (isFirst || kind === "modern") await attachAddress(ctx, "open");
       if (kind !== "legacy") return await this.#answerAlone({ ...ctx, value });
       if (isFirst) return await this.#open({ ...ctx, value }, body);
       await this.#find(ctx, value).handle({ ...ctx, value });
@@ -97,7 +97,7 @@ export class StreamableHttpHandler {
   async #hasTools(ctx: RequestContext): Promise<boolean> {
     const { runtime, sessions } = this.#context;
     if (runtime.tools !== undefined) return true;
-    await claimAddress(ctx, "find");
+    await attachAddress(ctx, "find");
     const named = readId(ctx);
     return listAgentTools(runtime, named && sessions.named.find(named.id)) !== undefined;
   }

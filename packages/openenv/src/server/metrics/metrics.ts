@@ -82,12 +82,12 @@ export const METRICS = {
   openenv_sessions_max: gauge("Capacity, in sessions.", ({ worker }) => worker.max_sessions),
   openenv_sessions_detached: gauge(
     "Open sessions that lost their connection and can be resumed.",
-    ({ context }) => context.sessions.resumptions.detached,
+    ({ context }) => context.sessions.durable.detached,
     "See [sessions that survive](../guide/sessions-that-survive.md).",
   ),
   openenv_sessions_resumed_total: counter(
     "Connections that resumed a session or the sessions of a batch socket.",
-    ({ context }) => context.sessions.resumptions.resumed,
+    ({ context }) => context.sessions.durable.resumed,
   ),
   openenv_sessions_waiting: gauge("Peers that wait for a session.", ({ worker }) => worker.waiting),
   openenv_queue_size: gauge("Capacity of the queue, in peers.", ({ context }) => context.sessions.load().queueSize),
@@ -115,7 +115,7 @@ export const METRICS = {
     "Sessions whose answer waits for its commit; absent without a journal.",
     ({ context: { runtime, sessions } }) => {
       if (runtime.statistics.journalUp === null) return null;
-      return [...sessions.resumptions.all()].filter(({ journal }) => journal?.isWriting).length;
+      return [...sessions.durable.all()].filter(({ journal }) => journal?.isWriting).length;
     },
   ),
   openenv_websockets: gauge("Open WebSockets.", ({ worker }) => worker.sockets),

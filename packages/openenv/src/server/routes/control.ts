@@ -10,7 +10,7 @@ import type { Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
 import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody } from "../http/body.js";
-import { claimAddress, knownSession, markSession, requireSession, sessionHeaders } from "../http/http-session.js";
+import { attachAddress, knownSession, markSession, requireSession, sessionHeaders } from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
 import { sendFailure, sendInvalid, sendText } from "../http/respond.js";
 import { type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
@@ -43,7 +43,7 @@ function reset(ctx: RequestContext): Promise<void> {
     const checked = runtime.validator.reset(options);
     if (!checked.ok) return invalid(locateInBody(checked.issues));
     const message = { type: "reset", data: options, input: checked.value } as const;
-    if (ctx.address !== undefined) await claimAddress(ctx, "reset");
+    if (ctx.address !== undefined) await attachAddress(ctx, "reset");
     const known = ctx.address === undefined ? named : knownSession(ctx);
     if (known !== undefined) return send(ctx, known, await callNamed(ctx, known, message, id.value));
     if (passToRoom(ctx, text)) return;
@@ -68,7 +68,7 @@ const repeatable = stepRequest.pick({ request_id: true });
 function step(ctx: RequestContext): Promise<void> {
   return withCheckedBody(ctx, compiledStepRequest, (body) => {
     if (ctx.address === undefined) return stepIn(ctx, body);
-    return claimAddress(ctx, "call").then(() => stepIn(ctx, body));
+    return attachAddress(ctx, "call").then(() => stepIn(ctx, body));
   });
 }
 
@@ -106,12 +106,12 @@ function callNamed(
   { request_id, timeoutMs }: CallOnce,
 ): MaybePromise<ServerMessage> {
   if (request_id == null) return session.call(message, { ...cancelledWith(ctx), timeoutMs });
-  ctx.context.sessions.resumptions.ledgerOf(session);
+  ctx.context.sessions.durable.ledgerOf(session);
   return session.call(message, { arrivedAt: ctx.arrivedAt, timeoutMs, requestId: request_id });
 }
 
 async function state(ctx: RequestContext): Promise<void> {
-  if (ctx.address !== undefined) await claimAddress(ctx, "call");
+  if (ctx.address !== undefined) await attachAddress(ctx, "call");
   const named = readId(ctx);
   if (named === undefined) {
     warnUnnamed(ctx);

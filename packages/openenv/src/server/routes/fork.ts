@@ -33,7 +33,7 @@ export async function allowedSession(ctx: RequestContext, id: string, doing: key
   const { audit, authorization, runtime, sessions } = ctx.context;
   const isOperator = authorization.isOperator(headers);
   const token = headers[SESSION_TOKEN_HEADER];
-  const isHolder = typeof token === "string" && sessions.resumptions.isToken(id, token);
+  const isHolder = typeof token === "string" && sessions.durable.isToken(id, token);
   if (isOperator) audit.acts(requesterOf(ctx), ACTS[doing]);
   else if (!isHolder) {
     await audit.refuse(requesterOf(ctx));
@@ -47,7 +47,7 @@ export async function allowedSession(ctx: RequestContext, id: string, doing: key
   }
   const session = sessions.byId(id);
   if (session !== undefined) return session;
-  const isGroup = sessions.resumptions.has(id);
+  const isGroup = sessions.durable.has(id);
   const message = isGroup
     ? "the sessions of a batch socket are copied with fork_many"
     : `No session "${clip(id, 100)}" is open here.`;

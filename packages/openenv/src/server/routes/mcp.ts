@@ -3,13 +3,13 @@ import { parseJson } from "../../protocol/codec/json.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
 import { answerRpc, renderRpc } from "../../session/doors/rpc.js";
-import type { Claim } from "../../session/resume/addresses.js";
+import type { AddressUse } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
-import { claimAddress } from "../http/http-session.js";
+import { attachAddress } from "../http/http-session.js";
 import { passToRoom, passToWorker } from "../http/pass-on.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
@@ -51,11 +51,11 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
   if (ctx.address === undefined && createsSession(value) && passToRoom(ctx, body)) return;
   const orchestrator = context.authorization.isOrchestrator(request.headers);
   const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
-  const claim = async (kind: Claim): Promise<Session | undefined> => {
-    await claimAddress(ctx, kind, key.id);
+  const attach = async (kind: AddressUse): Promise<Session | undefined> => {
+    await attachAddress(ctx, kind, key.id);
     return ctx.address?.session;
   };
-  const ofAddress = ctx.address === undefined ? { onDisconnect } : { claim };
+  const ofAddress = ctx.address === undefined ? { onDisconnect } : { attach };
   const answering = answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
   const answer = isThenable(answering) ? await answering : answering;
   // The header is for balancers, which read headers.

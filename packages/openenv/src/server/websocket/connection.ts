@@ -3,9 +3,9 @@ import type { ErrorMessage } from "../../session/messages/message-codec.js";
 import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
-import type { Addresses, AddressHolder, Claim } from "../../session/resume/addresses.js";
+import type { Addresses, AddressHolder, AddressUse } from "../../session/resume/addresses.js";
 import { Batch } from "../../session/resume/batch.js";
-import { ANSWERS_FULL, type ResumeRequest, type Resumption } from "../../session/resume/resumptions.js";
+import { ANSWERS_FULL, type DurableSession, type ResumeRequest } from "../../session/resume/durable-sessions.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -43,7 +43,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** Set by {@link start}, before frames are answered. */
   session!: Session;
   batch: Batch | undefined;
-  resumption: Resumption | undefined;
+  durable: DurableSession | undefined;
   extensions: readonly Extension[] = [];
   /** True once the first answer has been sent. */
   answered = false;
@@ -117,19 +117,19 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   resume(request: ResumeRequest): Resumed | Promise<Resumed> {
-    const { resumptions } = this.#sessions;
-    if (this.resumption !== undefined) {
-      return this.#resumed(this.resumption.target.id, { recovered: !this.opensSession });
+    const { durable } = this.#sessions;
+    if (this.durable !== undefined) {
+      return this.#resumed(this.durable.target.id, { recovered: !this.opensSession });
     }
     if (this.opensSession) {
       if (!this.#sessions.makeAnswerRoom()) return { type: "error", data: ANSWERS_FULL };
       if (this.batch === undefined) this.session.events.keepIfNeeded();
-      const added = resumptions.add(this.batch ?? this.session, request.secret, this);
+      const added = durable.add(this.batch ?? this.session, request.secret, this);
       return this.#store(added);
     }
     const id = this.#sessionId as string;
     const { journal } = this.#sessions;
-    if (journal === undefined || resumptions.has(id)) return this.#continue(id, request);
+    if (journal === undefined || durable.has(id)) return this.#continue(id, request);
     const client = this.extensions.includes("batch") ? "batch" : this.#protocol.client;
     const opener = { client, orchestrator: this.orchestrator } as const;
     this.#isRestoring = true;
@@ -144,15 +144,15 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   /** Writes the new resumable session to the journal, if there is one. */
-  #store(added: Resumption): Resumed | Promise<Resumed> {
+  #store(added: DurableSession): Resumed | Promise<Resumed> {
     const done = (): Resumed => {
       // The client has disconnected meanwhile, and its session has ended.
       if (this.ended) added.journal?.end("disconnected");
-      this.resumption = added;
+      this.durable = added;
       return this.#resumed(added.target.id, {});
     };
     const fail = (error: SessionRejectedError): Resumed => {
-      this.#sessions.resumptions.delete(added.target.id, "it could not be stored");
+      this.#sessions.durable.delete(added.target.id, "it could not be stored");
       return { type: "error", data: error.data };
     };
     const stored = this.#sessions.journal?.add(added);
@@ -160,11 +160,11 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   #continue(id: string, request: ResumeRequest): Resumed {
-    const { resumptions } = this.#sessions;
-    const resumed = resumptions.resume(id, request, this);
+    const { durable } = this.#sessions;
+    const resumed = durable.resume(id, request, this);
     if (typeof resumed === "string") return this.#lost(id, resumed);
     if ("code" in resumed) return this.#later(resumed);
-    this.resumption = resumed;
+    this.durable = resumed;
     const { target } = resumed;
     if (target instanceof Session) {
       this.session = target;
@@ -232,8 +232,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (this.ended) return;
     this.ended = true;
     const why = this.#draining ? SHUTTING_DOWN : reason;
-    const isKept = !this.#draining || this.resumption?.journal?.isRestorable === true;
-    if (this.resumption !== undefined && isKept) this.#sessions.detachResumable(this.resumption);
+    const isKept = !this.#draining || this.durable?.journal?.isRestorable === true;
+    if (this.durable !== undefined && isKept) this.#sessions.detachResumable(this.durable);
     else if (this.batch !== undefined) this.batch.end(why);
     else if (this.session === undefined && this.#address !== undefined)
       this.#address.addresses.leave(this.#address.hash, this);
@@ -255,10 +255,10 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
    * connects again with its next reset, if it has the close frame by then. Returns false when nothing was sent.
    */
   leaveIfOver(last?: SentReply): boolean {
-    const { extensions, resumption, session } = this;
+    const { extensions, durable, session } = this;
     if (!this.#sessions.departure.hasBegun || this.ended || session?.progress.done !== true || session.busy)
       return false;
-    const isReached = extensions.includes("move") || extensions.includes("view") || resumption !== undefined;
+    const isReached = extensions.includes("move") || extensions.includes("view") || durable !== undefined;
     if (isReached || !this.#owns || this.#address !== undefined) return false;
     this.ws.together(() => {
       if (last !== undefined) this.sendLast(last);
@@ -271,17 +271,17 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** A socket that resumes has no session until it has shown the token of one. */
   #awaitToken(): void {
     const close = (): void => {
-      if (this.resumption === undefined && !this.#isRestoring) this.drop(CLOSE_CODES.normal, "no resume frame came");
+      if (this.durable === undefined && !this.#isRestoring) this.drop(CLOSE_CODES.normal, "no resume frame came");
     };
     setTimeout(close, FIRST_USE_MS).unref();
     this.unblock();
   }
 
   #resumed(id: string, more: Partial<ResumedMessage["data"]>): ResumedMessage {
-    const data = { session_id: id, recovered: false, last_seq: this.resumption?.answers.last ?? 0 };
-    const { resumptions, windowMs } = this.#sessions;
+    const data = { session_id: id, recovered: false, last_seq: this.durable?.answers.last ?? 0 };
+    const { durable, windowMs } = this.#sessions;
     const window_s = Number.isFinite(windowMs) ? windowMs / 1000 : null;
-    const limits = { window_s, max_unacknowledged: resumptions.limits.answers };
+    const limits = { window_s, max_unacknowledged: durable.limits.answers };
     return { type: "resumed", data: { ...data, ...limits, ...more } };
   }
 
@@ -314,20 +314,20 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   protected handle(data: Buffer | string, isBinary: boolean): void {
-    if (this.#address !== undefined && this.resumption === undefined && !isBinary) {
-      const claim = this.#protocol.claims(data.toString());
-      if (claim !== undefined) return void this.#claim(this.#address, claim, data);
+    if (this.#address !== undefined && this.durable === undefined && !isBinary) {
+      const use = this.#protocol.addressUse(data.toString());
+      if (use !== undefined) return void this.#attach(this.#address, use, data);
     }
     this.#answer(data, isBinary);
   }
 
   /** Answers a message once the session of the address is attached. */
-  async #claim({ hash, addresses }: SocketAddress, claim: Claim, data: Buffer | string): Promise<void> {
+  async #attach({ hash, addresses }: SocketAddress, use: AddressUse, data: Buffer | string): Promise<void> {
     this.blocked = true;
     const opener = { client: this.#protocol.client, orchestrator: this.orchestrator };
     try {
       const id = this.#sessionId ?? undefined;
-      await addresses.claim(hash, { claim, opener, holder: this, id });
+      await addresses.attach(hash, { use, opener, holder: this, id });
     } catch (error) {
       const { data: refusal } = error as SessionRejectedError;
       if (this.ended) return;
@@ -344,11 +344,11 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (!this.blocked) this.unblock();
   }
 
-  take(resumption: Resumption): void {
+  take(durable: DurableSession): void {
     // The peer has left meanwhile.
-    if (this.ended) return this.#sessions.detachResumable(resumption);
-    this.resumption = resumption;
-    this.session = resumption.target as Session;
+    if (this.ended) return this.#sessions.detachResumable(durable);
+    this.durable = durable;
+    this.session = durable.target as Session;
     this.session.attach(this);
   }
 
@@ -388,9 +388,9 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     const onlyLeaves =
       this.#address !== undefined &&
       (this.#sessionId !== null || this.#address.addresses.isReserved(this.orchestrator));
-    if (this.resumption !== undefined && !onlyLeaves) {
-      this.resumption.isOver = true;
-      this.resumption = undefined;
+    if (this.durable !== undefined && !onlyLeaves) {
+      this.durable.isReleased = true;
+      this.durable = undefined;
       this.#owns = true;
     }
     this.closed("closed by the client");

@@ -1,9 +1,9 @@
 import type { Extension, ResumedMessage } from "../../protocol/messages.js";
 import type { AddressPeer } from "../../session/calls/call.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
-import type { Claim } from "../../session/resume/addresses.js";
+import type { AddressUse } from "../../session/resume/addresses.js";
 import type { Batch } from "../../session/resume/batch.js";
-import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
+import type { DurableSession, ResumeRequest } from "../../session/resume/durable-sessions.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import type { SentReply } from "./encode-reply.js";
@@ -18,7 +18,7 @@ export interface ConnectionContext extends AddressPeer {
   /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
   /** Set by the first frame with the extension `resume`. */
-  readonly resumption: Resumption | undefined;
+  readonly durable: DurableSession | undefined;
   /** The socket has a new session; false when the query names the session to resume. */
   readonly opensSession: boolean;
   /**
@@ -35,11 +35,11 @@ export interface SocketProtocol {
   /** The kind of client that operators see for these sessions. */
   readonly client: Session["client"];
   /** What a text frame does with the session of an address; undefined for a frame that is not valid. */
-  claims(text: string): Claim | undefined;
+  addressUse(text: string): AddressUse | undefined;
   /** Answers one text frame; null when the peer requested to close. Never throws or rejects. */
-  answer(conversation: ConnectionContext, text: string): SentReply | null | Promise<SentReply | null>;
+  answer(connection: ConnectionContext, text: string): SentReply | null | Promise<SentReply | null>;
   /** Answers one binary frame, as `answer` does. */
-  binary(conversation: ConnectionContext, data: Uint8Array): SentReply | null | Promise<SentReply | null>;
+  binary(connection: ConnectionContext, data: Uint8Array): SentReply | null | Promise<SentReply | null>;
   /** The frame that is sent right after the handshake, before the socket is closed. */
   reject(refusal: SessionRejectedError): string;
   /** The frame for a peer with the extension `view` that waits for a session: 1 is next, 0 is its turn. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../protocol/messages.js";
 import { type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
+import type { DurableSession, ResumeRequest } from "../../session/resume/durable-sessions.js";
 import { digestRequest } from "../../session/resume/request-digest.js";
-import type { ResumeRequest, Resumption } from "../../session/resume/resumptions.js";
 import { stepCrashed } from "../../session/resume/step-crashed.js";
 import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -59,7 +59,7 @@ export function isResume(frame: unknown): frame is JsonObject {
 type Admitted = NewRequest | { refused: ErrorMessage; seq?: number } | { stored: Answer };
 
 /** Decides by the sequence number whether a frame is executed, answered from the store or refused. */
-export function admitFrame({ answers, journal }: Resumption, received: ReceivedFrame<unknown>): Admitted {
+export function admitFrame({ answers, journal }: DurableSession, received: ReceivedFrame<unknown>): Admitted {
   const { frame, raw } = received;
   // A frame that is not an object, or closes the session, needs no number.
   if (!isObject(frame) || frame["type"] === "close") {

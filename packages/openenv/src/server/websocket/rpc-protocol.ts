@@ -1,6 +1,6 @@
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
-import { answerRpc, claimOf, rejectionToRpc, renderRpc } from "../../session/doors/rpc.js";
+import { addressUseOf, answerRpc, rejectionToRpc, renderRpc } from "../../session/doors/rpc.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import type { Runtime } from "../../session/runtime.js";
 import { after } from "../../util/async/after.js";
@@ -12,21 +12,21 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
   const parseError = (message: string): string => render(rpcFailure(null, new RpcError(RPC_ERRORS.parse, message)));
   return {
     client: "mcp",
-    claims(text) {
+    addressUse(text) {
       try {
-        return claimOf(parseJson(text, runtime.maxMessageItems));
+        return addressUseOf(parseJson(text, runtime.maxMessageItems));
       } catch {
         return undefined;
       }
     },
-    answer(conversation, text) {
+    answer(connection, text) {
       let value: unknown;
       try {
         value = parseJson(text, runtime.maxMessageItems);
       } catch (error) {
         return parseError(`Parse error: ${(error as Error).message}`);
       }
-      const { session: own, orchestrator } = conversation;
+      const { session: own, orchestrator } = connection;
       return after(answerRpc(value, { runtime, sessions, own, orchestrator }), render);
     },
     binary: () => parseError("Parse error: frames are JSON text, not binary"),

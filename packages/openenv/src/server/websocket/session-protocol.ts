@@ -56,22 +56,22 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
 
   /** Answers a parsed frame; null when the peer requested to close. */
   const answer = <R extends SentReply>(
-    conversation: ConnectionContext,
+    connection: ConnectionContext,
     frame: unknown,
     write: EncodeReply<R>,
   ): Eventual<R | string> | null => {
-    const { session, batch, extensions, orchestrator, arrivedAt, resumption } = conversation;
+    const { session, batch, extensions, orchestrator, arrivedAt, durable } = connection;
     const key = extensions.length === 0 ? "" : extensions.join();
     let options = optionsBy.get(key);
     if (options === undefined) optionsBy.set(key, (options = optionsOf(extensions)));
     // These are read before this returns, so one object is enough for all frames with the same extensions.
     options.orchestrator = orchestrator;
     options.arrivedAt = arrivedAt;
-    options.peer = resumption?.isAddress ? conversation : undefined;
+    options.peer = durable?.isAddress ? connection : undefined;
     options.moves = sessions.departure.hasBegun && extensions.includes("move");
     try {
       let reply: Eventual<Reply>;
-      if (extensions.includes("view") && isFork(frame)) reply = answerFork(conversation, frame, { runtime, sessions });
+      if (extensions.includes("view") && isFork(frame)) reply = answerFork(connection, frame, { runtime, sessions });
       else if (batch === undefined) {
         const message = checkMessage(frame);
         if (message.type === "close") return null;
@@ -87,61 +87,61 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         if (message.type === "error") reply = message;
         else reply = isBatchMessage(message) ? answerBatch(batch, message, options) : noSession();
       }
-      return isThenable(reply) ? renderLater(conversation, reply, write) : render(conversation, reply, write);
+      return isThenable(reply) ? renderLater(connection, reply, write) : render(connection, reply, write);
     } catch (error) {
-      return failed(conversation, error);
+      return failed(connection, error);
     }
   };
 
   /** The answer to a frame of a resumable session: executed once, then from the store. */
   const answerOnce = (
-    conversation: ConnectionContext,
+    connection: ConnectionContext,
     received: ReceivedFrame<unknown>,
     write: EncodeReply,
   ): Eventual<EncodedReply> | null => {
-    const { resumption } = conversation;
-    if (resumption === undefined || isResume(received.frame)) {
-      const request = readResume(received.frame, conversation.opensSession);
-      const resumed = "type" in request ? request : conversation.resume(request);
-      return isThenable(resumed) ? renderLater(conversation, resumed, write) : render(conversation, resumed, write);
+    const { durable } = connection;
+    if (durable === undefined || isResume(received.frame)) {
+      const request = readResume(received.frame, connection.opensSession);
+      const resumed = "type" in request ? request : connection.resume(request);
+      return isThenable(resumed) ? renderLater(connection, resumed, write) : render(connection, resumed, write);
     }
-    const admitted = admitFrame(resumption, received);
+    const admitted = admitFrame(durable, received);
     if ("stored" in admitted) return admitted.stored;
     const { seq } = admitted;
     const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
     const numbered = seq === undefined ? write : writeNumbered;
-    if ("refused" in admitted) return render(conversation, admitted.refused, numbered);
+    if ("refused" in admitted) return render(connection, admitted.refused, numbered);
     const run = (refusal: ErrorMessage | undefined): Eventual<EncodedReply> | null =>
-      refusal === undefined ? answer(conversation, admitted.frame, numbered) : render(conversation, refusal, numbered);
+      refusal === undefined ? answer(connection, admitted.frame, numbered) : render(connection, refusal, numbered);
     const begun = admitted.begin();
     if (isThenable(begun)) return admitted.store(begun.then(run) as Promise<EncodedReply>);
     const reply = run(begun);
     return reply === null ? null : admitted.store(reply);
   };
 
-  const render = <R extends SentReply>(conversation: ConnectionContext, reply: Reply, write: EncodeReply<R>): R => {
-    const { extensions } = conversation;
+  const render = <R extends SentReply>(connection: ConnectionContext, reply: Reply, write: EncodeReply<R>): R => {
+    const { extensions } = connection;
     const confirmed =
-      extensions.length === 0 || conversation.answered ? reply : { ...reply, openenv: confirm(extensions) };
+      extensions.length === 0 || connection.answered ? reply : { ...reply, openenv: confirm(extensions) };
     const maxBytes = runtime.maxAnswerBytes;
     let sent: Reply = confirmed;
     let answer: R;
     try {
       answer = write(confirmed, maxBytes);
     } catch (error) {
-      if (reply.type === "observation") conversation.session.dropEpisode();
+      if (reply.type === "observation") connection.session.dropEpisode();
       sent = fixReply(confirmed, error, { write, maxBytes });
       answer = write(sent, Number.POSITIVE_INFINITY);
     }
-    if (sent.type === "error" || sent.type === "many") countErrors(conversation, sent);
+    if (sent.type === "error" || sent.type === "many") countErrors(connection, sent);
     return answer;
   };
 
   const renderLater = <R extends SentReply>(
-    conversation: ConnectionContext,
+    connection: ConnectionContext,
     reply: Promise<Reply>,
     write: EncodeReply<R>,
-  ): Promise<R> => reply.then((value) => render(conversation, value, write));
+  ): Promise<R> => reply.then((value) => render(connection, value, write));
 
   const countErrors = ({ batch, session }: ConnectionContext, reply: ErrorMessage | ManyMessage): void => {
     const { statistics } = runtime;
@@ -152,9 +152,9 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   };
 
   /** Answers after a bug in this package, which must not end the other sessions. */
-  const failed = (conversation: ConnectionContext, error: unknown): string => {
+  const failed = (connection: ConnectionContext, error: unknown): string => {
     runtime.log.error({ err: error, fault: "infrastructure" }, "a frame could not be answered");
-    return render(conversation, { type: "error", data: internalError() }, writeText);
+    return render(connection, { type: "error", data: internalError() }, writeText);
   };
 
   const decode = (data: Uint8Array, loaded: BinaryCodec): unknown => {
@@ -168,24 +168,24 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
       ? parseJson(frame, runtime.maxMessageItems)
       : decode(frame, loadedBinary() as BinaryCodec);
 
-  const answerBinary = (conversation: ConnectionContext, data: Uint8Array, loaded: BinaryCodec) => {
+  const answerBinary = (connection: ConnectionContext, data: Uint8Array, loaded: BinaryCodec) => {
     const write = binaryWriter(loaded);
     let frame: unknown;
     try {
       frame = decode(data, loaded);
     } catch (error) {
-      return render(conversation, explainUnreadable(error, "MessagePack"), write);
+      return render(connection, explainUnreadable(error, "MessagePack"), write);
     }
-    if (storesAnswers(conversation)) return answerOnce(conversation, { frame, raw: data, read }, write);
-    if (conversation.batch !== undefined) return answer(conversation, frame, write);
+    if (storesAnswers(connection)) return answerOnce(connection, { frame, raw: data, read }, write);
+    if (connection.batch !== undefined) return answer(connection, frame, write);
     // Validation has copied these fields, so the environment cannot change them.
     ownFields ??= byteFields(runtime.definition.contract.observation.shape);
-    return answer(conversation, frame, binaryPartsWriter(loaded, ownFields));
+    return answer(connection, frame, binaryPartsWriter(loaded, ownFields));
   };
 
   return {
     client: "websocket",
-    claims(text) {
+    addressUse(text) {
       try {
         const { type } = checkMessage(parseJson(text, runtime.maxMessageItems));
         if (type === "error") return undefined;
@@ -195,28 +195,28 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
         return undefined;
       }
     },
-    answer(conversation, text) {
+    answer(connection, text) {
       let frame: unknown;
       try {
         frame = parseJson(text, runtime.maxMessageItems);
       } catch (error) {
-        return render(conversation, explainUnreadable(error, "JSON"), writeText);
+        return render(connection, explainUnreadable(error, "JSON"), writeText);
       }
-      if (storesAnswers(conversation)) return answerOnce(conversation, { frame, raw: text, read }, writeText);
-      return answer(conversation, frame, writeParts);
+      if (storesAnswers(connection)) return answerOnce(connection, { frame, raw: text, read }, writeText);
+      return answer(connection, frame, writeParts);
     },
-    binary(conversation, data) {
-      if (!conversation.answered || !conversation.extensions.includes("binary")) {
+    binary(connection, data) {
+      if (!connection.answered || !connection.extensions.includes("binary")) {
         const issue = { type: "string_type", loc: [], msg: "frames are JSON text, not binary", input: null };
-        return render(conversation, invalidMessage([issue]), writeText);
+        return render(connection, invalidMessage([issue]), writeText);
       }
-      if (codec !== undefined) return answerBinary(conversation, data, codec);
+      if (codec !== undefined) return answerBinary(connection, data, codec);
       return loadBinary().then(
         (loaded) => {
           codec = loaded;
-          return answerBinary(conversation, data, loaded);
+          return answerBinary(connection, data, loaded);
         },
-        (error: unknown) => failed(conversation, error),
+        (error: unknown) => failed(connection, error),
       );
     },
     reject({ data }) {
@@ -256,8 +256,8 @@ function isFork(frame: unknown): frame is JsonObject {
   return isObject(frame) && frame["type"] === "fork";
 }
 
-function storesAnswers({ resumption, extensions }: ConnectionContext): boolean {
-  return resumption?.isAddress === false || extensions.includes("resume");
+function storesAnswers({ durable, extensions }: ConnectionContext): boolean {
+  return durable?.isAddress === false || extensions.includes("resume");
 }
 
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {

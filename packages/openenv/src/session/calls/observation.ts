@@ -12,7 +12,7 @@ const MAX_DROPPED = 20;
 const MAX_NAME = 100;
 
 /** The environment and session of a call. */
-export interface CallPlace {
+export interface CallTarget {
   readonly environment: Environment;
   readonly session: CallSession;
 }
@@ -31,7 +31,7 @@ type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
 export function observe(
   returned: Transition,
   call: Call,
-  { environment, session }: CallPlace,
+  { environment, session }: CallTarget,
 ): ServerMessage | Promise<ServerMessage> {
   const { validator, definition } = session.runtime;
   // Transforms and views apply to declared observations. A tool's observation is declared only by a tools-only
@@ -89,7 +89,7 @@ export function reportDropped({ runtime, id }: CallSession, names: readonly stri
 async function addDigest(
   message: ObservationMessage,
   { options }: Call,
-  { environment, session: { runtime, id } }: CallPlace,
+  { environment, session: { runtime, id } }: CallTarget,
 ): Promise<ObservationMessage> {
   const { observation } = message.data;
   const { metadata, ...fields } = observation;
@@ -113,13 +113,13 @@ async function addDigest(
 async function addView(
   answered: ObservationMessage | Promise<ObservationMessage>,
   observation: JsonObject | undefined,
-  place: CallPlace,
+  target: CallTarget,
 ): Promise<ServerMessage> {
   const message = await answered;
   if (observation === undefined) return Object.assign(message, { view: { parts: [], actions: [] } });
   // Loaded lazily: only pages request views, and most servers have no page.
   const { makeView } = await import("./view.js");
-  return Object.assign(message, { view: await makeView(observation, place) });
+  return Object.assign(message, { view: await makeView(observation, target) });
 }
 
 interface AnnotatedTransition {

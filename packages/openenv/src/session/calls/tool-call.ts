@@ -15,7 +15,7 @@ import { describeError, failedCall, faultOf, lostReason, toError } from "../fail
 import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { ABANDONED_GRACE_MS, type Call } from "./call.js";
-import type { CallPlace, CallSession } from "./observation.js";
+import type { CallSession, CallTarget } from "./observation.js";
 
 /** Milliseconds a call may take when neither the author nor the caller sets a limit. */
 const TIME_LIMIT_MS = 30_000;
@@ -53,7 +53,7 @@ export function prepareCall(tools: ToolSet | undefined, { name, given }: ToolReq
 export function callTool(
   { tool, input }: PreparedCall,
   call: Call,
-  { environment, session }: CallPlace,
+  { environment, session }: CallTarget,
 ): ToolOutcome | Promise<ToolOutcome> {
   const running = { tool, session, call, part: call.child() };
   try {

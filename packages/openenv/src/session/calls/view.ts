@@ -3,7 +3,7 @@ import { TONES, type View, type ViewAction, type ViewPart } from "../../protocol
 import { toJsonSafe } from "../../validation/json-safe.js";
 import { describeError, faultOf, toError } from "../failure.js";
 import { CALL, markCall } from "./call-marks.js";
-import type { CallPlace } from "./observation.js";
+import type { CallTarget } from "./observation.js";
 
 /** Time limit for each of `render` and `actions`; the step waits for them. */
 const LIMIT_MS = 5_000;
@@ -36,7 +36,7 @@ const actions = z
  */
 export async function makeView(
   observation: Record<string, unknown>,
-  { environment, session }: CallPlace,
+  { environment, session }: CallTarget,
 ): Promise<View> {
   const { log, mode, number } = session.runtime;
   const of = { server: number, session: session.tag };

@@ -20,7 +20,7 @@ import type { SessionCallOptions } from "../calls/call.js";
 import { internalError } from "../failure.js";
 import { serializationFailure, serializeReply } from "../messages/message-codec.js";
 import type { Sessions } from "../registry/sessions.js";
-import type { Claim } from "../resume/addresses.js";
+import type { AddressUse } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -36,7 +36,7 @@ export interface RpcContext {
   sessions: Sessions | undefined;
   own?: Session | undefined;
   /** Finds or opens the session of the address for an HTTP request: its `own`. */
-  claim?: ((claim: Claim) => Promise<Session | undefined>) | undefined;
+  attach?: ((use: AddressUse) => Promise<Session | undefined>) | undefined;
   /** The peer has the orchestrator's token. */
   orchestrator?: boolean | undefined;
   numbered?: SessionCallOptions["numbered"];
@@ -57,16 +57,16 @@ export function answerRpc(value: unknown, context: RpcContext): MaybePromise<Rpc
     if (call === undefined) {
       throw new RpcError(RPC_ERRORS.methodNotFound, `Method not found: ${clip(request.method, MAX_ECHO)}`);
     }
-    const { claim } = context;
+    const { attach } = context;
     const perform = (place: RpcContext): MaybePromise<RpcResponse> => {
       place.own?.claim();
       place.own?.touch();
       return after(call(request.params, place), (result) => ({ jsonrpc: "2.0", id: request.id, result }) as const);
     };
     const answer =
-      claim === undefined
+      attach === undefined
         ? perform(context)
-        : claim(claimOf(value) ?? "find").then((own) => perform({ ...context, own }));
+        : attach(addressUseOf(value) ?? "find").then((own) => perform({ ...context, own }));
     return isThenable(answer) ? Promise.resolve(answer).catch(failed) : answer;
   } catch (error) {
     return failed(error);
@@ -74,7 +74,7 @@ export function answerRpc(value: unknown, context: RpcContext): MaybePromise<Rpc
 }
 
 /** What a request does with the session of its address; undefined for a request that is not valid. */
-export function claimOf(value: unknown): Claim | undefined {
+export function addressUseOf(value: unknown): AddressUse | undefined {
   const method = isObject(value) ? value["method"] : undefined;
   if (typeof method !== "string" || !METHODS.has(method)) return undefined;
   return method === CLOSE ? "find" : "open";
@@ -205,16 +205,16 @@ function forbiddenTo(what: string): RpcError {
 
 function closeSession(id: unknown, context: RpcContext): object {
   if (id === undefined) throw new RpcError(RPC_ERRORS.invalidParams, "Invalid params: session_id is required");
-  if (context.claim === undefined && context.own !== undefined && id === context.own.id) {
+  if (context.attach === undefined && context.own !== undefined && id === context.own.id) {
     throw new RpcError(
       RPC_ERRORS.invalidRequest,
       "The session of a socket ends with the socket: close the socket instead",
     );
   }
   const session = openSession(id, context);
-  const { orchestrator = false, sessions, claim, runtime } = context;
+  const { orchestrator = false, sessions, attach, runtime } = context;
   const isReserved = session.ownedByOrchestrator && !orchestrator;
-  if (isReserved || (claim !== undefined && runtime.mode === "production" && !orchestrator)) {
+  if (isReserved || (attach !== undefined && runtime.mode === "production" && !orchestrator)) {
     throw new RpcError(RPC_ERRORS.server, OF_ORCHESTRATOR, { code: "FORBIDDEN", fault: "client" });
   }
   const closed = sessions?.release(session, "closed by its client");

@@ -18,10 +18,10 @@ const [id, built, opener, path] = process.argv.slice(2);
 const { [opener]: openJournal } = await import(built);
 const journal = await openJournal({ path, durability: "process", owner: id });
 const epoch = await journal.create(id, "ab".repeat(32));
-let isOver = false;
-process.stdin.on("end", () => (isOver = true)).resume();
+let isReleased = false;
+process.stdin.on("end", () => (isReleased = true)).resume();
 let [last, lost] = [0, 0];
-while (!isOver) {
+while (!isReleased) {
   const put = [["n", Buffer.from(String(++last))], ["a" + (last % 50), Buffer.alloc((last * 7919) % 5000)]];
   await journal.commit(id, epoch, { put, remove: [] });
   const { cells, isDamaged } = journal.read(id);

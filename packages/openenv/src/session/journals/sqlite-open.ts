@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import { FILE_MODE, isTorn, markBoot, readMark } from "./boot-mark.js";
 import { type Durability, JournalError } from "./journal.js";
 import { isServerOf } from "./owner.js";
-import { claimFile, HOLDER } from "./sqlite-claim.js";
 import { isCorrupt, isForeign, SqliteDatabase } from "./sqlite-database.js";
+import { HOLDER, holdFile } from "./sqlite-holder.js";
 import { checkWal } from "./sqlite-wal.js";
 
 /** "oejo": the file is a journal of sessions. */
@@ -78,7 +78,7 @@ export async function openFile(
     db.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
     makeSchema(db);
     db.exec(`PRAGMA synchronous = ${durability === "disk" ? "FULL" : "OFF"}; ${SETTINGS}`);
-    const release = isFirst ? await claimFile(db, owner) : undefined;
+    const release = isFirst ? await holdFile(db, owner) : undefined;
     if (isFirst) check(db, path);
     markBoot(path, durability);
     // A call that waits would hold the event loop. The process that keeps the file waits a moment for the others.

@@ -1,5 +1,5 @@
 import type { Eventual } from "../../util/types.js";
-import type { SessionsJournal, Workers } from "./options.js";
+import type { SessionStore, Workers } from "./options.js";
 import type { Sessions } from "./sessions.js";
 
 /** A client's name of its session: the id that the server gave it, or the hash of a name that the client chose. */
@@ -35,12 +35,12 @@ export class SessionDirectory {
 
   /** True when requests can name a session of this worker by the id. */
   has(id: string): boolean {
-    const { named, resumptions } = this.#sessions;
-    return resumptions.has(id) || named.has(id);
+    const { named, durable } = this.#sessions;
+    return durable.has(id) || named.has(id);
   }
 
   /** With a journal, a session may have been continued by another worker than the one that its id names. */
-  async #locateMoved(id: string, workers: Workers, journal: SessionsJournal): Promise<number | undefined> {
+  async #locateMoved(id: string, workers: Workers, journal: SessionStore): Promise<number | undefined> {
     const entry = await journal.holderOf(id);
     if (entry !== undefined) return workers.workerOf(entry.sibling ?? id);
     // A session by address is not in the journal by its id.

@@ -1,5 +1,5 @@
-import type { SessionOpener } from "../held-session.js";
-import type { ResumeLimits, Resumption } from "../resume/resumptions.js";
+import type { SessionOpener } from "../attachable-session.js";
+import type { DurableSession, ResumeLimits } from "../resume/durable-sessions.js";
 import type { Session } from "../session.js";
 import type { WorkerLoad } from "./capacity.js";
 
@@ -43,14 +43,14 @@ export interface SessionObserver {
 }
 
 /** Keeps resumable sessions for other processes, and restores theirs. */
-export interface SessionsJournal {
+export interface SessionStore {
   /** The slots that are kept for sessions of the journal whose clients may come back. */
   readonly reserved: number;
   /**
    * Stores a new resumable session; `lost`: why the one before it at its address was lost.
    * @throws SessionRejectedError (JOURNAL_UNAVAILABLE, SESSION_ELSEWHERE for an address).
    */
-  add(resumption: Resumption, lost?: string): Promise<void>;
+  add(durableSession: DurableSession, lost?: string): Promise<void>;
   /**
    * Who has the session: a sibling is another worker of this server, as an owner; without one this worker may take it over.
    * Undefined if the journal does not know the id.

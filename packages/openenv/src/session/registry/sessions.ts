@@ -5,10 +5,10 @@ import type { ServerViewSession } from "../../protocol/web.js";
 import { settled } from "../../util/async/settled.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { makeId } from "../../util/make-id.js";
+import type { SessionOpener } from "../attachable-session.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
-import type { SessionOpener } from "../held-session.js";
-import { RESUME_DEFAULTS, type Resumption, Resumptions, sessionsOf } from "../resume/resumptions.js";
+import { type DurableSession, DurableSessions, RESUME_DEFAULTS, sessionsOf } from "../resume/durable-sessions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { logEnd } from "../session-info.js";
@@ -17,7 +17,7 @@ import { rejection, totalCapacity, type WorkerLoad } from "./capacity.js";
 import { Departure } from "./departure.js";
 import { fillSession } from "./fill-session.js";
 import { NamedSessions } from "./named-sessions.js";
-import type { SessionObserver, SessionsJournal, SessionsOptions } from "./options.js";
+import type { SessionObserver, SessionStore, SessionsOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
@@ -30,11 +30,11 @@ const SPARE_EPHEMERAL_SESSIONS = 64;
 /** All sessions of one server. Every path frees a slot exactly once. */
 export class Sessions {
   readonly named = new NamedSessions();
-  readonly resumptions: Resumptions;
+  readonly durable: DurableSessions;
   observer: SessionObserver | undefined;
   readonly departure = new Departure();
   /** Restores resumable sessions of other processes; set before the server listens. */
-  journal: SessionsJournal | undefined;
+  journal: SessionStore | undefined;
   readonly #runtime: Runtime;
   readonly #options: SessionsOptions;
   readonly #live = new Registry<Session>();
@@ -53,13 +53,13 @@ export class Sessions {
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
     this.#options = options;
-    this.resumptions = new Resumptions(options.resume ?? RESUME_DEFAULTS);
+    this.durable = new DurableSessions(options.resume ?? RESUME_DEFAULTS);
     this.#unclaimed = new Unclaimed({
-      guaranteeMs: this.resumptions.limits.guaranteeMs,
+      guaranteeMs: this.durable.limits.guaranteeMs,
       idleMs: options.sessionIdleMs,
       live: this.#live,
       isWatched: this.#isWatched,
-      isResumable: ({ id, isGroupResumable }) => isGroupResumable || this.resumptions.has(id),
+      isResumable: ({ id, isGroupResumable }) => isGroupResumable || this.durable.has(id),
     });
     this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
@@ -83,7 +83,7 @@ export class Sessions {
 
   /** Number of sessions in use and of waiting peers, without sessions that were abandoned after an HTTP reset. */
   get inUse(): number {
-    return this.#live.size - this.#unclaimed.left + this.#queue.size - this.resumptions.movable;
+    return this.#live.size - this.#unclaimed.left + this.#queue.size - this.durable.movable;
   }
 
   /** True when no more sessions are opened. */
@@ -258,10 +258,10 @@ export class Sessions {
   }
 
   /** The connection of a resumable session is lost: the session is kept for its client, and ends when others need room. */
-  detachResumable(resumption: Resumption): void {
-    resumption.holder = undefined;
-    resumption.detachedAt = performance.now();
-    const { target } = resumption;
+  detachResumable(durableSession: DurableSession): void {
+    durableSession.holder = undefined;
+    durableSession.detachedAt = performance.now();
+    const { target } = durableSession;
     if (!(target instanceof Session)) target.detach();
     for (const session of sessionsOf(target)) this.keepDetached(session);
   }
@@ -277,14 +277,14 @@ export class Sessions {
 
   /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open, or belongs to another socket. */
   findUnattached(id: string): Session {
-    if (!this.resumptions.has(id)) return this.named.findUnattached(id);
+    if (!this.durable.has(id)) return this.named.findUnattached(id);
     const message = `Session "${id}" is resumed with its token or by its address, not by its id alone.`;
     throw new SessionRejectedError(errorData("SESSION_ERROR", message, { fault: "client" }));
   }
 
   /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */
   release(session: Session, reason: string): boolean {
-    this.resumptions.free(session.id);
+    this.durable.free(session.id);
     if (session.attached) session.endOnDetach();
     else this.end(session, reason);
     return session.ended;
@@ -294,7 +294,7 @@ export class Sessions {
   end(session: Session, reason: string): void {
     const counted = this.#live.remove(session);
     this.named.delete(session);
-    this.resumptions.ended(session, reason);
+    this.durable.ended(session, reason);
     this.#unclaimed.delete(session);
     this.#ephemeral.delete(session);
     if (session.ended) return;
@@ -324,11 +324,11 @@ export class Sessions {
   /** Ends sessions without a socket that have timed out, except those with a call in flight or a connected peer. */
   endOverdue(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.windowMs);
-    for (const session of overdue) if (!this.resumptions.has(session.id)) this.end(session, "timed out");
+    for (const session of overdue) if (!this.durable.has(session.id)) this.end(session, "timed out");
     // A server that drains does not wait longer than another client would.
-    const { guaranteeMs } = this.resumptions.limits;
+    const { guaranteeMs } = this.durable.limits;
     const windowMs = this.#rejectsNew ? Math.min(guaranteeMs, this.windowMs) : this.windowMs;
-    for (const { target } of this.resumptions.overdue(now, windowMs)) this.#endTarget(target, NOT_RESUMED);
+    for (const { target } of this.durable.overdue(now, windowMs)) this.#endTarget(target, NOT_RESUMED);
     // Sockets without a valid message may by now be old enough to make room for waiting peers.
     if (this.#queue.size > 0) this.#admit();
   }
@@ -349,24 +349,24 @@ export class Sessions {
 
   /** The environment is lost, but the journal can restore it: its client connects again. */
   #lose(session: Session, reason: string): void {
-    const resumption = this.resumptions.get(session.id);
-    if (resumption?.journal?.isRestorable === true) this.giveUp(resumption, reason);
+    const durableSession = this.durable.get(session.id);
+    if (durableSession?.journal?.isRestorable === true) this.giveUp(durableSession, reason);
     else this.end(session, reason);
   }
 
   /** Ends the instance of a session that continues elsewhere or in another instance. */
-  giveUp(resumption: Resumption, reason: string): void {
-    this.resumptions.release(resumption);
-    this.#endTarget(resumption.target, reason);
+  giveUp(durableSession: DurableSession, reason: string): void {
+    this.durable.release(durableSession);
+    this.#endTarget(durableSession.target, reason);
   }
 
   /** Makes room for more stored answers if that is necessary and possible. False when the memory for them is used up. */
   makeAnswerRoom(): boolean {
-    for (const { target } of this.resumptions.removable(performance.now())) this.#endTarget(target, NO_MEMORY);
-    return !this.resumptions.isFull;
+    for (const { target } of this.durable.removable(performance.now())) this.#endTarget(target, NO_MEMORY);
+    return !this.durable.isFull;
   }
 
-  #endTarget(target: Resumption["target"], reason: string): void {
+  #endTarget(target: DurableSession["target"], reason: string): void {
     if (target instanceof Session) this.end(target, reason);
     else target.end(reason);
   }
@@ -375,7 +375,7 @@ export class Sessions {
   #makeRoom(reserved = this.journal?.reserved ?? 0): boolean {
     const limit = this.#options.maxConcurrentEnvs - reserved;
     if (this.#live.size - this.#unclaimed.evictable >= limit) {
-      this.resumptions.detachIdle(this.#options.sessionIdleMs, this.#isWatched);
+      this.durable.detachIdle(this.#options.sessionIdleMs, this.#isWatched);
       return false;
     }
     while (this.#live.size >= limit) {

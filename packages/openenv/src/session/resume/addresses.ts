@@ -1,29 +1,29 @@
 import { type ErrorData, errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
+import type { SessionOpener } from "../attachable-session.js";
 import { forbidden, lostEpisode } from "../failure.js";
-import type { SessionOpener } from "../held-session.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Mode } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { ANSWERS_FULL, type Resumption, type ResumptionHolder } from "./resumptions.js";
+import { ANSWERS_FULL, type DurableHolder, type DurableSession } from "./durable-sessions.js";
 
 /**
  * What a message does with the session of its address: `reset` and `open` open one if there is none, `call` does unless
  * the session has been lost, and `find` never does.
  */
-export type Claim = "reset" | "open" | "call" | "find";
+export type AddressUse = "reset" | "open" | "call" | "find";
 
-/** A socket that claims a session. */
-export type AddressHolder = ResumptionHolder &
+/** A socket that uses an address. */
+export type AddressHolder = DurableHolder &
   Waiter & {
     /** It is attached to the session from now on, unless it has closed. */
-    take(resumption: Resumption): void;
+    take(durableSession: DurableSession): void;
   };
 
-export interface Claimant {
-  claim: Claim;
+export interface AddressRequest {
+  use: AddressUse;
   opener: SessionOpener;
   /** The socket, which is attached; undefined for an HTTP request. */
   holder?: AddressHolder;
@@ -51,7 +51,7 @@ export class Addresses {
   readonly #mode: Mode;
   readonly #opening = new Map<string, Opening>();
   /** Sockets whose address has no session: their first message will open it. */
-  readonly #expecting = new Map<string, ResumptionHolder>();
+  readonly #expecting = new Map<string, DurableHolder>();
 
   constructor(sessions: Sessions, mode: Mode) {
     this.#sessions = sessions;
@@ -65,12 +65,12 @@ export class Addresses {
 
   /** True when this server has the session of the address, is about to open it, or knows that it has been lost. */
   has(address: string): boolean {
-    const { resumptions } = this.#sessions;
+    const { durable } = this.#sessions;
     return (
       this.#expecting.has(address) ||
       this.#opening.has(address) ||
-      resumptions.at(address) !== undefined ||
-      resumptions.reasonFor(address) !== undefined
+      durable.at(address) !== undefined ||
+      durable.reasonFor(address) !== undefined
     );
   }
 
@@ -80,7 +80,7 @@ export class Addresses {
   }
 
   /** A socket has connected. */
-  expect(address: string, holder: ResumptionHolder): void {
+  expect(address: string, holder: DurableHolder): void {
     if (!this.has(address)) this.#expecting.set(address, holder);
   }
 
@@ -90,19 +90,19 @@ export class Addresses {
    * EXECUTION_ERROR with NO_EPISODE for a session that has been lost; with a journal also JOURNAL_UNAVAILABLE and
    * SESSION_ELSEWHERE).
    */
-  async claim(address: string, claimant: Claimant): Promise<Resumption | undefined> {
-    const { claim, opener, holder, id } = claimant;
-    const { resumptions, journal } = this.#sessions;
-    if (claim !== "find") this.#expecting.delete(address);
-    const isCall = claim === "reset" || claim === "call";
-    if (isCall && this.isReserved(opener.orchestrator)) throw rejected(forbidden(claim === "call" ? "step" : claim));
+  async attach(address: string, request: AddressRequest): Promise<DurableSession | undefined> {
+    const { use, opener, holder, id } = request;
+    const { durable, journal } = this.#sessions;
+    if (use !== "find") this.#expecting.delete(address);
+    const isCall = use === "reset" || use === "call";
+    if (isCall && this.isReserved(opener.orchestrator)) throw rejected(forbidden(use === "call" ? "step" : use));
     for (let isRestored = journal === undefined; ; ) {
       const opening = this.#opening.get(address);
-      const found = resumptions.at(address);
+      const found = durable.at(address);
       if (!isRestored && opening === undefined && found === undefined) {
         await journal?.restore(address, opener);
         isRestored = true;
-        this.#prepare(resumptions.at(address)?.target as Session | undefined);
+        this.#prepare(durable.at(address)?.target as Session | undefined);
         continue;
       }
       if (id !== undefined && found?.target.id !== id) throw rejected(foreignId(id));
@@ -116,14 +116,14 @@ export class Addresses {
         await opening.over;
       } else if (found !== undefined) {
         if (holder !== undefined) {
-          resumptions.attach(found, holder);
+          durable.attach(found, holder);
           holder.take(found);
         } else found.detachedAt = performance.now();
         return found;
-      } else if (claim === "find") {
+      } else if (use === "find") {
         return undefined;
       } else {
-        return await this.#open(address, claimant);
+        return await this.#open(address, request);
       }
     }
   }
@@ -142,11 +142,11 @@ export class Addresses {
     opening.end();
   }
 
-  async #open(address: string, { claim, opener, holder, waiter = holder }: Claimant): Promise<Resumption> {
+  async #open(address: string, { use, opener, holder, waiter = holder }: AddressRequest): Promise<DurableSession> {
     const sessions = this.#sessions;
-    const { resumptions } = sessions;
-    const lost = resumptions.reasonFor(address);
-    if (lost !== undefined && claim === "call") throw rejected(lostEpisode(lost));
+    const { durable } = sessions;
+    const lost = durable.reasonFor(address);
+    if (lost !== undefined && use === "call") throw rejected(lostEpisode(lost));
     if (!sessions.makeAnswerRoom()) throw rejected(ANSWERS_FULL);
     let end = (): void => {};
     const over = new Promise<void>((resolve) => (end = resolve));
@@ -160,22 +160,22 @@ export class Addresses {
       if (session.ended) throw rejected(GONE);
       if (lost !== undefined) session.requireReset(lost);
       this.#prepare(session);
-      const resumption = resumptions.add(session, address, holder, true);
+      const durableSession = durable.add(session, address, holder, true);
       opening.isStoring = true;
-      await this.#store(resumption, lost);
+      await this.#store(durableSession, lost);
       if (session.ended) {
-        resumption.journal?.end(GONE.message);
+        durableSession.journal?.end(GONE.message);
         throw rejected(GONE);
       }
       if (opening.holder !== holder) {
         // The socket has left meanwhile.
-        sessions.detachResumable(resumption);
+        sessions.detachResumable(durableSession);
         throw rejected(GONE);
       }
-      holder?.take(resumption);
-      if (resumption.holder === undefined) sessions.keepDetached(session);
+      holder?.take(durableSession);
+      if (durableSession.holder === undefined) sessions.keepDetached(session);
       else sessions.markUnclaimed(session);
-      return resumption;
+      return durableSession;
     } finally {
       if (this.#opening.get(address) === opening) this.#opening.delete(address);
       end();
@@ -188,12 +188,12 @@ export class Addresses {
     this.#sessions.named.add(session);
   }
 
-  async #store(resumption: Resumption, lost: string | undefined): Promise<void> {
+  async #store(durableSession: DurableSession, lost: string | undefined): Promise<void> {
     try {
-      await this.#sessions.journal?.add(resumption, lost);
+      await this.#sessions.journal?.add(durableSession, lost);
     } catch (error) {
-      resumption.isOver = true;
-      this.#sessions.end(resumption.target as Session, "it could not be stored");
+      durableSession.isReleased = true;
+      this.#sessions.end(durableSession.target as Session, "it could not be stored");
       throw error;
     }
   }

@@ -1,8 +1,8 @@
 import type { BatchReply } from "../../protocol/batch.js";
 import type { ForkRequest } from "../../protocol/http.js";
 import { isThenable } from "../../util/async/thenable.js";
+import type { SessionOpener } from "../attachable-session.js";
 import { forkSession } from "../copies/fork.js";
-import type { SessionOpener } from "../held-session.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
@@ -126,7 +126,7 @@ export class Batch {
   /** Frees all slots at once, also those of sessions in the middle of a step. */
   end(reason: string): void {
     this.#ended = true;
-    if (this.#id !== undefined) this.#sessions.resumptions.delete(this.#id, reason);
+    if (this.#id !== undefined) this.#sessions.durable.delete(this.#id, reason);
     for (const applicant of this.#waiting) this.#sessions.leave(applicant);
     this.#waiting.clear();
     for (const session of [...this.#open.values()]) this.#sessions.end(session, reason);
@@ -151,7 +151,7 @@ export class Batch {
     session.member = number;
     session.attach({
       sessionEnded: (reason) => this.#remove(number, reason),
-      isGroupResumable: () => this.#id !== undefined && this.#sessions.resumptions.has(this.#id),
+      isGroupResumable: () => this.#id !== undefined && this.#sessions.durable.has(this.#id),
     });
   }
 

@@ -4,7 +4,7 @@ import { forkSession } from "../copies/fork.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { ANSWERS_FULL } from "./resumptions.js";
+import { ANSWERS_FULL } from "./durable-sessions.js";
 
 /** Opens copies of a session that wait for sockets which resume them. @throws SessionRejectedError */
 export async function forkResumable(sessions: Sessions, session: Session, wanted: ForkRequest): Promise<ForkBody> {
@@ -15,9 +15,9 @@ export async function forkResumable(sessions: Sessions, session: Session, wanted
     await session.runtime.runQueue.turn();
     const token = randomBytes(24).toString("base64url");
     const hash = createHash("sha256").update(token).digest("hex");
-    const resumption = sessions.resumptions.add(copy, hash, undefined);
-    await sessions.journal?.add(resumption);
-    sessions.detachResumable(resumption);
+    const durableSession = sessions.durable.add(copy, hash, undefined);
+    await sessions.journal?.add(durableSession);
+    sessions.detachResumable(durableSession);
     return { session_id: copy.id, token };
   };
   const copies = await Promise.all(forks.map(keep)).catch((error: unknown) => {

@@ -10,8 +10,8 @@ import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { Statistics } from "../statistics/statistics.js";
 import { Addresses, type AddressHolder } from "./addresses.js";
-import { JournalledSessions } from "./journalled-sessions.js";
-import type { Resumption } from "./resumptions.js";
+import type { DurableSession } from "./durable-sessions.js";
+import { StoredSessions } from "./stored-sessions.js";
 
 const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
 const codec = await loadBinary();
@@ -34,7 +34,7 @@ beforeEach(() => {
 /** The sessions of a server whose journal can be away or slow. */
 function start(options?: Parameters<typeof defineCounter>[0]): {
   sessions: Sessions;
-  own: JournalledSessions;
+  own: StoredSessions;
   addresses: Addresses;
   journal: Journal;
 } {
@@ -74,16 +74,16 @@ function start(options?: Parameters<typeof defineCounter>[0]): {
     statistics,
     log,
   };
-  const own = new JournalledSessions(sessions, parts);
+  const own = new StoredSessions(sessions, parts);
   sessions.journal = own;
   return { sessions, own, addresses: new Addresses(sessions, "simulation"), journal: fragile };
 }
 
 async function open({ sessions, own }: Pick<ReturnType<typeof start>, "sessions" | "own">) {
   const session = await sessions.open();
-  const resumption = sessions.resumptions.add(session, TOKEN_HASH, undefined);
-  await own.add(resumption);
-  return { session, resumption };
+  const durableSession = sessions.durable.add(session, TOKEN_HASH, undefined);
+  await own.add(durableSession);
+  return { session, durableSession };
 }
 
 describe("a session whose end the journal has not seen", () => {
@@ -91,10 +91,10 @@ describe("a session whose end the journal has not seen", () => {
     "is left to other processes after a failed %s, and ends in time",
     async (how) => {
       const server = start();
-      const { session, resumption } = await open(server);
+      const { session, durableSession } = await open(server);
       isAway = true;
       if (how === "end") server.sessions.end(session, "closed by the client");
-      else server.sessions.giveUp(resumption, "continues on another server");
+      else server.sessions.giveUp(durableSession, "continues on another server");
       isAway = false;
       expect(store.sessions.get(session.id)).toMatchObject({ owner: "here", ended: null });
       await server.own.tidy(Number.POSITIVE_INFINITY);
@@ -107,7 +107,7 @@ describe("a session whose end the journal has not seen", () => {
   test("is left to other processes when it was taken over after the takeover had failed", async () => {
     const [before, server] = [start(), start()];
     const { session } = await open(before);
-    before.sessions.giveUp(before.sessions.resumptions.get(session.id) as Resumption, "is left");
+    before.sessions.giveUp(before.sessions.durable.get(session.id) as DurableSession, "is left");
     const { takeOver } = server.journal;
     server.journal.takeOver = () => {
       throw unavailable("redis://secret-host", "no answer");
@@ -166,9 +166,9 @@ test("a session that another process has taken over meanwhile is given up before
 
 test("a session is not left to a server that wants it while its last commit is repeated", async () => {
   const { journal, ...server } = start();
-  const { session, resumption } = await open(server);
+  const { session, durableSession } = await open(server);
   isAway = true;
-  const stored = resumption.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
+  const stored = durableSession.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
   journal.onWanted?.(session.id);
   isAway = false;
   await stored;
@@ -187,24 +187,24 @@ describe("while a request of the client is not answered", () => {
   };
 
   test("the answer to an agent leaves when its step is stored", async () => {
-    const { session, resumption } = await open(start({ seeded: true }));
+    const { session, durableSession } = await open(start({ seeded: true }));
     await session.call({ type: "reset" });
-    resumption.journal?.begin(1);
+    durableSession.journal?.begin(1);
     // It waits for that of the agent.
     await session.call(step);
     expect(count(session.id)).toBe(1);
   });
 
   test("a step is not stored without its answer, although an agent's step is behind it", async () => {
-    const { session, resumption } = await open(start({ seeded: true }));
+    const { session, durableSession } = await open(start({ seeded: true }));
     await session.call({ type: "reset" });
-    resumption.journal?.begin(1);
+    durableSession.journal?.begin(1);
     await session.call(step, { numbered: true });
     let hasLeft = false;
     const behind = Promise.resolve(session.call(step)).then(() => (hasLeft = true));
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     expect([hasLeft, count(session.id)]).toEqual([false, 0]);
-    await resumption.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
+    await durableSession.journal?.store({ seq: 1, request: "request", answer: "answer" }, 0);
     await behind;
     expect(count(session.id)).toBe(2);
     expect(store.sessions.get(session.id)?.cells.has("a1")).toBe(true);
@@ -220,7 +220,7 @@ describe("after a process has ended while it restored sessions", () => {
       ["first", "second"].map(async (name) => {
         const session = await sessions.open();
         const tokenHash = createHash("sha256").update(name).digest("hex");
-        await own.add(sessions.resumptions.add(session, tokenHash, undefined));
+        await own.add(sessions.durable.add(session, tokenHash, undefined));
         await session.call({ type: "reset" });
         await session.call({ type: "step", data: { amount: 50 } });
         store.sessions.get(session.id)?.cells.set("restoring", Buffer.from(begun));
@@ -287,7 +287,7 @@ describe("after a process has ended while it restored sessions", () => {
 
 describe("a session by address", () => {
   const opener = { client: "http", orchestrator: false } as const;
-  const claim = "call";
+  const use = "call";
   /** A socket that has not closed, or that answers no ping any more. */
   function connect(isAlive: boolean) {
     const seen = { fenced: 0, taken: 0 };
@@ -303,12 +303,12 @@ describe("a session by address", () => {
 
   test("is not left to other processes when it was opened again while the sessions were listed", async () => {
     const { sessions, own, addresses } = start();
-    const first = await addresses.claim(TOKEN_HASH, { claim, opener });
+    const first = await addresses.attach(TOKEN_HASH, { use, opener });
     sessions.release(first?.target as Session, "closed by the client");
     let go = (): void => {};
     listing = new Promise((resolve) => (go = resolve));
     const tidied = own.tidy(Number.POSITIVE_INFINITY);
-    await addresses.claim(TOKEN_HASH, { claim, opener });
+    await addresses.attach(TOKEN_HASH, { use, opener });
     go();
     await tidied;
     expect(store.sessions.get(TOKEN_HASH)).toMatchObject({ owner: "here", epoch: 2, ended: null });
@@ -319,18 +319,18 @@ describe("a session by address", () => {
     let go = (): void => {};
     gate = new Promise((resolve) => (go = resolve));
     const [first, second] = [connect(false), connect(true)];
-    const refused = addresses.claim(TOKEN_HASH, { claim, opener, holder: first.holder }).catch((error: Error) => error);
-    await expect.poll(() => sessions.resumptions.at(TOKEN_HASH)).toBeDefined();
+    const refused = addresses.attach(TOKEN_HASH, { use, opener, holder: first.holder }).catch((error: Error) => error);
+    await expect.poll(() => sessions.durable.at(TOKEN_HASH)).toBeDefined();
     if (how === "left") addresses.leave(TOKEN_HASH, first.holder);
-    const claimed = addresses.claim(TOKEN_HASH, { claim, opener, holder: second.holder });
-    const http = addresses.claim(TOKEN_HASH, { claim, opener });
+    const attached = addresses.attach(TOKEN_HASH, { use, opener, holder: second.holder });
+    const http = addresses.attach(TOKEN_HASH, { use, opener });
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     expect(second.seen.taken).toBe(0);
     go();
     expect(await refused).toMatchObject({ data: { code: "SESSION_ERROR" } });
-    const resumption = await claimed;
-    expect(await http).toBe(resumption);
-    expect(resumption).toMatchObject({ holder: second.holder, journal: { epoch: 1 } });
+    const durableSession = await attached;
+    expect(await http).toBe(durableSession);
+    expect(durableSession).toMatchObject({ holder: second.holder, journal: { epoch: 1 } });
     expect([first.seen.taken, second.seen.taken]).toEqual([0, 1]);
     expect(sessions.capacity().active_sessions).toBe(1);
   });
@@ -340,7 +340,7 @@ describe("a session by address", () => {
     let go = (): void => {};
     gate = new Promise((resolve) => (go = resolve));
     const [first, second] = [connect(false), connect(true)];
-    const opened = addresses.claim(TOKEN_HASH, { claim, opener, holder: first.holder });
+    const opened = addresses.attach(TOKEN_HASH, { use, opener, holder: first.holder });
     first.holder.isAlive = async () => {
       go();
       await opened.catch(() => {});
@@ -348,8 +348,8 @@ describe("a session by address", () => {
     };
     await expect.poll(() => addresses.has(TOKEN_HASH)).toBe(true);
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-    const resumption = await addresses.claim(TOKEN_HASH, { claim, opener, holder: second.holder });
-    expect(resumption?.holder).toBe(second.holder);
+    const durableSession = await addresses.attach(TOKEN_HASH, { use, opener, holder: second.holder });
+    expect(durableSession?.holder).toBe(second.holder);
     expect([first.seen, second.seen]).toEqual([
       { fenced: 1, taken: 1 },
       { fenced: 0, taken: 1 },
@@ -361,9 +361,9 @@ describe("a session by address", () => {
     let go = (): void => {};
     gate = new Promise((resolve) => (go = resolve));
     const { holder, seen } = connect(true);
-    const refused = addresses.claim(TOKEN_HASH, { claim, opener, holder }).catch((error: Error) => error);
-    await expect.poll(() => sessions.resumptions.at(TOKEN_HASH)).toBeDefined();
-    sessions.end(sessions.resumptions.at(TOKEN_HASH)?.target as Session, "ended by an operator");
+    const refused = addresses.attach(TOKEN_HASH, { use, opener, holder }).catch((error: Error) => error);
+    await expect.poll(() => sessions.durable.at(TOKEN_HASH)).toBeDefined();
+    sessions.end(sessions.durable.at(TOKEN_HASH)?.target as Session, "ended by an operator");
     go();
     expect(await refused).toMatchObject({ data: { code: "SESSION_ERROR" } });
     expect(seen.taken).toBe(0);
@@ -374,18 +374,18 @@ describe("a session by address", () => {
     const { sessions, addresses } = start();
     const occupants = [await sessions.open(), await sessions.open()];
     const [first, second] = [connect(false), connect(true)];
-    void addresses.claim(TOKEN_HASH, { claim, opener, holder: first.holder }).catch(() => {});
+    void addresses.attach(TOKEN_HASH, { use, opener, holder: first.holder }).catch(() => {});
     await expect.poll(() => sessions.load().waiting).toBe(1);
-    const claimed = addresses.claim(TOKEN_HASH, { claim, opener, holder: second.holder });
+    const attached = addresses.attach(TOKEN_HASH, { use, opener, holder: second.holder });
     await expect.poll(() => first.seen.fenced).toBe(1);
     for (const session of occupants) sessions.end(session, "closed by its client");
-    expect((await claimed)?.holder).toBe(second.holder);
+    expect((await attached)?.holder).toBe(second.holder);
     expect(first.seen.taken).toBe(0);
   });
 
   test("does not tell its client where the journal is when it ends while its answer is held", async () => {
     const { sessions, addresses } = start();
-    const session = (await addresses.claim(TOKEN_HASH, { claim, opener }))?.target as Session;
+    const session = (await addresses.attach(TOKEN_HASH, { use, opener }))?.target as Session;
     isAway = true;
     const held = session.call({ type: "reset" });
     sessions.end(session, "ended by an operator");

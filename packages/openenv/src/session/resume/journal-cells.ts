@@ -1,13 +1,13 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
+import type { SessionOpener } from "../attachable-session.js";
 import type { SessionEvent, SessionImage } from "../calls/session-event.js";
-import type { SessionOpener } from "../held-session.js";
 import { DAMAGED, type JournalChanges, type JournalEntry, type JournalRecord } from "../journals/journal.js";
 
 /** A text frame or a binary one. */
 type Frame = string | Uint8Array;
 
 /** What a repeated request gets after a restore. */
-export interface JournalledAnswer {
+export interface AnswerRecord {
   seq: number;
   request: Frame;
   answer: Frame;
@@ -39,7 +39,7 @@ export const ANSWER = "a";
 const OPENING_BRACE = 0x7b;
 
 /** The stored answers of a session that was taken over, in the order of their numbers. */
-export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): (JournalledAnswer & { cell: string })[] {
+export function readAnswers({ cells }: JournalRecord, codec: BinaryCodec): (AnswerRecord & { cell: string })[] {
   const answers = [...cells].filter(([name]) => name.startsWith(ANSWER));
   return answers
     .map(([cell, value]) => {

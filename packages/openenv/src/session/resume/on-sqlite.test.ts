@@ -3,6 +3,6 @@ import { afterAll, vi } from "vitest";
 
 vi.stubEnv("OPENENV_TEST_JOURNAL", "db");
 afterAll(() => void vi.unstubAllEnvs());
-await import("./journalled-sessions.test.js");
-await import("./journalled-addresses.test.js");
+await import("./stored-sessions.test.js");
+await import("./stored-addresses.test.js");
 await import("./doors.test.js");

@@ -13,12 +13,12 @@ import type { Session } from "../session.js";
 import { SessionKilledError } from "../session-killed.js";
 import {
   ANSWER,
+  type AnswerRecord,
   CLEAN,
   EVENT,
   EVENT_NAME,
   encodeImage,
   IMAGE,
-  type JournalledAnswer,
   LOST,
   OPEN,
   RESTORING,
@@ -211,19 +211,19 @@ export class SessionJournal {
   }
 
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
-  store(answered: JournalledAnswer, ack: number): Eventual<void> {
+  store(answered: AnswerRecord, ack: number): Eventual<void> {
     if (this.#copying.length === 0) return this.#store(answered, ack);
     return Promise.all(this.#copying.splice(0)).then(() => this.#store(answered, ack));
   }
 
-  #store(answered: JournalledAnswer, ack: number): Eventual<void> {
+  #store(answered: AnswerRecord, ack: number): Eventual<void> {
     this.#inRequest = this.#hasEvent = false;
     const stored = this.#isKilled ? Promise.reject(killed()) : this.#commitAnswer(answered, ack);
     if (this.#behind.length > 0) for (const leave of this.#behind.splice(0)) leave(stored);
     return this.#orNever(stored);
   }
 
-  #commitAnswer({ seq, request, answer }: JournalledAnswer, ack: number): Eventual<void> {
+  #commitAnswer({ seq, request, answer }: AnswerRecord, ack: number): Eventual<void> {
     // Nothing of it would be read again.
     if (this.#writer.isClosed) return undefined;
     if (this.#lost.size > 0 && !this.#writer.hasNew) return undefined;

@@ -44,11 +44,11 @@ interface SessionSocket {
 
 /** The sessions that end when another client needs capacity. */
 interface UnclaimedList {
-  claim(session: HeldSession): void;
+  claim(session: AttachableSession): void;
 }
 
 /** Tracks who opened a session and who uses it: a socket, an MCP client, or no one yet. */
-export abstract class HeldSession {
+export abstract class AttachableSession {
   readonly client: SessionOpener["client"];
   readonly ownedByOrchestrator: boolean;
   readonly nameHash: string | undefined;

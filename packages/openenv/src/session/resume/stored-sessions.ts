@@ -4,19 +4,20 @@ import { isThenable } from "../../util/async/thenable.js";
 import { Turns } from "../../util/async/turns.js";
 import type { Log } from "../../util/log.js";
 import type { Eventual } from "../../util/types.js";
+import type { SessionOpener } from "../attachable-session.js";
 import type { SessionImage } from "../calls/session-event.js";
 import { openFrom } from "../copies/open-from.js";
 import { toError } from "../failure.js";
-import type { SessionOpener } from "../held-session.js";
 import { type Journal, type JournalRecord, TAKEN_OVER } from "../journals/journal.js";
 import { areSiblings } from "../journals/owner.js";
-import type { SessionsJournal } from "../registry/options.js";
+import type { SessionStore } from "../registry/options.js";
 import type { Sessions } from "../registry/sessions.js";
 import { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import type { Statistics } from "../statistics/statistics.js";
 import { askJournal } from "./ask-journal.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
+import { type DurableSession, isTokenOf, keyOf, sessionsOf } from "./durable-sessions.js";
 import {
   isAddress,
   openerOf,
@@ -29,7 +30,6 @@ import {
   readUnsent,
   STEPS,
 } from "./journal-cells.js";
-import { isTokenOf, keyOf, type Resumption, sessionsOf } from "./resumptions.js";
 import { type JournalParts, SessionJournal } from "./session-journal.js";
 
 /** The wait for the server that has the session of an address: the first time, and at most. */
@@ -42,7 +42,7 @@ const LATE_MS = 60_000;
 /** The time that a session during whose restore a process has ended may delay the restore of the next one. */
 const MAX_SUSPECT_MS = 10_000;
 
-interface JournalledOptions {
+interface StoreOptions {
   journal: Journal;
   codec: BinaryCodec;
   /** The name of this process in the journal. */
@@ -58,9 +58,9 @@ interface JournalledOptions {
 }
 
 /** The resumable sessions and those by address of one server, which are kept in a journal. */
-export class JournalledSessions implements SessionsJournal {
+export class StoredSessions implements SessionStore {
   readonly #sessions: Sessions;
-  readonly #options: JournalledOptions;
+  readonly #options: StoreOptions;
   readonly #restoring = new Map<string, Promise<string | undefined>>();
   /** The sessions that this server has had or tried to take over, by their keys, and since when. */
   readonly #had = new Map<string, number>();
@@ -77,30 +77,30 @@ export class JournalledSessions implements SessionsJournal {
   /** The number of processes that have sessions in the journal. */
   #owners = 1;
 
-  constructor(sessions: Sessions, options: JournalledOptions) {
+  constructor(sessions: Sessions, options: StoreOptions) {
     this.#sessions = sessions;
     this.#options = options;
     options.journal.onWanted = (id) => void this.#handOver(id);
   }
 
   get reserved(): number {
-    const since = performance.now() - this.#sessions.resumptions.limits.guaranteeMs;
+    const since = performance.now() - this.#sessions.durable.limits.guaranteeMs;
     let count = 0;
     for (const seen of this.#orphans.values()) if (seen > since) count++;
     return Math.ceil(count / Math.max(this.#options.workers, this.#owners)) + this.#suspects.waiting;
   }
 
-  add(resumption: Resumption, lost?: string): Promise<void> {
-    return this.#ask(() => this.#add(resumption, lost));
+  add(durableSession: DurableSession, lost?: string): Promise<void> {
+    return this.#ask(() => this.#add(durableSession, lost));
   }
 
-  #add(resumption: Resumption, lost: string | undefined): Eventual<void> {
-    const { target, tokenHash, isAddress } = resumption;
-    const key = keyOf(resumption);
+  #add(durableSession: DurableSession, lost: string | undefined): Eventual<void> {
+    const { target, tokenHash, isAddress } = durableSession;
+    const key = keyOf(durableSession);
     this.#had.set(key, performance.now());
     const created = this.#options.journal.create(key, tokenHash);
     const begin = (epoch: number): Eventual<void> => {
-      const own = this.#attach(resumption, (parts) => new SessionJournal(key, epoch, parts));
+      const own = this.#attach(durableSession, (parts) => new SessionJournal(key, epoch, parts));
       if (isAddress) return own.opening(target as Session, lost);
       return target instanceof Session && target.events.last > 0 ? own.copied(target) : undefined;
     };
@@ -127,16 +127,16 @@ export class JournalledSessions implements SessionsJournal {
     if (isKnown && !isTokenOf(entry, token)) return "the token is not that of the session";
     if (entry.ended !== null) return entry.ended.reason;
     // Connections of one client may come at once.
-    if (this.#sessions.resumptions.has(id)) return undefined;
+    if (this.#sessions.durable.has(id)) return undefined;
     return this.#ask(() => this.#restoreOnce(id, opener));
   }
 
   async restore(address: string, opener: SessionOpener): Promise<void> {
-    const { resumptions } = this.#sessions;
-    for (let waitMs = MIN_WAIT_MS; resumptions.at(address) === undefined; ) {
+    const { durable } = this.#sessions;
+    for (let waitMs = MIN_WAIT_MS; durable.at(address) === undefined; ) {
       const entry = await this.#ask(() => this.#options.journal.find(address));
       if (entry === undefined) return;
-      if (entry.ended !== null) return resumptions.lose(address, entry.ended.reason);
+      if (entry.ended !== null) return durable.lose(address, entry.ended.reason);
       try {
         await this.#ask(() => this.#restoreOnce(address, opener));
       } catch (error) {
@@ -158,16 +158,16 @@ export class JournalledSessions implements SessionsJournal {
   async findTakers(isDraining: boolean): Promise<void> {
     const { journal, owner, version, log } = this.#options;
     if (journal.takers === undefined) return;
-    const { resumptions } = this.#sessions;
+    const { durable } = this.#sessions;
     try {
       const takers = await journal.takers();
       // The workers of one server drain together.
       const others = takers.filter((taker) => !isDraining || !areSiblings(taker.owner, owner));
       // A client reaches any of them.
-      resumptions.areTaken = others.length > 0 && others.every((taker) => taker.version === version);
+      durable.areTaken = others.length > 0 && others.every((taker) => taker.version === version);
     } catch (error) {
       log.warn({ err: toError(error) }, "the journal could not be read");
-      resumptions.areTaken = false;
+      durable.areTaken = false;
     }
   }
 
@@ -187,9 +187,9 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   releaseAll(): void {
-    const { resumptions } = this.#sessions;
-    for (const resumption of resumptions.all()) {
-      if (resumption.journal?.isRestorable === true) resumptions.release(resumption);
+    const { durable } = this.#sessions;
+    for (const durableSession of durable.all()) {
+      if (durableSession.journal?.isRestorable === true) durable.release(durableSession);
     }
     // This process ends in order, and not because of them.
     for (const [record, before] of this.#tries) void this.#leave(record, before).catch(() => {});
@@ -210,7 +210,7 @@ export class JournalledSessions implements SessionsJournal {
     const gone = new Set([...this.#had.keys()].filter((id) => !this.#has(id)));
     const entries = await journal.list();
     for (const entry of entries) {
-      const own = this.#sessions.resumptions.find(entry.id);
+      const own = this.#sessions.durable.find(entry.id);
       // This process was suspended, or could not reach the journal for a while.
       if (own?.journal !== undefined && own.journal.epoch < entry.epoch) this.#sessions.giveUp(own, TAKEN_OVER);
       if (entry.ended !== null) continue;
@@ -240,7 +240,7 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   #has(key: string): boolean {
-    return this.#restoring.has(key) || this.#sessions.resumptions.find(key) !== undefined;
+    return this.#restoring.has(key) || this.#sessions.durable.find(key) !== undefined;
   }
 
   async close(): Promise<void> {
@@ -249,14 +249,14 @@ export class JournalledSessions implements SessionsJournal {
 
   /** Leaves a session to the server that its client has come to: now, or when it asks again after the running step. */
   async #handOver(key: string): Promise<void> {
-    const resumption = this.#sessions.resumptions.find(key);
+    const durableSession = this.#sessions.durable.find(key);
     // Another client with the same name, by mistake.
-    if (resumption?.isAddress && (await resumption.holder?.isAlive())) return;
-    if (resumption?.journal?.isRestorable !== true || !resumption.journal.isSettled) return;
-    if (sessionsOf(resumption.target).some(({ busy }) => busy)) return;
+    if (durableSession?.isAddress && (await durableSession.holder?.isAlive())) return;
+    if (durableSession?.journal?.isRestorable !== true || !durableSession.journal.isSettled) return;
+    if (sessionsOf(durableSession.target).some(({ busy }) => busy)) return;
     // It may have been an earlier connection that arrived late at the other server: then the client is here, and comes again.
-    resumption.holder?.moved();
-    this.#sessions.giveUp(resumption, "continues on another server");
+    durableSession.holder?.moved();
+    this.#sessions.giveUp(durableSession, "continues on another server");
   }
 
   async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
@@ -340,27 +340,27 @@ export class JournalledSessions implements SessionsJournal {
   }
 
   #continue(target: Session | Batch, record: JournalRecord): void {
-    const { resumptions } = this.#sessions;
-    const resumption = resumptions.add(target, record.tokenHash, undefined, isAddress(record));
+    const { durable } = this.#sessions;
+    const durableSession = durable.add(target, record.tokenHash, undefined, isAddress(record));
     for (const { seq, request, answer, id } of readAnswers(record, this.#options.codec)) {
-      resumption.answers.restore(id ?? seq, request, answer);
+      durableSession.answers.restore(id ?? seq, request, answer);
     }
     const unsent = readUnsent(record);
-    if (unsent !== undefined) resumptions.ledgerOf(target as Session).restoreUnsent(unsent);
-    const own = this.#attach(resumption, (parts) => SessionJournal.restored(record, parts));
-    this.#sessions.detachResumable(resumption);
+    if (unsent !== undefined) durable.ledgerOf(target as Session).restoreUnsent(unsent);
+    const own = this.#attach(durableSession, (parts) => SessionJournal.restored(record, parts));
+    this.#sessions.detachResumable(durableSession);
     own.survived();
   }
 
-  #attach(resumption: Resumption, make: (parts: JournalParts) => SessionJournal): SessionJournal {
+  #attach(durableSession: DurableSession, make: (parts: JournalParts) => SessionJournal): SessionJournal {
     const { journal, codec } = this.#options;
-    const { target } = resumption;
-    const onLost = (reason: string): void => this.#sessions.giveUp(resumption, reason);
-    const own = make({ journal, codec, isAddress: resumption.isAddress, onLost });
-    resumption.journal = own;
+    const { target } = durableSession;
+    const onLost = (reason: string): void => this.#sessions.giveUp(durableSession, reason);
+    const own = make({ journal, codec, isAddress: durableSession.isAddress, onLost });
+    durableSession.journal = own;
     if (target instanceof Session) {
       target.events.keepIfNeeded();
-      this.#sessions.resumptions.ledgerOf(target).storeIn(own);
+      this.#sessions.durable.ledgerOf(target).storeIn(own);
       return own;
     }
     const follow = (session: Session, prefix: string): void => {

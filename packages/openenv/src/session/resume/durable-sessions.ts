@@ -38,7 +38,7 @@ const TAKEN = errorData(
 const MAX_REASONS = 10_000;
 
 /** The connection that a resumable session is attached to. */
-export interface ResumptionHolder {
+export interface DurableHolder {
   /** Another connection has resumed the session: nothing that this one has read is executed any more. */
   fence(): void;
   /** The session continues in another process: closes the connection, and the client connects again. */
@@ -68,19 +68,19 @@ export interface SessionGroup {
 }
 
 /** A session, or a group, that outlives its connection: its client proves the token on the next one. */
-export interface Resumption {
+export interface DurableSession {
   readonly target: Session | SessionGroup;
   /** SHA-256 of the client's token, hexadecimal, or of the name in its address. */
   readonly tokenHash: string;
   /** The client names the session in its address: `/session/<name>`. */
   readonly isAddress: boolean;
   /** The client ends the session, or another process has it: here its address is free again, and nothing is lost. */
-  isOver?: boolean;
+  isReleased?: boolean;
   readonly answers: StoredAnswers;
   /** What another process restores the session from, if the server has a journal. */
   journal: SessionJournal | undefined;
   /** Undefined while no connection is attached. */
-  holder: ResumptionHolder | undefined;
+  holder: DurableHolder | undefined;
   /** The highest number of a connection; -1 before one. A frame of an earlier one that arrives late takes nothing over. */
   attempt: number;
   /** When the last connection was lost, by the clock of `performance.now()`. */
@@ -88,16 +88,16 @@ export interface Resumption {
 }
 
 /** The journal's key for a session. */
-export function keyOf({ target, tokenHash, isAddress }: Resumption): string {
+export function keyOf({ target, tokenHash, isAddress }: DurableSession): string {
   return isAddress ? tokenHash : target.id;
 }
 
 /** The resumable sessions of one server, by the id of the session. */
-export class Resumptions {
+export class DurableSessions {
   readonly limits: ResumeLimits;
   readonly #budget: ByteBudget;
-  readonly #byId = new Map<string, Resumption>();
-  readonly #byAddress = new Map<string, Resumption>();
+  readonly #byId = new Map<string, DurableSession>();
+  readonly #byAddress = new Map<string, DurableSession>();
   /** The ledgers of sessions that have one, by the id of the session. */
   readonly #ledgers = new Map<string, Ledger>();
   /** Why a session has ended, for a client that wants to resume it afterwards. */
@@ -122,25 +122,25 @@ export class Resumptions {
   }
 
   /** What the journal knows by this key. */
-  find(key: string): Resumption | undefined {
+  find(key: string): DurableSession | undefined {
     return this.#byId.get(key) ?? this.#byAddress.get(key);
   }
 
   /** Leaves the session to another process, to which its client comes. */
-  release(resumption: Resumption): void {
-    resumption.journal?.release(sessionsOf(resumption.target).some(({ busy }) => busy));
-    resumption.isOver = true;
-    resumption.holder?.moved();
+  release(durableSession: DurableSession): void {
+    durableSession.journal?.release(sessionsOf(durableSession.target).some(({ busy }) => busy));
+    durableSession.isReleased = true;
+    durableSession.holder?.moved();
   }
 
   /** The client ends the session: its address is free again. */
   free(id: string): void {
-    const resumption = this.#byId.get(id);
-    if (resumption !== undefined) resumption.isOver = true;
+    const durableSession = this.#byId.get(id);
+    if (durableSession !== undefined) durableSession.isReleased = true;
   }
 
   /** The session of an address. */
-  at(address: string): Resumption | undefined {
+  at(address: string): DurableSession | undefined {
     return this.#byAddress.get(address);
   }
 
@@ -150,8 +150,8 @@ export class Resumptions {
   }
 
   /** A connection takes over what has none. */
-  attach(resumption: Resumption, holder: ResumptionHolder): void {
-    resumption.holder = holder;
+  attach(durableSession: DurableSession, holder: DurableHolder): void {
+    durableSession.holder = holder;
     this.resumed++;
   }
 
@@ -177,11 +177,11 @@ export class Resumptions {
   add(
     target: Session | SessionGroup,
     tokenHash: string,
-    holder: ResumptionHolder | undefined,
+    holder: DurableHolder | undefined,
     isAddress = false,
-  ): Resumption {
+  ): DurableSession {
     const ledger = "sessions" in target ? undefined : this.ledgerOf(target, isAddress);
-    const resumption: Resumption = {
+    const durableSession: DurableSession = {
       target,
       tokenHash,
       isAddress,
@@ -191,13 +191,13 @@ export class Resumptions {
       attempt: -1,
       detachedAt: performance.now(),
     };
-    this.#byId.set(target.id, resumption);
+    this.#byId.set(target.id, durableSession);
     this.#budget.hold(ownBytes(target));
     if (isAddress) {
-      this.#byAddress.set(tokenHash, resumption);
+      this.#byAddress.set(tokenHash, durableSession);
       this.#ended.delete(tokenHash);
     }
-    return resumption;
+    return durableSession;
   }
 
   #newAnswers(): StoredAnswers {
@@ -209,11 +209,11 @@ export class Resumptions {
    * Those whose end makes room for other answers, the largest first: they had no connection for the guaranteed time.
    * None if there is room, or if all of them would not be enough.
    */
-  removable(now: number): Resumption[] {
+  removable(now: number): DurableSession[] {
     const { bytes, guaranteeMs } = this.limits;
     let { used } = this.#budget;
     if (used < bytes) return [];
-    const removed: Resumption[] = [];
+    const removed: DurableSession[] = [];
     for (const one of this.overdue(now, guaranteeMs).sort((a, b) => b.answers.bytes - a.answers.bytes)) {
       if (used < bytes) break;
       used -= one.answers.bytes;
@@ -242,11 +242,11 @@ export class Resumptions {
     if (target === session) this.delete(session.id, reason);
   }
 
-  get(id: string): Resumption | undefined {
+  get(id: string): DurableSession | undefined {
     return this.#byId.get(id);
   }
 
-  all(): Iterable<Resumption> {
+  all(): Iterable<DurableSession> {
     return this.#byId.values();
   }
 
@@ -262,42 +262,42 @@ export class Resumptions {
 
   /** True when the session is resumable, and this is its token. */
   isToken(id: string, token: string): boolean {
-    const resumption = this.#byId.get(id);
-    return resumption !== undefined && isTokenOf(resumption, token);
+    const durableSession = this.#byId.get(id);
+    return durableSession !== undefined && isTokenOf(durableSession, token);
   }
 
   /** What the token opens, taken over from the connection before; or why it cannot be resumed, or not by this connection. */
-  resume(id: string, { secret, attempt }: ResumeRequest, holder: ResumptionHolder): Resumption | string | ErrorData {
-    const resumption = this.#byId.get(id);
-    if (resumption === undefined) {
+  resume(id: string, { secret, attempt }: ResumeRequest, holder: DurableHolder): DurableSession | string | ErrorData {
+    const durableSession = this.#byId.get(id);
+    if (durableSession === undefined) {
       const ended = this.#ended.get(id);
       return ended !== undefined && isTokenOf(ended, secret) ? ended.reason : "the server does not know the session";
     }
-    if (!isTokenOf(resumption, secret)) return "the token is not that of the session";
-    if (resumption.isAddress) return "the session is resumed by its address";
-    if (attempt !== undefined && attempt < resumption.attempt) return "a later connection has resumed the session";
+    if (!isTokenOf(durableSession, secret)) return "the token is not that of the session";
+    if (durableSession.isAddress) return "the session is resumed by its address";
+    if (attempt !== undefined && attempt < durableSession.attempt) return "a later connection has resumed the session";
     // A proxy has sent one connection twice. Which of the two has a client is known only when that one comes again.
-    if (attempt === resumption.attempt) return TAKEN;
-    resumption.attempt = attempt ?? resumption.attempt;
-    const before = resumption.holder;
-    this.attach(resumption, holder);
+    if (attempt === durableSession.attempt) return TAKEN;
+    durableSession.attempt = attempt ?? durableSession.attempt;
+    const before = durableSession.holder;
+    this.attach(durableSession, holder);
     before?.fence();
-    return resumption;
+    return durableSession;
   }
 
   /** The session or the group has ended. */
   delete(id: string, reason: string): void {
     this.#ledgers.get(id)?.answers.clear();
     this.#ledgers.delete(id);
-    const resumption = this.#byId.get(id);
-    if (resumption === undefined) return;
+    const durableSession = this.#byId.get(id);
+    if (durableSession === undefined) return;
     this.#byId.delete(id);
-    const { isAddress, isOver, tokenHash } = resumption;
-    resumption.journal?.end(isAddress && isOver ? "" : reason);
-    resumption.answers.clear();
-    this.#budget.give(ownBytes(resumption.target));
+    const { isAddress, isReleased, tokenHash } = durableSession;
+    durableSession.journal?.end(isAddress && isReleased ? "" : reason);
+    durableSession.answers.clear();
+    this.#budget.give(ownBytes(durableSession.target));
     if (isAddress) this.#byAddress.delete(tokenHash);
-    if (!isAddress || !isOver) this.#keepReason(isAddress ? tokenHash : id, { reason, tokenHash });
+    if (!isAddress || !isReleased) this.#keepReason(isAddress ? tokenHash : id, { reason, tokenHash });
   }
 
   /** The session of an address was lost with another process; an empty reason: the address is free. */
@@ -315,7 +315,7 @@ export class Resumptions {
    * Those whose connection was lost, or whose last call ended, this long ago. A call in flight has its time
    * limit more, and at least as long again: one that never ends must not hold its session for ever.
    */
-  overdue(now: number, windowMs: number): Resumption[] {
+  overdue(now: number, windowMs: number): DurableSession[] {
     const stepMs = Math.max(windowMs, this.limits.stepTimeoutMs ?? 0);
     return [...this.#byId.values()].filter(({ target, holder, detachedAt }) => {
       const sessions = sessionsOf(target);
@@ -343,7 +343,7 @@ function ownBytes(target: Session | SessionGroup): number {
 }
 
 /** Compares in constant time. */
-export function isTokenOf({ tokenHash }: Pick<Resumption, "tokenHash">, token: string): boolean {
+export function isTokenOf({ tokenHash }: Pick<DurableSession, "tokenHash">, token: string): boolean {
   const hash = createHash("sha256").update(token).digest();
   return timingSafeEqual(hash, Buffer.from(tokenHash, "hex"));
 }

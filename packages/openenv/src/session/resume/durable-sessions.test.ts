@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { Sessions } from "../registry/sessions.js";
 import { createRuntime } from "../runtime.js";
-import { RESUME_DEFAULTS } from "./resumptions.js";
+import { RESUME_DEFAULTS } from "./durable-sessions.js";
 
 const MINUTE = 60_000;
 const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
@@ -20,10 +20,10 @@ async function detachInStep({ amount = 60, stepTimeoutMs }: { amount?: number; s
   });
   const session = await sessions.open();
   await session.call({ type: "reset" });
-  const resumption = sessions.resumptions.add(session, TOKEN_HASH, holder);
+  const durableSession = sessions.durable.add(session, TOKEN_HASH, holder);
   const step = session.call({ type: "step", data: { amount } });
-  sessions.detachResumable(resumption);
-  return { sessions, session, step, resumption };
+  sessions.detachResumable(durableSession);
+  return { sessions, session, step, durableSession };
 }
 
 test.each([
@@ -40,9 +40,9 @@ test.each([
 });
 
 test("a step that ended late leaves its client the whole window", async () => {
-  const { sessions, session, step, resumption } = await detachInStep({ amount: 50 });
+  const { sessions, session, step, durableSession } = await detachInStep({ amount: 50 });
   await step;
-  resumption.detachedAt -= 40 * MINUTE;
+  durableSession.detachedAt -= 40 * MINUTE;
   sessions.endOverdue(performance.now() + 14 * MINUTE);
   expect(session.ended).toBe(false);
   sessions.endOverdue(performance.now() + 15 * MINUTE);

@@ -20,7 +20,7 @@ const LOOK_MS = 250;
  * Makes a server the holder of a file, until the function that this resolves with is called. A holder whose process cannot
  * be seen from here is waited for, until it has written again or for too long not. @throws Error when a holder lives.
  */
-export async function claimFile(db: SqliteDatabase, owner: string): Promise<() => void> {
+export async function holdFile(db: SqliteDatabase, owner: string): Promise<() => void> {
   const holder = db.prepare(HOLDER);
   const remove = db.prepare("DELETE FROM servers");
   const put = db.prepare("INSERT INTO servers (owner, beat) VALUES (?, ?)");
