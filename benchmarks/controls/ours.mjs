@@ -1,4 +1,4 @@
-/** `node ours.mjs echo|process|disk|sqlite|sqlite-disk|snapshots|slow|full|tools|track|text|numbers`: an environment served by this package, as a user would write it. */
+/** `node ours.mjs echo|process|disk|snapshots|slow|full|tools|track|text|numbers`: an environment served by this package, as a user would write it. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,11 +15,9 @@ const echoTools = defineTools({
 });
 const environments = {
   echo,
-  /** The echo environment with a journal in a file of LMDB or SQLite, by its durability. */
+  /** The echo environment with a journal in a file, by its durability. */
   process: () => restorableEcho(),
   disk: () => restorableEcho(),
-  sqlite: () => restorableEcho(),
-  "sqlite-disk": () => restorableEcho(),
   /** An environment whose state is a thousand numbers. */
   snapshots: () =>
     defineEnvironment(
@@ -99,10 +97,8 @@ const environments = {
 };
 
 const JOURNALS = {
-  process: { file: "sessions.lmdb", journalDurability: "process" },
-  disk: { file: "sessions.lmdb", journalDurability: "disk" },
-  sqlite: { file: "sessions.db", journalDurability: "process" },
-  "sqlite-disk": { file: "sessions.db", journalDurability: "disk" },
+  process: { file: "sessions.db", journalDurability: "process" },
+  disk: { file: "sessions.db", journalDurability: "disk" },
 };
 const [, , name] = process.argv;
 // Workers run this program, too, with the variables of their supervisor.

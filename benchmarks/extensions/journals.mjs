@@ -6,8 +6,8 @@ import { CONNECTIONS, framesOf, measureSteps } from "./resume.mjs";
 const WORKERS = 4;
 
 /** The environments of `ours.mjs` with a journal in a file, and what is measured with four workers. */
-const ONE = ["process", "disk", "sqlite", "sqlite-disk", "plain"];
-const FOUR = ["process", "sqlite", "plain"];
+const ONE = ["process", "disk", "plain"];
+const FOUR = ["process", "plain"];
 
 export const title = "journals in a file";
 
@@ -25,12 +25,9 @@ export async function run(bench) {
   const ofPlain = (value) => ({ limit: "at least", value, of: "plain" });
   const pair = (measured, kind) => ({ extension: measured[kind], plain: measured.plain });
   return [
-    row("process", `steps, ${CONNECTIONS} connections, a journal in LMDB`, pair(one, "process"), ofPlain(0.5)),
+    row("process", `steps, ${CONNECTIONS} connections, a journal in a file`, pair(one, "process"), ofPlain(0.6)),
     row("disk", "the same, with the durability disk", pair(one, "disk")),
-    row("sqlite", "the same, a journal in SQLite", pair(one, "sqlite"), ofPlain(0.6)),
-    row("sqlite-disk", "the same, with the durability disk", pair(one, "sqlite-disk")),
-    row("workers", `steps, ${WORKERS} workers, a journal in LMDB`, pair(four, "process")),
-    row("sqlite-workers", "the same, a journal in SQLite", pair(four, "sqlite"), ofPlain(0.5)),
+    row("workers", `steps, ${WORKERS} workers, a journal in a file`, pair(four, "process"), ofPlain(0.5)),
   ];
 }
 

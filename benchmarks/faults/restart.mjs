@@ -10,25 +10,14 @@ export const title = "restart with a journal";
 const SESSIONS = 2_000;
 const AT_ONCE = 64;
 
-const STORES = [
-  { id: "restart", file: "sessions.lmdb" },
-  { id: "restart-sqlite", file: "sessions.db" },
-];
-
 export async function run({ quick }) {
-  const rows = [];
-  for (const store of STORES) rows.push(...(await restart(store, quick)));
-  return rows;
-}
-
-async function restart({ id, file }, quick) {
   const folder = mkdtempSync(join(tmpdir(), "openenv-restart-"));
   const sessions = quick ? SESSIONS / 10 : SESSIONS;
   const start = (port) =>
     startCluster("node", {
       target: join(import.meta.dirname, "restorable.mjs"),
       args: ["--workers", "2", "--max-concurrent-envs", String(sessions), "--port", String(port)],
-      env: { JOURNAL: join(folder, file) },
+      env: { JOURNAL: join(folder, "sessions.db") },
     });
   let server = await start(0);
   try {
@@ -51,8 +40,8 @@ async function restart({ id, file }, quick) {
     await Promise.all(envs.map((env) => env.close()));
     const row = (name, measure, value, ...targets) => {
       return {
-        id: `${id}-${name}`,
-        measure: `${measure} (${file})`,
+        id: `restart-${name}`,
+        measure,
         unit: "ms",
         samples: { measured: [value] },
         targets,

@@ -48,7 +48,7 @@ async function readExecutions({ dir }: Project): Promise<[pid: number, amount: n
 async function playAll(isDisturbed: boolean): Promise<Results> {
   await using project = await createProject({ "environment.mjs": COUNT });
   const port = await findFreePort();
-  const settings = { ...OPERATOR_VARIABLES, WORKERS: "2", JOURNAL: "sessions.lmdb" };
+  const settings = { ...OPERATOR_VARIABLES, WORKERS: "2", JOURNAL: "sessions.db" };
   let server = await serveProject(project, port, settings);
   const again = async (signal: NodeJS.Signals): Promise<void> => {
     await server.signal(signal);

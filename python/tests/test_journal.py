@@ -12,7 +12,7 @@ from openenv_ts import ConnectionLostError, connect
 
 
 def test_continues_on_a_server_that_was_killed_and_has_a_journal(tmp_path: Path) -> None:
-    journal = {"JOURNAL": str(tmp_path / "sessions.lmdb")}
+    journal = {"JOURNAL": str(tmp_path / "sessions.db")}
     server = Server(**journal)
     env = connect(server.url)
     env.reset()
@@ -29,7 +29,7 @@ def test_continues_on_a_server_that_was_killed_and_has_a_journal(tmp_path: Path)
 def test_a_journal_that_lost_answered_requests_loses_the_session(tmp_path: Path) -> None:
     journal, earlier = tmp_path / "journal", tmp_path / "earlier"
     journal.mkdir()
-    path = str(journal / "sessions.lmdb")
+    path = str(journal / "sessions.db")
     first = Server(JOURNAL=path)
     with connect(first.url) as env:
         env.reset()

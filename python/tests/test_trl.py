@@ -56,7 +56,7 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str) -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_rewards_are_those_of_a_run_without_faults(task: str, tmp_path: Path) -> None:
     def start(port: int = 0) -> Server:
-        return start_ours(task, port=port, JOURNAL=str(tmp_path / "sessions.lmdb"))
+        return start_ours(task, port=port, JOURNAL=str(tmp_path / "sessions.db"))
 
     running = [start()]
     proxy = Proxy(running[0].url)

@@ -65,7 +65,7 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str, monkeypatch:
 @pytest.mark.parametrize("task", TASKS)
 def test_rewards_are_those_of_a_run_without_faults(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(port: int = 0) -> Server:
-        return start_ours(task, port=port, JOURNAL=str(tmp_path / "sessions.lmdb"))
+        return start_ours(task, port=port, JOURNAL=str(tmp_path / "sessions.db"))
 
     def play(url: str, *functions: Any) -> Recorder:
         monkeypatch.setenv("OPENREWARD_API_URL", url)

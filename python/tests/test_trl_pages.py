@@ -36,7 +36,7 @@ def read_script(page: str, url: str, until: str) -> str:
 @pytest.mark.parametrize("page", ["released-client", "rollout-func"])
 def test_rewards_are_those_of_a_run_without_faults(page: str, tmp_path: Path) -> None:
     def start(port: int = 0) -> Server:
-        return Server(ROOT / "envs/wordle", port=port, JOURNAL=str(tmp_path / "sessions.lmdb"))
+        return Server(ROOT / "envs/wordle", port=port, JOURNAL=str(tmp_path / "sessions.db"))
 
     def play(url: str, *functions: Any) -> list[Any]:
         script: dict[str, Any] = {}

@@ -54,7 +54,7 @@ export const CASES: Record<string, Case> = {
     target: "kubernetes",
     topology: {
       image: "echo:1",
-      variables: { JOURNAL: "/var/lib/openenv/sessions.lmdb" },
+      variables: { JOURNAL: "/var/lib/openenv/sessions.db" },
       writable: ["/app/data"],
       egress: "none",
     },

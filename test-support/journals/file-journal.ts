@@ -1,15 +1,29 @@
 import { copyFile } from "node:fs/promises";
-import { openLmdbJournal } from "../../packages/openenv/src/session/journals/lmdb.js";
-import { openSqliteJournal } from "../../packages/openenv/src/session/journals/sqlite.js";
+import { pathToFileURL } from "node:url";
+import { requireBun, requireDeno, requireNode24 } from "../requirement.js";
 
-/** The ending of journal files in tests of sessions, which run once with each store. */
-export const ENDING = process.env["OPENENV_TEST_JOURNAL"] ?? "lmdb";
+const JOURNALS = `${import.meta.dirname}/../../packages/openenv/dist/session/journals`;
 
-/** A journal in a file, as a process other than its server has it. */
-export const openFileJournal = ENDING === "db" ? openSqliteJournal : openLmdbJournal;
+/** What programs in tests import to use a journal in a file, as it is built. */
+export const JOURNAL_MODULE = urlOf("sqlite/sqlite-journal.js");
+export const OWNER_MODULE = urlOf("owner.js");
+
+/** The runtimes that are there: each has another binding to SQLite. */
+export async function findRuntimes() {
+  const [node24, bun, deno] = [await requireNode24(), await requireBun(), await requireDeno()];
+  return [
+    { runtime: "this Node", command: [process.execPath], isThere: true },
+    { runtime: "Node 24", command: [node24.path], isThere: node24.available },
+    { runtime: "Bun", command: [bun.path], isThere: bun.available },
+    { runtime: "Deno", command: [deno.path, "run", "-A"], isThere: deno.available },
+  ];
+}
 
 /** What would be there if the process that has it were killed now. */
 export async function copyFileJournal(from: string, to: string): Promise<void> {
-  await copyFile(from, to);
-  if (ENDING === "db") await copyFile(`${from}-wal`, `${to}-wal`);
+  for (const suffix of ["", "-wal"]) await copyFile(from + suffix, to + suffix);
+}
+
+function urlOf(name: string): string {
+  return pathToFileURL(`${JOURNALS}/${name}`).href;
 }

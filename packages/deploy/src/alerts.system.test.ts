@@ -177,7 +177,7 @@ test.skipIf(!promtool.available)(
 
 test.skipIf(!promtool.available).each<[TopologyInput, string]>([
   [{}, "Its sessions are lost, except those that a journal has."],
-  [{ variables: { JOURNAL: "/journal/sessions.lmdb" } }, "Its sessions are lost, except those that a journal has."],
+  [{ variables: { JOURNAL: "/journal/sessions.db" } }, "Its sessions are lost, except those that a journal has."],
   [{ journal: "redis" }, "Other servers continue those of its sessions that are in the journal; the others are lost."],
   [
     { variables: { JOURNAL: "redis://cache:6379" } },

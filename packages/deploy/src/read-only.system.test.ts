@@ -37,7 +37,7 @@ describe.skipIf(!bubblewrap.available)("with a read-only root file system", { ti
       return readOnly(volumes, ["env", ...variables, process.execPath, join(project.dir, "app.mjs")]);
     };
     const url = `http://127.0.0.1:${port}`;
-    const running = await run(bubblewrap.path, serve("journal/sessions.lmdb"), { url });
+    const running = await run(bubblewrap.path, serve("journal/sessions.db"), { url });
     try {
       await using env = await connect(url, { resume: true });
       await env.reset();
@@ -45,11 +45,11 @@ describe.skipIf(!bubblewrap.available)("with a read-only root file system", { ti
     } finally {
       await running.end();
     }
-    const failed = spawn(bubblewrap.path, serve("sessions.lmdb"), { stdio: ["ignore", "ignore", "pipe"] });
+    const failed = spawn(bubblewrap.path, serve("sessions.db"), { stdio: ["ignore", "ignore", "pipe"] });
     let stderr = "";
     failed.stderr.on("data", (chunk: Buffer) => (stderr += String(chunk)));
     expect((await once(failed, "close"))[0]).not.toBe(0);
-    expect(stderr).toMatch(/sessions\.lmdb/);
+    expect(stderr).toMatch(/sessions\.db/);
   });
 
   test.skipIf(!envoy.available)("Envoy serves", async () => {

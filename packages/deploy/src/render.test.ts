@@ -265,8 +265,8 @@ describe("a topology that does not fit the target is rejected before any file is
     ],
     [{ target: "compose", topology: { image: "a:1", egress: "none" } }, /remove egress for compose/],
     [
-      { target: "kubernetes", topology: { image: "a:1", variables: { JOURNAL: "./sessions.lmdb" } } },
-      /JOURNAL must be the absolute path of a file in a folder.*got "\.\/sessions\.lmdb"/,
+      { target: "kubernetes", topology: { image: "a:1", variables: { JOURNAL: "./sessions.db" } } },
+      /JOURNAL must be the absolute path of a file in a folder.*got "\.\/sessions\.db"/,
     ],
     [{ target: "haproxy", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is given twice/],
   ])("%j", (given, message) => {

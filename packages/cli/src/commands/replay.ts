@@ -23,7 +23,7 @@ Examples:
   openenv replay episodes.jsonl
   openenv replay episodes.jsonl envs/echo --ignore observation.seen_at
   openenv replay episodes.jsonl --against http://localhost:8000
-  openenv replay sessions.lmdb
+  openenv replay sessions.db
   openenv replay redis://localhost:6379 envs/echo
   openenv replay http://localhost:8000 --session w0-1f2e...`;
 

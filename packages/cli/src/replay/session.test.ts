@@ -34,7 +34,7 @@ beforeAll(async () => {
     "sessions.jsonl": "",
   });
   const env = { OPENENV_OPERATOR_TOKEN: OPERATOR_TOKEN };
-  server = startCommand(["serve", "--port", "0", "--journal", "dice.lmdb"], { cwd: project.dir, env });
+  server = startCommand(["serve", "--port", "0", "--journal", "dice.db"], { cwd: project.dir, env });
   [, url = ""] = await server.printed(/at (http:\S+)/);
   played = await playDice(url);
 });
@@ -61,8 +61,8 @@ describe("openenv replay of a session of a server", () => {
   });
 
   test("is played from a journal by its name, too", async () => {
-    expect(await replay({}, "dice.lmdb", "--session", played.id)).toEqual(EQUAL);
-    expect(await replay({}, "dice.lmdb", "--session", "none")).toEqual({
+    expect(await replay({}, "dice.db", "--session", played.id)).toEqual(EQUAL);
+    expect(await replay({}, "dice.db", "--session", "none")).toEqual({
       code: 2,
       stdout: "",
       stderr: "error: The journal has no session none.\n",

@@ -48,10 +48,10 @@ test("a server may write to /tmp, to the folder of its journal and to those of t
   expect(mounts({})).toEqual([TMP]);
   expect(mounts({ journal: "redis" })).toEqual([TMP]);
   expect(mounts({ variables: { JOURNAL: "memory" } })).toEqual([TMP]);
-  expect(mounts({ variables: { JOURNAL: "/journal/sessions.lmdb" } })).toEqual([TMP, "/journal"]);
-  expect(mounts({ variables: { JOURNAL: `${TMP}/sessions.lmdb` } })).toEqual([TMP]);
+  expect(mounts({ variables: { JOURNAL: "/journal/sessions.db" } })).toEqual([TMP, "/journal"]);
+  expect(mounts({ variables: { JOURNAL: `${TMP}/sessions.db` } })).toEqual([TMP]);
   const writable = ["/app/data", "/app/data/cache", `${TMP}/x`];
-  expect(mounts({ writable, variables: { JOURNAL: "/app/data/sessions.lmdb" } })).toEqual([TMP, "/app/data"]);
+  expect(mounts({ writable, variables: { JOURNAL: "/app/data/sessions.db" } })).toEqual([TMP, "/app/data"]);
   for (const wrong of ["app", "/", "/app/../etc", "/a b", "/app/"])
     expect(() => mounts({ writable: [wrong] })).toThrow();
 });

@@ -130,7 +130,7 @@ function writableFolders(topology: Topology): string[] {
   const folder = file === undefined ? "/tmp" : posix.dirname(posix.normalize(file));
   if (!/^\/./.test(folder)) {
     throw new ConfigError(
-      `Images are read-only in Kubernetes: JOURNAL must be the absolute path of a file in a folder, such as /journal/sessions.lmdb, got "${file}".`,
+      `Images are read-only in Kubernetes: JOURNAL must be the absolute path of a file in a folder, such as /journal/sessions.db, got "${file}".`,
     );
   }
   const all = ["/tmp", ...topology.writable, folder];

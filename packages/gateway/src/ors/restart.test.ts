@@ -18,7 +18,7 @@ let resets: (number | undefined)[] = [];
 /** Steps of 50, and resets with the seed 50, end when the test says so. */
 let goOn = (): void => {};
 beforeEach(() => {
-  journal = join(folder, `${++files}.lmdb`);
+  journal = join(folder, `${++files}.db`);
   ran = [];
   resets = [];
 });
@@ -60,7 +60,7 @@ async function start(isRestorable = true) {
 /** A server that has what is in the journal now, as if the one before had been killed. */
 async function afterKill(isRestorable = true) {
   const before = journal;
-  journal = join(folder, `${++files}.lmdb`);
+  journal = join(folder, `${++files}.db`);
   await copyFile(before, journal);
   return start(isRestorable);
 }

@@ -40,7 +40,7 @@ test("requests of a session reach the worker that has it, and no log has its sec
 });
 
 test("with a journal a session continues in another worker when its own is killed", { timeout: 120_000 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", JOURNAL: "sessions.lmdb" });
+  await using cluster = await startCluster({ WORKERS: "2", JOURNAL: "sessions.db" });
   const ors = orsClient(cluster.url, { connection: "close" });
   const pidOf = async (id: string): Promise<number> => {
     const { json } = await ors.request("GET", "/where_env/prompt", { id });

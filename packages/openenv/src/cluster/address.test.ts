@@ -74,7 +74,7 @@ test("a name in a header reaches the worker that has its session; the log has ne
 });
 
 test("with a journal, an address whose worker was killed continues in another one", { timeout: 120_000 }, async () => {
-  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.lmdb" });
+  await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.db" });
   const open = (name: string) => openTestSocket(`${cluster.url}/session/${name}/ws`);
   const begun = await Promise.all(
     NAMES.map(async (name) => {
@@ -102,7 +102,7 @@ test("with a journal, an address whose worker was killed continues in another on
 test("with a journal, addresses continue in the workers that replace theirs on SIGHUP", {
   timeout: 120_000,
 }, async () => {
-  const settings = { WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.lmdb", SHUTDOWN_GRACE: "60" };
+  const settings = { WORKERS: "2", MAX_CONCURRENT_ENVS: "16", JOURNAL: "sessions.db", SHUTDOWN_GRACE: "60" };
   await using cluster = await startCluster(settings);
   const ask = async (name: string, message: Record<string, unknown>): Promise<Answer["data"]["observation"]> => {
     await using socket = await openTestSocket(`${cluster.url}/session/${name}/ws`);

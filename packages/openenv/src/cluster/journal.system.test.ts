@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, test } from "vitest";
 import { createProject, type Project } from "../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../test-support/free-port.js";
-import { FILE_STORES } from "../../../../test-support/journals/file-stores.js";
+import { JOURNAL_MODULE } from "../../../../test-support/journals/file-journal.js";
 import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
 import { startGateway } from "../../../../test-support/proxies/gateway.js";
 import { requireRedis } from "../../../../test-support/requirement.js";
@@ -71,8 +71,8 @@ async function ask(url: string, type: "reset" | "step", amount?: number): Promis
 
 const countOf = ({ observation }: { observation: Record<string, unknown> | null }): unknown => observation?.["count"];
 
-describe.each(FILE_STORES)("with a journal in a file of $store", ({ ending }) => {
-  const JOURNAL = `sessions.${ending}`;
+describe("with a journal in a file", () => {
+  const JOURNAL = "sessions.db";
 
   test("clients continue when a worker is killed", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
@@ -158,7 +158,7 @@ test.each([
       .replace("snapshot: ()", `${roll} snapshot: ()`);
     await using project = await createProject({ "environment.mjs": source });
     const port = await findFreePort();
-    await using server = await serveProject(project, port, { JOURNAL: "sessions.lmdb" });
+    await using server = await serveProject(project, port, { JOURNAL: "sessions.db" });
     const post = (headers: object, method: string, params: object) =>
       fetch(`${server.url}/session/poisoned-0123456789/mcp`, {
         method: "POST",
@@ -223,16 +223,13 @@ describe("with a journal in memory", () => {
   });
 });
 
-test.for(FILE_STORES)(
-  "a full disk is an error, and what was stored before is still there: $store",
-  {
-    timeout: 60_000,
-  },
-  async ({ module, open: opener, ending }) => {
-    await using project = await createProject();
-    const program = `
-    import { ${opener} as openJournal } from ${JSON.stringify(module)};
-    const journal = await openJournal({ path: process.argv[1] + ".${ending}", durability: process.argv[1], owner: "o" });
+test("a full disk is an error, and what was stored before is still there", {
+  timeout: 60_000,
+}, async () => {
+  await using project = await createProject();
+  const program = `
+    import { openSqliteJournal } from ${JSON.stringify(JOURNAL_MODULE)};
+    const journal = await openSqliteJournal({ path: process.argv[1] + ".db", durability: process.argv[1], owner: "o" });
     await journal.create("s", "hash");
     let stored = 0;
     let code;
@@ -244,19 +241,18 @@ test.for(FILE_STORES)(
     const cells = (await journal.takeOver("s")).cells.size;
     console.log(JSON.stringify({ code, isComplete: cells === stored + 1 }));
   `;
-    for (const durability of ["process", "disk"]) {
-      const child = spawn(
-        "bash",
-        ["-c", 'ulimit -f 1000; exec "$0" --input-type=module -e "$1" "$2"', process.execPath, program, durability],
-        {
-          cwd: project.dir,
-        },
-      );
-      const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
-      expect(JSON.parse(printed)).toEqual({ code: "JOURNAL_UNAVAILABLE", isComplete: true });
-    }
-  },
-);
+  for (const durability of ["process", "disk"]) {
+    const child = spawn(
+      "bash",
+      ["-c", 'ulimit -f 1000; exec "$0" --input-type=module -e "$1" "$2"', process.execPath, program, durability],
+      {
+        cwd: project.dir,
+      },
+    );
+    const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
+    expect(JSON.parse(printed)).toEqual({ code: "JOURNAL_UNAVAILABLE", isComplete: true });
+  }
+});
 
 const component = await requireRedis();
 let redis: TestRedis | undefined;

@@ -36,7 +36,7 @@ afterAll(() => redis?.[Symbol.asyncDispose]());
 test("sessions are found by their ids after a restart, also in another worker", { timeout: 120_000 }, async () => {
   await using project = await createProject({ "environment.mjs": COUNTER });
   const port = await findFreePort();
-  const settings = { WORKERS: "2", JOURNAL: "sessions.lmdb" };
+  const settings = { WORKERS: "2", JOURNAL: "sessions.db" };
   await using first = await serveProject(project, port, settings);
   const envs = await Promise.all(Array.from({ length: 8 }, () => connect(first.url, { resume: true })));
   await Promise.all(envs.map((env) => env.reset()));

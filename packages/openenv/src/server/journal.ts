@@ -3,7 +3,6 @@ import { loadBinary } from "../protocol/codec/binary.js";
 import type { Journal } from "../session/journals/journal.js";
 import { measureJournal } from "../session/journals/measured.js";
 import { ownerName } from "../session/journals/owner.js";
-import { isSqlite } from "../session/journals/sqlite-name.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import { StoredSessions } from "../session/resume/stored-sessions.js";
 import type { Runtime } from "../session/runtime.js";
@@ -16,6 +15,7 @@ type JournalSettings = Pick<Settings, "journal" | "journalDurability" | "journal
 
 /** The interval at which sessions without a process are looked for, milliseconds. */
 const TIDY_MS = 5_000;
+const ADDRESS = /^\w+:\/\//;
 
 /** The journal that the settings name. @throws ConfigError when it cannot be used, or its package is not installed. */
 async function openJournal(
@@ -32,10 +32,9 @@ async function openJournal(
       ...(version !== undefined && { version }),
     });
   }
-  if (/^\w+:\/\//.test(place)) throw new ConfigError(`JOURNAL must be a file, redis:// or memory, not "${place}".`);
-  const file = { path: place, durability: journalDurability, owner };
-  if (isSqlite(place)) return (await import("../session/journals/sqlite.js")).openSqliteJournal({ ...file, isFirst });
-  return (await import("../session/journals/lmdb.js")).openLmdbJournal(file);
+  if (ADDRESS.test(place)) throw new ConfigError(`JOURNAL must be a file, redis:// or memory, not "${place}".`);
+  const { openSqliteJournal } = await import("../session/journals/sqlite/sqlite-journal.js");
+  return openSqliteJournal({ path: place, durability: journalDurability, owner, isFirst });
 }
 
 /**
@@ -45,9 +44,8 @@ async function openJournal(
 export async function holdJournal(settings: JournalSettings): Promise<AsyncDisposable | undefined> {
   const { journal } = settings;
   if (journal === undefined || journal === "memory") return undefined;
-  if (!/^\w+:\/\//.test(journal)) (await import("../session/journals/boot-mark.js")).dropTornFile(journal);
   const opened = await openJournal(settings, ownerName(""), { isFirst: true });
-  if (isSqlite(journal)) return opened;
+  if (!ADDRESS.test(journal)) return opened;
   await opened.close();
   return undefined;
 }

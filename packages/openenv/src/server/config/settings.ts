@@ -228,9 +228,9 @@ export const SETTINGS = {
   queueTimeout: setting("QUEUE_TIMEOUT", timeout, 30, { flag: "<seconds> how long one may wait", inManifest: true }),
   /**
    * Where resumable sessions are kept so that another process can continue them: the path of a file that all workers of
-   * this machine share, `redis://host:port`, or `memory` for what survives only the end of an isolate. A file needs the
-   * package `lmdb`, or SQLite if its name ends in `.db`; an address needs the package `redis`. `JOURNAL_FILE` names a file
-   * that has the value, such as an address with a password. `JOURNAL`, default none.
+   * this machine share, `redis://host:port`, or `memory` for what survives only the end of an isolate. A file is one of SQLite, for
+   * which Node 20 needs the package `@photostructure/sqlite`; an address needs the package `redis`. `JOURNAL_FILE` names a
+   * file that has the value, such as an address with a password. `JOURNAL`, default none.
    */
   journal: setting("JOURNAL", text, undefined, {
     flag: "<place> file, redis:// address or memory in which resumable sessions survive their process",

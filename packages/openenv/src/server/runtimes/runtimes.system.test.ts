@@ -225,8 +225,7 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
       });
 
       test.each([
-        { kind: "LMDB", address: () => join(folder, "sessions.lmdb") },
-        { kind: "SQLite", address: () => join(folder, "sessions.db") },
+        { kind: "a file", address: () => join(folder, "sessions.db") },
         ...(redis.available ? [{ kind: "Redis", address: () => store?.url ?? "" }] : []),
       ])("continues after kill -9 with a journal in $kind", async ({ address }) => {
         const [JOURNAL, port] = [address(), await findFreePort()];

@@ -118,7 +118,7 @@ test("without it, and after an answer that was sent, equal steps are two steps",
 test("a restart with a journal does not change that", async () => {
   const folder = await mkdtemp(join(tmpdir(), "openenv-retry-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const journal = join(folder, "sessions.lmdb");
+  const journal = join(folder, "sessions.db");
   const gated = await startGated({ journal });
   await loseStep(gated, RETRY);
   gated.steps.go();

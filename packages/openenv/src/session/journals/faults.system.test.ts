@@ -12,14 +12,12 @@ import {
   startCommand,
 } from "../../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
-import { FILE_STORES } from "../../../../../test-support/journals/file-stores.js";
+import { JOURNAL_MODULE } from "../../../../../test-support/journals/file-journal.js";
 import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../../../test-support/operator.js";
 import { startGateway } from "../../../../../test-support/proxies/gateway.js";
 import { requireRedis } from "../../../../../test-support/requirement.js";
 import { openAtBothWorkers } from "../../../../../test-support/servers/cluster.js";
-import { openResumable, stepFrame, TOKEN } from "../../../../../test-support/sockets/resumable.js";
-import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { connect } from "../../connect.js";
 
 const BIN = `${import.meta.dirname}/../../../../cli/bin/openenv.js`;
@@ -170,77 +168,36 @@ test("a clock that jumps ends no session and no step", { timeout: 90_000 }, asyn
   expect(await executions(project)).toHaveLength(9);
 });
 
-describe.each(FILE_STORES)("a journal in a file of $store", ({ ending, module, open: opener }) => {
-  const JOURNAL = `sessions.${ending}`;
+describe("a journal in a file", () => {
+  const JOURNAL = "sessions.db";
 
-  const isShared = ending !== "db";
-
-  test.skipIf(!isShared)(
-    "two servers with one file keep their sessions apart, and one continues those of the other after its end",
-    async () => {
-      await using project = await createProject({ "environment.mjs": TALLY });
-      await using one = await serve(project, await findFreePort(), { JOURNAL });
-      await using two = await serve(project, await findFreePort(), { JOURNAL });
+  test("a second server with one file is refused, and continues the sessions of the first after its end", {
+    timeout: 120_000,
+  }, async () => {
+    await using project = await createProject({ "environment.mjs": TALLY });
+    const ports = [await findFreePort(), await findFreePort()] as const;
+    for (const [round, workers] of ["1", "2"].entries()) {
+      const settings = { JOURNAL, WORKERS: workers, MAX_CONCURRENT_ENVS: "64" };
+      await using one = await serve(project, ports[0], settings);
       await using gateway = await startGateway(one, "passes");
-      const envs = await Promise.all([gateway, gateway, two, two].map(({ url }) => open(url)));
-      const pids = await Promise.all(envs.map(async (env) => (await env.reset()).observation["pid"]));
-      expect([pids[0] === pids[1], pids[2] === pids[3], new Set(pids).size]).toEqual([true, true, 2]);
-      for (let round = 1; round <= 100; round++) {
-        expect((await Promise.all(envs.map((env) => env.step({})))).map(countOf)).toEqual(Array(4).fill(round));
-      }
-      // The first server lives, so its sessions are not taken from it.
-      const openSocket = ({ url }: { url: string }, path = "") => openTestSocket(url + path);
-      const { socket, id } = await openResumable(openSocket as never, one as never);
-      await using elsewhere = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
-      const refused = await elsewhere.ask({ type: "resume", data: { token: TOKEN } });
-      expect(refused).toMatchObject({ data: { code: "SESSION_ELSEWHERE" } });
-      expect(await socket.ask(stepFrame(7, 2, 1))).toMatchObject({ data: { observation: { count: 7 } } });
-      gateway.turn("passes", two);
+      await using env = await open(gateway.url);
+      await env.reset();
+      expect(countOf(await env.step({}))).toBe(1);
+      const args = ["serve", "environment.mjs", "--port", String(ports[1])];
+      const refused = await runCommand(args, { cwd: project.dir, env: settings });
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain("another server that is still running (process ");
+      expect(countOf(await env.step({}))).toBe(2);
       gateway.cut();
-      const waiting = envs.slice(0, 2).map((env) => env.step({}));
-      expect((await Promise.all(envs.slice(2).map((env) => env.step({})))).map(countOf)).toEqual([101, 101]);
-      await one.kill();
-      const results = await Promise.all(waiting);
-      expect(results.map(({ observation }) => observation)).toMatchObject(Array(2).fill({ pid: pids[2], count: 101 }));
-      await using again = await openTestSocket(`${two.url}/ws?openenv=resume&session_id=${id}`);
-      expect(await again.ask({ type: "resume", data: { token: TOKEN } })).toMatchObject({ data: { last_seq: 2 } });
-      expect(await executions(project)).toHaveLength(405);
-      await Promise.all(envs.map((env) => env.close()));
-    },
-    120_000,
-  );
-
-  test.skipIf(isShared)(
-    "a second server with one file is refused, and continues the sessions of the first after its end",
-    {
-      timeout: 120_000,
-    },
-    async () => {
-      await using project = await createProject({ "environment.mjs": TALLY });
-      const ports = [await findFreePort(), await findFreePort()] as const;
-      for (const [round, workers] of ["1", "2"].entries()) {
-        const settings = { JOURNAL, WORKERS: workers, MAX_CONCURRENT_ENVS: "64" };
-        await using one = await serve(project, ports[0], settings);
-        await using gateway = await startGateway(one, "passes");
-        await using env = await open(gateway.url);
-        await env.reset();
-        expect(countOf(await env.step({}))).toBe(1);
-        const args = ["serve", "environment.mjs", "--port", String(ports[1])];
-        const refused = await runCommand(args, { cwd: project.dir, env: settings });
-        expect(refused.code).toBe(2);
-        expect(refused.stderr).toContain("another server that is still running (process ");
-        expect(countOf(await env.step({}))).toBe(2);
-        gateway.cut();
-        const waiting = env.step({});
-        if (round > 0) one.command.process.kill("SIGTERM");
-        await (round > 0 ? one.command.exited : one.kill());
-        await using two = await serve(project, ports[1], settings);
-        gateway.turn("passes", two);
-        expect(await waiting).toMatchObject({ observation: { count: 3 }, recovered: true });
-        await env.close();
-      }
-    },
-  );
+      const waiting = env.step({});
+      if (round > 0) one.command.process.kill("SIGTERM");
+      await (round > 0 ? one.command.exited : one.kill());
+      await using two = await serve(project, ports[1], settings);
+      gateway.turn("passes", two);
+      expect(await waiting).toMatchObject({ observation: { count: 3 }, recovered: true });
+      await env.close();
+    }
+  });
 
   test("SIGHUP replaces the workers, and sessions continue in the new ones", { timeout: 120_000 }, async () => {
     await using project = await createProject({ "environment.mjs": TALLY });
@@ -335,7 +292,7 @@ describe.each(FILE_STORES)("a journal in a file of $store", ({ ending, module, o
       const run = `"$0" "$1" serve environment.mjs --port ${await findFreePort()}`;
       const remount = "mount -o remount,ro tmpfs ro";
       await using empty = inside(project, `${mount}; ${remount}; ${run}`, { JOURNAL: `ro/${JOURNAL}` });
-      const script = `import { ${opener} } from "${module}"; await (await ${opener}({ path: "ro/${JOURNAL}", durability: "process", owner: "o" })).close()`;
+      const script = `import { openSqliteJournal } from "${JOURNAL_MODULE}"; await (await openSqliteJournal({ path: "ro/${JOURNAL}", durability: "process", owner: "o" })).close()`;
       const write = `"$0" --input-type=module -e '${script}'`;
       await using existing = inside(project, `${mount}; ${write}; ${remount}; ${run}`, {
         JOURNAL: `ro/${JOURNAL}`,

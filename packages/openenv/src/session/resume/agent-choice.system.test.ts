@@ -42,7 +42,7 @@ test.each([
   const [, tier, resets] = row;
   await using project = await createProject({ "environment.mjs": TIERS[tier] });
   const port = await findFreePort();
-  const serve = () => serveProject(project, port, { JOURNAL: "sessions.lmdb" });
+  const serve = () => serveProject(project, port, { JOURNAL: "sessions.db" });
   await using first = await serve();
   await using env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
   for (let reset = 0; reset < resets; reset++) await env.reset();
@@ -62,7 +62,7 @@ test.each([
 test("a session by address that was created for an agent", { timeout: 90_000 }, async () => {
   await using project = await createProject({ "environment.mjs": TIERS.snapshot });
   const port = await findFreePort();
-  const serve = () => serveProject(project, port, { JOURNAL: "sessions.lmdb" });
+  const serve = () => serveProject(project, port, { JOURNAL: "sessions.db" });
   await using first = await serve();
   const ask = async (path: string, body: object): Promise<unknown> => {
     const headers = { "content-type": "application/json" };
@@ -86,7 +86,7 @@ test("the step of an agent whose answer came before a kill, with a step of the c
 }, async () => {
   await using project = await createProject({ "environment.mjs": TIERS.snapshot });
   const port = await findFreePort();
-  const serve = () => serveProject(project, port, { JOURNAL: "sessions.lmdb" });
+  const serve = () => serveProject(project, port, { JOURNAL: "sessions.db" });
   await using first = await serve();
   await using env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
   await env.reset();

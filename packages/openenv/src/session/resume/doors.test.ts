@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { copyFileJournal, ENDING } from "../../../../../test-support/journals/file-journal.js";
+import { copyFileJournal } from "../../../../../test-support/journals/file-journal.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { DOORS, type DoorClient, type Naming } from "../../../../../test-support/sessions/doors.js";
 import { defineContract, defineEnvironment, defineTools } from "../../index.js";
@@ -31,7 +31,7 @@ let onRun = (): void => {};
 let open = (): void => {};
 let gate = Promise.resolve();
 beforeEach(() => {
-  journal = join(folder, `${++files}.${ENDING}`);
+  journal = join(folder, `${++files}.db`);
   ran = [];
   onRun = () => {};
   gate = new Promise((resolve) => (open = resolve));
@@ -65,7 +65,7 @@ const start = (): Promise<RunningServer> => servers.start({ journal }, { environ
 /** A server that has what is in the journal now, as if the one before had been killed. */
 async function kill(): Promise<RunningServer> {
   const before = journal;
-  journal = join(folder, `${++files}.${ENDING}`);
+  journal = join(folder, `${++files}.db`);
   await copyFileJournal(before, journal);
   return await start();
 }
@@ -357,8 +357,7 @@ describe.each(Object.entries(DOORS))("%s", (_name, door) => {
     await play(client, server);
   });
 
-  // They are defects of the ledger, so one store is enough.
-  const defects = Object.entries(DEFECTS).filter(([, { of }]) => ENDING !== "db" && of.includes(door.naming));
+  const defects = Object.entries(DEFECTS).filter(([, { of }]) => of.includes(door.naming));
   test.each(defects)("shows the defect: %s", async (_what, { install, found }) => {
     install();
     await using client = door.open();

@@ -272,7 +272,7 @@ describe("a snapshot", async () => {
     ["is not serialisable", () => ({ seen: new Map() })],
     ["is huge", () => new Uint8Array(64 * 1024 * 1024 + 1)],
   ])("that %s costs no answer; its session is not restored from an older one", async (_how, save) => {
-    const journal = join(folder, `${++files}.lmdb`);
+    const journal = join(folder, `${++files}.db`);
     const served = tally(save);
     const server = await servers.start({ journal }, served);
     const { socket: bad, id: badId } = await openSession(server);
@@ -292,7 +292,7 @@ describe("a snapshot", async () => {
   });
 
   test("of another version or contract is refused with both, and is kept for a server that reads it", async () => {
-    const journal = join(folder, `${++files}.lmdb`);
+    const journal = join(folder, `${++files}.db`);
     const save = (saved: unknown) => saved;
     const first = await servers.start({ journal }, tally(save, 1));
     const { socket, id } = await openSession(first);

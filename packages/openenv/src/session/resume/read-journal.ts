@@ -3,8 +3,7 @@ import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import type { SessionEvent } from "../calls/session-event.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
-import { hasHeader } from "../journals/lmdb-pages.js";
-import { hasSqliteHeader, isSqlite } from "../journals/sqlite-name.js";
+import { hasSqliteHeader } from "../journals/sqlite/database.js";
 import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
 /** The events of a session since its last reset, or why there are none to play again. */
@@ -30,20 +29,16 @@ export async function* readJournal(source: string): AsyncGenerator<StoredSession
   }
 }
 
-/** Decides by the address, or by the first page of a file. A file that is damaged may have only its name. */
+/** Decides by the address, or by the first bytes of a file. A file that is damaged may have only its name. */
 export function isJournal(source: string): boolean {
   if (/^rediss?:/.test(source)) return true;
   if (!existsSync(source)) return false;
-  if (source.endsWith(".lmdb") || isSqlite(source)) return true;
-  return statSync(source).isFile() && (hasHeader(source) || hasSqliteHeader(source));
+  return source.endsWith(".db") || (statSync(source).isFile() && hasSqliteHeader(source));
 }
 
 async function openReader(place: string): Promise<JournalReader> {
   if (/^rediss?:/.test(place)) return (await import("../journals/redis.js")).readRedisJournal(place);
-  if (hasSqliteHeader(place) || (isSqlite(place) && !hasHeader(place))) {
-    return (await import("../journals/sqlite.js")).readSqliteJournal(place);
-  }
-  return (await import("../journals/lmdb.js")).readLmdbJournal(place);
+  return (await import("../journals/sqlite/sqlite-journal.js")).readSqliteJournal(place);
 }
 
 /** The session, or those of a batch. */

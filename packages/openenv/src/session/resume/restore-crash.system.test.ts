@@ -39,7 +39,7 @@ export default defineEnvironment(contract, () => {
 
 test("a session is lost when five processes have ended while they restored it", { timeout: 120_000 }, async () => {
   await using project = await createProject({ "environment.mjs": TALLY });
-  await using server = await serveProject(project, await findFreePort(), { WORKERS: "1", JOURNAL: "sessions.lmdb" });
+  await using server = await serveProject(project, await findFreePort(), { WORKERS: "1", JOURNAL: "sessions.db" });
   const address = `${server.url}/session/a-name-of-a-session`;
   const ask = async (type: string, data: Record<string, number> = {}): Promise<unknown> => {
     await using socket = await openTestSocket(`${address}/ws`);

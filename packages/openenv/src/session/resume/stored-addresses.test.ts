@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
-import { copyFileJournal, ENDING, openFileJournal } from "../../../../../test-support/journals/file-journal.js";
+import { copyFileJournal } from "../../../../../test-support/journals/file-journal.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import {
   defineContract,
@@ -16,15 +16,15 @@ import {
   type StepContext,
 } from "../../index.js";
 import type { RunningServer, ServeOptions } from "../../server/types.js";
-import type { Journal } from "../journals/journal.js";
 import { ownerName } from "../journals/owner.js";
+import { openSqliteJournal } from "../journals/sqlite/sqlite-journal.js";
 
 const servers = useServers();
 const folder = await mkdtemp(join(tmpdir(), "openenv-addresses-"));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 let journal = "";
 let files = 0;
-const nextFile = (): string => join(folder, `${++files}.${ENDING}`);
+const nextFile = (): string => join(folder, `${++files}.db`);
 beforeEach(() => {
   journal = nextFile();
 });
@@ -127,8 +127,7 @@ const rpc = async (server: RunningServer, method: string, params: object = {}) =
   };
 
 /** The journal as another process has it. */
-const openJournal = (owner = ownerName("")): Promise<Journal> =>
-  openFileJournal({ path: journal, durability: "process", owner });
+const openJournal = (owner = ownerName("")) => openSqliteJournal({ path: journal, durability: "process", owner });
 
 const codeOf = ({ openenv_code, code }: Data): string | undefined => openenv_code ?? code;
 const countOf = ({ observation }: Data): number => observation.count;

@@ -7,7 +7,6 @@ import * as z from "zod";
 import { speedUpTimers } from "../../../../../test-support/fast-timers.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { startOwner } from "../../../../../test-support/journals/contract.js";
-import { ENDING, openFileJournal } from "../../../../../test-support/journals/file-journal.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
@@ -22,6 +21,7 @@ import {
 } from "../../index.js";
 import type { RunningServer, ServeOptions } from "../../server/types.js";
 import { ownerName } from "../journals/owner.js";
+import { openSqliteJournal } from "../journals/sqlite/sqlite-journal.js";
 import { FIRST_USE_MS } from "../registry/unclaimed.js";
 
 const servers = useServers();
@@ -30,7 +30,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 let journal = "";
 let files = 0;
 beforeEach(() => {
-  journal = join(folder, `${++files}.${ENDING}`);
+  journal = join(folder, `${++files}.db`);
 });
 
 const contract = defineContract({
@@ -236,7 +236,7 @@ test("a session without a way to restore it says so", async () => {
 test("a session that cannot be restored holds no slot after a restart", async () => {
   const server = await servers.start({ journal, port: await findFreePort() }, tally("none"));
   const { id } = await openSession(server);
-  await using other = await openFileJournal({ path: journal, durability: "process", owner: ownerName("") });
+  await using other = await openSqliteJournal({ path: journal, durability: "process", owner: ownerName("") });
   expect(await other.list()).toMatchObject([{ id, ended: { reason: expect.stringContaining("neither snapshot()") } }]);
 });
 
@@ -307,7 +307,7 @@ test("an ended session says why after a restart", async () => {
 test("a close with a number, first after an instance that was lost, ends the session", async () => {
   const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { socket: first, id } = await openSession(server);
-  await using other = await openFileJournal({ path: journal, durability: "process", owner: ownerName("") });
+  await using other = await openSqliteJournal({ path: journal, durability: "process", owner: ownerName("") });
   await other.takeOver(id);
   first.send(step(1, 2));
   await first.closed;
@@ -337,7 +337,7 @@ test("a restore that hangs is refused after REPLAY_TIMEOUT, and the session is k
 test("an instance whose session was taken over sends nothing and is closed", async () => {
   const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { socket, id } = await openSession(server);
-  await using other = await openFileJournal({ path: journal, durability: "process", owner: ownerName("") });
+  await using other = await openSqliteJournal({ path: journal, durability: "process", owner: ownerName("") });
   expect(await other.takeOver(id)).toMatchObject({ epoch: 2 });
   socket.send(step(1, 2));
   expect((await socket.closed).code).toBe(1012);
@@ -349,7 +349,7 @@ test("an instance whose session was taken over sends nothing and is closed", asy
 
 test("a session of another server that lives is elsewhere", async () => {
   await using owner = startOwner();
-  await using other = await openFileJournal({ path: journal, durability: "process", owner: owner.name });
+  await using other = await openSqliteJournal({ path: journal, durability: "process", owner: owner.name });
   await other.create("elsewhere", begin.data.token_hash);
   const server = await servers.start({ journal, port: await findFreePort() }, tally("snapshot"));
   const { answer, socket } = await resume(server, "elsewhere");
@@ -361,7 +361,7 @@ test("a session of another server that lives is elsewhere", async () => {
 
 test.each([
   ["an address of another kind", { journal: "http://127.0.0.1" }],
-  ["a durability that does not exist", { journal: "x.lmdb", journalDurability: "tape" as "disk" }],
+  ["a durability that does not exist", { journal: "x.db", journalDurability: "tape" as "disk" }],
 ])("a journal with %s is refused at the start", async (_what, options) => {
   await expect(servers.start(options, tally("none"))).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });

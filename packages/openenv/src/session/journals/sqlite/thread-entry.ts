@@ -1,9 +1,9 @@
 /** The thread of a journal in SQLite. */
 import { parentPort, workerData } from "node:worker_threads";
-import { ConfigError } from "../../errors.js";
-import { type Journal, JournalError } from "./journal.js";
-import { openHere, type SqliteJournalOptions } from "./sqlite.js";
-import type { Failure, ThreadAnswer, ThreadCall } from "./sqlite-thread.js";
+import { ConfigError } from "../../../errors.js";
+import { type Journal, JournalError } from "../journal.js";
+import type { Failure, ThreadAnswer, ThreadCall } from "./journal-thread.js";
+import { openHere, type SqliteJournalOptions } from "./sqlite-journal.js";
 
 let journal: Journal;
 let answers: ThreadAnswer[] = [];

@@ -1,4 +1,4 @@
-import type { SqliteDatabase, Statement } from "./sqlite-database.js";
+import type { SqliteDatabase, Statement } from "./database.js";
 
 const ENTRY = "id, token, epoch, owner, ended, reason, sum";
 

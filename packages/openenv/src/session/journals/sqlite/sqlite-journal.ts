@@ -1,5 +1,5 @@
-import { ConfigError } from "../../errors.js";
-import { nextTurn } from "../../util/async/next-turn.js";
+import { ConfigError } from "../../../errors.js";
+import { nextTurn } from "../../../util/async/next-turn.js";
 import {
   type Durability,
   damagedEntry,
@@ -14,12 +14,12 @@ import {
   type JournalRecord,
   sessionDamaged,
   unavailable,
-} from "./journal.js";
-import { hasEnded } from "./owner.js";
+} from "../journal.js";
+import { hasEnded } from "../owner.js";
+import { isBusy, isCorrupt, type SqliteRow } from "./database.js";
+import { openFile, openFileToRead, type SqliteFile } from "./open-file.js";
 import { decodeHead, SessionHead, sumOfCells, sumOfEntry } from "./session-head.js";
-import { isBusy, isCorrupt, type SqliteRow } from "./sqlite-database.js";
-import { openFile, openFileToRead, type SqliteFile } from "./sqlite-open.js";
-import { prepareAll, type Statements } from "./sqlite-statements.js";
+import { prepareAll, type Statements } from "./statements.js";
 import { TurnTransactions } from "./turn-transactions.js";
 
 export interface SqliteJournalOptions {
@@ -64,7 +64,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   // The connection of the server itself makes checkpoints.
   const isSlow = options.durability === "disk" || options.isFirst === true;
   if (!isSlow) return openHere(options);
-  const { hasThread, openInThread } = await import("./sqlite-thread.js");
+  const { hasThread, openInThread } = await import("./journal-thread.js");
   return hasThread() ? openInThread(options) : openHere(options);
 }
 

@@ -1,9 +1,9 @@
 /** A journal in SQLite in a thread, so that nothing waits for the disk on the event loop. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { ConfigError } from "../../errors.js";
-import { type Journal, JournalError, type JournalErrorCode } from "./journal.js";
-import type { SqliteJournalOptions } from "./sqlite.js";
+import { ConfigError } from "../../../errors.js";
+import { type Journal, JournalError, type JournalErrorCode } from "../journal.js";
+import type { SqliteJournalOptions } from "./sqlite-journal.js";
 
 /** The methods of a journal that its thread has, and `open`. */
 const METHODS = [
@@ -35,7 +35,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-const THREAD = new URL("./sqlite-thread-entry.js", import.meta.url);
+const THREAD = new URL("./thread-entry.js", import.meta.url);
 
 /** A server in one file has no other file for a thread. */
 export function hasThread(): boolean {

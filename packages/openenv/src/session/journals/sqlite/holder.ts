@@ -1,7 +1,7 @@
 /** A file of SQLite belongs to one server at a time, whose processes share it, and whose first process keeps its log short. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { hasEnded } from "./owner.js";
-import type { SqliteDatabase, Statement } from "./sqlite-database.js";
+import { hasEnded } from "../owner.js";
+import type { SqliteDatabase, Statement } from "./database.js";
 
 export const HOLDER = "SELECT owner, beat FROM servers";
 

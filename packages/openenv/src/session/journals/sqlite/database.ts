@@ -1,6 +1,7 @@
 /** One interface to the SQLite of each runtime. */
+import { closeSync, openSync, readSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { ConfigError } from "../../errors.js";
+import { ConfigError } from "../../../errors.js";
 
 export type Value = string | number | null | Uint8Array;
 export type SqliteRow = Record<string, Value>;
@@ -36,6 +37,8 @@ interface BunSqlite {
 const BUSY = { code: 5, message: /^database (table )?is locked/ };
 const CORRUPT = { code: 11, message: /malformed/ };
 const NOT_A_DATABASE = { code: 26, message: /^file is not a database/ };
+/** The first bytes of a file. */
+const HEADER = Buffer.from("SQLite format 3\0");
 /** A name that TypeScript and bundlers must not look up. */
 const BUN_SQLITE: string = "bun:sqlite";
 
@@ -84,6 +87,18 @@ export class SqliteDatabase {
   close(): void {
     for (const statement of this.#statements.splice(0)) finalize(statement);
     this.#connection.close();
+  }
+}
+
+/** Call this only in a process that does not have the file open: see `open-file.ts`. @throws when it cannot be opened. */
+export function hasSqliteHeader(path: string): boolean {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(HEADER.length);
+    readSync(file, bytes);
+    return bytes.equals(HEADER);
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -142,7 +157,7 @@ async function loadPackage(): Promise<NodeSqlite> {
   try {
     return (await import("@photostructure/sqlite")) as unknown as NodeSqlite;
   } catch (error) {
-    const message = `A journal in a file of SQLite requires Node 22.13 or newer, Bun or Deno; Node ${process.versions.node} requires another package: npm install @photostructure/sqlite@1`;
+    const message = `A journal in a file requires Node 22.13 or newer, Bun or Deno; Node ${process.versions.node} requires another package: npm install @photostructure/sqlite@1`;
     throw new ConfigError(message, { cause: error });
   }
 }

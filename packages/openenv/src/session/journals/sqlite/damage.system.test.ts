@@ -1,14 +1,12 @@
 /** A file that a fault has changed: no session continues from another state, and no process ends. */
 import { spawnSync } from "node:child_process";
-import { open as openLmdb } from "lmdb";
 import { describe, expect, test } from "vitest";
-import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
-import { findFreePort } from "../../../../../test-support/free-port.js";
-import { storesAndRuntimes } from "../../../../../test-support/journals/file-stores.js";
-import { connect } from "../../connect.js";
-import { readLmdbJournal } from "./lmdb.js";
-import { readSqliteJournal } from "./sqlite.js";
-import { SqliteDatabase } from "./sqlite-database.js";
+import { createProject, startCommand } from "../../../../../../test-support/commands/command-line.js";
+import { findFreePort } from "../../../../../../test-support/free-port.js";
+import { findRuntimes, JOURNAL_MODULE } from "../../../../../../test-support/journals/file-journal.js";
+import { connect } from "../../../connect.js";
+import { SqliteDatabase } from "./database.js";
+import { readSqliteJournal } from "./sqlite-journal.js";
 
 /**
  * Damages copies of a journal, one after the other, takes over all sessions of each, and continues those that it gets.
@@ -16,20 +14,20 @@ import { SqliteDatabase } from "./sqlite-database.js";
  */
 const ATTACK = `
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
-const [seed, kind, rounds, built, opener, pageSize, ending] = process.argv.slice(2);
-const { [opener]: openJournal } = await import(built);
-const [LAST, PAGE, HASH] = [24, Number(pageSize), "ab".repeat(32)];
-const open = (name) => openJournal({ path: name + ending, durability: "process", owner: "owner", isFirst: true });
+const [seed, kind, rounds, built] = process.argv.slice(2);
+const { openSqliteJournal } = await import(built);
+const [LAST, PAGE, HASH] = [24, 8192, "ab".repeat(32)];
+const open = (path) => openSqliteJournal({ path, durability: "process", owner: "owner", isFirst: true });
 const ids = Array.from({ length: 40 }, (_, s) => "session-" + s);
 const imageOf = (s, i) => Buffer.alloc(s % 7 === 0 ? 9000 : 100 + s, i);
-const journal = await open("whole.");
+const journal = await open("whole.db");
 await Promise.all(ids.map((id) => journal.create(id, HASH)));
 for (let i = 0; i <= LAST; i++) {
   const changesOf = (s) => ({ put: [["image", imageOf(s, i)], ["a" + i, Buffer.alloc(300, i)]], remove: ["a" + (i - 5)] });
   await Promise.all(ids.map((id, s) => journal.commit(id, 1, changesOf(s))));
 }
 await journal.close();
-const whole = readFileSync("whole." + ending);
+const whole = readFileSync("whole.db");
 const toText = (cells) => JSON.stringify([...cells].map(([name, value]) => [name, Buffer.from(value).toString("hex")]).sort());
 const expected = ids.map((_, s) => {
   const answers = [4, 3, 2, 1, 0].map((back) => LAST - back).map((i) => ["a" + i, Buffer.alloc(300, i)]);
@@ -51,11 +49,11 @@ for (let round = 0; round < Number(rounds); round++) {
   const [copy, at] = [Buffer.from(whole), random(whole.length)];
   const bytes = DAMAGES[kind](copy, at) ?? copy;
   writeSync(1, "round " + round + " at " + at + "\\n");
-  const path = "damaged-" + round + "." + ending;
+  const path = "damaged-" + round + ".db";
   writeFileSync(path, bytes);
   let damaged;
   try {
-    damaged = await open("damaged-" + round + ".");
+    damaged = await open(path);
   } catch (error) {
     found.files++;
     if (error.code !== "INVALID_CONFIG" || !error.message.includes(path)) wrong.push([at, String(error)]);
@@ -89,7 +87,7 @@ writeSync(1, JSON.stringify({ found, wrong: wrong.slice(0, 5) }));
 
 const KINDS = ["byte", "header", "sector", "page", "end"];
 
-describe.each(await storesAndRuntimes())("a file of $store on $runtime", ({ command, isThere, ...store }) => {
+describe.each(await findRuntimes())("a file on $runtime", ({ command, isThere }) => {
   test.skipIf(!isThere).each(KINDS)(
     "that is damaged is refused, or each of its sessions is exact or refused: %s",
     { timeout: 240_000 },
@@ -97,7 +95,7 @@ describe.each(await storesAndRuntimes())("a file of $store on $runtime", ({ comm
       await using project = await createProject({ "attack.mjs": ATTACK });
       const rounds = kind === "byte" ? 200 : 100;
       const seed = KINDS.indexOf(kind) + 1;
-      const args = ["attack.mjs", seed, kind, rounds, store.module, store.open, store.pageSize, store.ending];
+      const args = ["attack.mjs", seed, kind, rounds, JOURNAL_MODULE];
       const [program = "", ...before] = command;
       const { status, signal, stdout, stderr } = spawnSync(program, [...before, ...args.map(String)], {
         cwd: project.dir,
@@ -148,92 +146,57 @@ async function serve(cwd: string, port: number, journal: string) {
   return { url, command, kill, [Symbol.asyncDispose]: kill };
 }
 
-test.each([
-  { store: "LMDB", file: "sessions.lmdb", read: readLmdbJournal, damage: damageLmdb },
-  { store: "SQLite", file: "sessions.db", read: readSqliteJournal, damage: damageSqlite },
-])(
-  "each damaged session in $store is refused with its reason, and the others continue",
-  {
-    timeout: 60_000,
-  },
-  async ({ file, read, damage }) => {
-    await using project = await createProject({ "environment.mjs": TALLY });
-    const port = await findFreePort();
-    await using first = await serve(project.dir, port, file);
-    /** With a padding, the state is too large for the head of the session. */
-    const play = async (padding: number) => {
-      const env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
-      await env.reset();
-      await env.step({ amount: 2, padding });
-      return env;
-    };
-    const path = `${project.dir}/${file}`;
-    const envs: Awaited<ReturnType<typeof play>>[] = [];
-    const ids: string[] = [];
-    for (let nth = 0; nth < 6; nth++) {
-      envs.push(await play(nth < 2 ? 3000 : 0));
-      await using journal = await read(path);
-      ids.push(...(await journal.list()).map(({ id }) => id).filter((id) => !ids.includes(id)));
-    }
-    const post = async (path: string, body: object = {}) => {
-      const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-      return (await fetch(`${first.url}/session/damaged-0123456789/${path}`, init)).json();
-    };
-    await post("reset");
-    expect(await post("step", { action: { amount: 2 } })).toMatchObject({ observation: { count: 2 } });
-    await first.kill();
+test("each damaged session is refused with its reason, and the others continue", {
+  timeout: 60_000,
+}, async () => {
+  const file = "sessions.db";
+  await using project = await createProject({ "environment.mjs": TALLY });
+  const port = await findFreePort();
+  await using first = await serve(project.dir, port, file);
+  /** With a padding, the state is too large for the head of the session. */
+  const play = async (padding: number) => {
+    const env = await connect(first.url, { resume: true, timeoutMs: 60_000 });
+    await env.reset();
+    await env.step({ amount: 2, padding });
+    return env;
+  };
+  const path = `${project.dir}/${file}`;
+  const envs: Awaited<ReturnType<typeof play>>[] = [];
+  const ids: string[] = [];
+  for (let nth = 0; nth < 6; nth++) {
+    envs.push(await play(nth < 2 ? 3000 : 0));
+    await using journal = await readSqliteJournal(path);
+    ids.push(...(await journal.list()).map(({ id }) => id).filter((id) => !ids.includes(id)));
+  }
+  const post = async (path: string, body: object = {}) => {
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    return (await fetch(`${first.url}/session/damaged-0123456789/${path}`, init)).json();
+  };
+  await post("reset");
+  expect(await post("step", { action: { amount: 2 } })).toMatchObject({ observation: { count: 2 } });
+  await first.kill();
 
-    await damage(path, ids);
+  await damage(path, ids);
 
-    await using second = await serve(project.dir, port, file);
-    for (const [nth, env] of envs.slice(0, 5).entries()) {
-      const lost = await env.tryStep({ amount: 1 });
-      const message = expect.stringContaining("what the journal has of it is damaged");
-      expect([nth, lost]).toMatchObject([nth, { outcome: "lost", error: { code: "SESSION_LOST", message } }]);
-    }
-    expect(await envs[5]?.step({ amount: 1 })).toMatchObject({ observation: { count: 3 }, recovered: true });
-    const lost = await post("step", { action: { amount: 1 } });
-    expect(lost).toMatchObject({ code: "EXECUTION_ERROR", openenv_code: "NO_EPISODE" });
-    expect(JSON.stringify(lost)).toContain("damaged");
-    expect(await post("reset")).toMatchObject({ observation: { count: 0 } });
-    expect(await post("step", { action: { amount: 5 } })).toMatchObject({ observation: { count: 5 } });
-    // The log has the first digits of an id.
-    for (const id of [ids[0], ids[1], ids[4]])
-      await expect.poll(() => second.command.stderr).toContain(id?.slice(0, 11));
-    await Promise.all(envs.map((env) => env.close()));
-  },
-);
+  await using second = await serve(project.dir, port, file);
+  for (const [nth, env] of envs.slice(0, 5).entries()) {
+    const lost = await env.tryStep({ amount: 1 });
+    const message = expect.stringContaining("what the journal has of it is damaged");
+    expect([nth, lost]).toMatchObject([nth, { outcome: "lost", error: { code: "SESSION_LOST", message } }]);
+  }
+  expect(await envs[5]?.step({ amount: 1 })).toMatchObject({ observation: { count: 3 }, recovered: true });
+  const lost = await post("step", { action: { amount: 1 } });
+  expect(lost).toMatchObject({ code: "EXECUTION_ERROR", openenv_code: "NO_EPISODE" });
+  expect(JSON.stringify(lost)).toContain("damaged");
+  expect(await post("reset")).toMatchObject({ observation: { count: 0 } });
+  expect(await post("step", { action: { amount: 5 } })).toMatchObject({ observation: { count: 5 } });
+  // The log has the first digits of an id.
+  for (const id of [ids[0], ids[1], ids[4]]) await expect.poll(() => second.command.stderr).toContain(id?.slice(0, 11));
+  await Promise.all(envs.map((env) => env.close()));
+});
 
 /** Five sessions by their ids, and the one by address. */
-async function damageLmdb(path: string, [one = "", two = "", three = "", four = "", five = ""]: string[]) {
-  const db = openLmdb<Uint8Array, string[]>({
-    path,
-    noSubdir: true,
-    encoding: "binary",
-  });
-  const all = [...db.getRange()].map(({ key, value }) => ({
-    key: [key].flat() as string[],
-    value: Uint8Array.from(value),
-  }));
-  const flip = async (...key: string[]): Promise<void> => {
-    const value = all.find((one) => String(one.key) === String(key))?.value as Uint8Array;
-    const at = value.indexOf("2".charCodeAt(0)) < 0 ? value.length - 1 : value.length >> 1;
-    await db.put(
-      key,
-      value.map((byte, i) => (i === at ? byte ^ 1 : byte)),
-    );
-  };
-  await flip("cell", one, "image");
-  expect(await db.remove(["cell", two, "image"])).toBe(true);
-  expect(await db.remove(["entry", three])).toBe(true);
-  await flip("entry", four);
-  expect(await db.remove(["head", five])).toBe(true);
-  const [, address = ""] = all.find(({ key, value }) => key[2] === "open" && value.length > 0)?.key ?? [];
-  await flip("head", address);
-  await db.close();
-}
-
-async function damageSqlite(path: string, [one = "", two = "", three = "", four = "", five = ""]: string[]) {
+async function damage(path: string, [one = "", two = "", three = "", four = "", five = ""]: string[]) {
   const db = await SqliteDatabase.open(path, "write");
   const keyOf = (id: string): number => db.prepare("SELECT k FROM sessions WHERE id = ?").get(id)?.["k"] as number;
   const cellOf = (id: string): string => `name = 'image' AND n >> 20 = ${keyOf(id)}`;

@@ -5,18 +5,17 @@ import { statSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createProject } from "../../../../../test-support/commands/command-line.js";
-import { FILE_STORES } from "../../../../../test-support/journals/file-stores.js";
-import { openLmdbJournal, readLmdbJournal } from "./lmdb.js";
-import { openSqliteJournal, readSqliteJournal } from "./sqlite.js";
+import { createProject } from "../../../../../../test-support/commands/command-line.js";
+import { JOURNAL_MODULE } from "../../../../../../test-support/journals/file-journal.js";
+import { openSqliteJournal, readSqliteJournal } from "./sqlite-journal.js";
 
 const OPENINGS = 300;
 
 /** Commits to one session until its input ends, and reads after each commit what the file has of it. */
 const WRITER = `
-const [id, built, opener, path] = process.argv.slice(2);
-const { [opener]: openJournal } = await import(built);
-const journal = await openJournal({ path, durability: "process", owner: id });
+const [id, built, path] = process.argv.slice(2);
+const { openSqliteJournal } = await import(built);
+const journal = await openSqliteJournal({ path, durability: "process", owner: id });
 const epoch = await journal.create(id, "ab".repeat(32));
 let isReleased = false;
 process.stdin.on("end", () => (isReleased = true)).resume();
@@ -32,20 +31,11 @@ console.log(JSON.stringify({ id, last, lost }));
 await journal.close();
 `;
 
-const STORES = FILE_STORES.map((store) => {
-  const isSqlite = store.store === "SQLite";
-  return {
-    ...store,
-    openJournal: isSqlite ? openSqliteJournal : openLmdbJournal,
-    readJournal: isSqlite ? readSqliteJournal : readLmdbJournal,
-  };
-});
-
-describe.each(STORES)("a file of $store", ({ ending, module, open, openJournal, readJournal }) => {
-  const file = `s.${ending}`;
+describe("a file", () => {
+  const file = "s.db";
   const startWriter = (dir: string, id: string) => {
     const stdio = ["pipe", "pipe", "inherit"] as const;
-    const child = spawn(process.execPath, ["writer.mjs", id, module, open, file], {
+    const child = spawn(process.execPath, ["writer.mjs", id, JOURNAL_MODULE, file], {
       cwd: dir,
       stdio: [...stdio],
       timeout: 50_000,
@@ -68,11 +58,13 @@ describe.each(STORES)("a file of $store", ({ ending, module, open, openJournal, 
     await Promise.all(writers.map(({ begun }) => begun));
     for (let nth = 0; nth < OPENINGS; nth++) {
       const isReader = nth % 2 === 1;
-      const opening = isReader ? readJournal(path) : openJournal({ path, durability: "process", owner: "third" });
+      const opening = isReader
+        ? readSqliteJournal(path)
+        : openSqliteJournal({ path, durability: "process", owner: "third" });
       await (await opening).close();
     }
     const found = await Promise.all(writers.map((writer) => writer.end()));
-    await using journal = await readJournal(path);
+    await using journal = await readSqliteJournal(path);
     for (const { id, last, lost } of found) {
       expect({ id, lost }).toEqual({ id, lost: 0 });
       expect(last).toBeGreaterThan(OPENINGS / 10);
@@ -87,7 +79,7 @@ describe.each(STORES)("a file of $store", ({ ending, module, open, openJournal, 
     const path = `${project.dir}/${file}`;
     const writer = startWriter(project.dir, "one");
     await writer.begun;
-    await using journal = await openJournal({ path, durability: "process", owner: "reader" });
+    await using journal = await openSqliteJournal({ path, durability: "process", owner: "reader" });
     // All cells of the writer are there, and the pages that it has freed.
     await sleep(500);
     expect(await journal.find("one")).toMatchObject({ ended: null });

@@ -1,20 +1,19 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import type { Durability } from "./journal.js";
-import { readBootId } from "./owner.js";
+import type { Durability } from "../journal.js";
+import { readBootId } from "../owner.js";
 
 /** Files have the contents of sessions. */
 export const FILE_MODE = 0o600;
-/** The files of both kinds of journal, after the name of the journal. */
-const SUFFIXES = ["", "-lock", "-boot", "-mutex", "-mutex-lock", "-wal", "-shm"];
+/** What the names of the files of a journal have after its name. The mark is removed last, so that a removal that was interrupted is repeated. */
+export const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
 
 /**
  * Drops a file with the durability `process` that was written before the machine restarted, because parts of it may be
- * missing. Only the first process of a server may call this. Returns whether there was one.
+ * missing. Only the first process of a server may call this.
  */
-export function dropTornFile(path: string): boolean {
-  if (!isTorn(path)) return false;
+export function dropTornFile(path: string): void {
+  if (!isTorn(path)) return;
   for (const suffix of SUFFIXES) rmSync(path + suffix, { force: true });
-  return true;
 }
 
 export function isTorn(path: string): boolean {

@@ -1,6 +1,6 @@
-import { nextTurn } from "../../util/async/next-turn.js";
-import { groupBy } from "../../util/group-by.js";
-import { JournalError } from "./journal.js";
+import { nextTurn } from "../../../util/async/next-turn.js";
+import { groupBy } from "../../../util/group-by.js";
+import { JournalError } from "../journal.js";
 
 interface Waiting {
   /** The session that it changes; undefined for changes of several. */
@@ -19,7 +19,7 @@ export interface TurnOptions {
   /** Called after a transaction has failed: what was changed in it is not stored. */
   undone(): void;
   /** Another process has the lock, and nothing was tried: the transaction is repeated in a later turn. */
-  isBusy?(error: unknown): boolean;
+  isBusy(error: unknown): boolean;
 }
 
 /** When another process has the lock, the next turns try again; later ones wait this long, until the limit. */
@@ -72,7 +72,7 @@ export class TurnTransactions {
       });
       this.#busyTurns = 0;
     } catch (error) {
-      if (this.#options.isBusy?.(error) === true) return this.#repeatLater(batch, error);
+      if (this.#options.isBusy(error)) return this.#repeatLater(batch, error);
       this.#options.undone();
       const sessions = groupBy(batch, ({ session }) => session);
       if (sessions.size > 1) for (const part of sessions.values()) this.#transact(part);

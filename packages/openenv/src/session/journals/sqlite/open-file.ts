@@ -1,12 +1,12 @@
 /** Opens the file of a journal in SQLite, and refuses what is not one. */
 import { closeSync, existsSync, fsyncSync, lstatSync, openSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { FILE_MODE, isTorn, markBoot, readMark } from "./boot-mark.js";
-import { type Durability, JournalError } from "./journal.js";
-import { isServerOf } from "./owner.js";
-import { isCorrupt, isForeign, SqliteDatabase } from "./sqlite-database.js";
-import { HOLDER, holdFile } from "./sqlite-holder.js";
-import { checkWal } from "./sqlite-wal.js";
+import { type Durability, JournalError } from "../journal.js";
+import { isServerOf } from "../owner.js";
+import { dropTornFile, FILE_MODE, isTorn, markBoot, readMark, SUFFIXES } from "./boot-mark.js";
+import { isCorrupt, isForeign, SqliteDatabase } from "./database.js";
+import { HOLDER, holdFile } from "./holder.js";
+import { checkWal } from "./wal.js";
 
 /** "oejo": the file is a journal of sessions. */
 const APPLICATION = 0x6f656a6f;
@@ -37,7 +37,9 @@ const KEEPING_MS = 20;
 /** A look at the name of the file counts for so many milliseconds, because it costs as much as a whole step. */
 const PLACE_MS = 20;
 const IF_THERE = { throwIfNoEntry: false } as const;
-const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
+/** SQLite takes a shorter file for an empty one, and writes over it. */
+const MIN_BYTES = 512;
+const FOREIGN = "it is not a journal of sessions: name another file, or move this one away";
 /** File systems without the locks or the shared memory of one machine, by the numbers of Linux. */
 const REMOTE: Record<number, string> = {
   26985: "NFS",
@@ -70,9 +72,11 @@ export async function openFile(
   if (!existsSync(folder)) throw new Error("its folder does not exist");
   checkFiles(path, process.geteuid?.());
   checkFileSystem(folder);
+  if (isFirst) dropTornFile(path);
   if (!existsSync(path)) create(path);
-  if (isFirst) prepare(path, folder, durability);
   const place = statSync(path);
+  if (place.size > 0 && place.size < MIN_BYTES) throw new Error(FOREIGN);
+  if (isFirst) prepare(path, folder, durability);
   const db = await SqliteDatabase.open(path, "write");
   try {
     db.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
@@ -150,7 +154,7 @@ function closeWritten(db: SqliteDatabase, release: (() => void) | undefined): vo
 /** Closes a file that cannot be used. Returns the reason. */
 function closed(db: SqliteDatabase, error: unknown): unknown {
   db.close();
-  if (isForeign(error)) return new Error("it is not a journal", { cause: error });
+  if (isForeign(error)) return new Error(FOREIGN, { cause: error });
   return isCorrupt(error)
     ? new Error(`it is damaged (${(error as Error).message}); delete it`, { cause: error })
     : error;
@@ -219,7 +223,7 @@ function isNew(db: SqliteDatabase): boolean {
 }
 
 function checkSchema(db: SqliteDatabase): void {
-  if (db.read("PRAGMA application_id") !== APPLICATION) throw new Error("it is not a journal");
+  if (db.read("PRAGMA application_id") !== APPLICATION) throw new Error(FOREIGN);
   const version = Number(db.read("PRAGMA user_version"));
   if (version > VERSION) {
     throw new Error(`its schema has the version ${version}, and this program knows ${VERSION}: use a newer openenv-ts`);

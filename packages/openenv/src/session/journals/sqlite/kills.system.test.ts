@@ -2,24 +2,24 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { createProject } from "../../../../../test-support/commands/command-line.js";
-import { OWNER_MODULE, storesAndRuntimes } from "../../../../../test-support/journals/file-stores.js";
+import { createProject } from "../../../../../../test-support/commands/command-line.js";
+import { findRuntimes, JOURNAL_MODULE, OWNER_MODULE } from "../../../../../../test-support/journals/file-journal.js";
 
-const KILLED = (await storesAndRuntimes()).flatMap((one) =>
+const KILLED = (await findRuntimes()).flatMap((one) =>
   ["process", "disk"].map((durability) => ({ ...one, durability })),
 );
 
 test.for(KILLED)(
-  "a kill in the middle of a write loses nothing that was acknowledged: $store on $runtime, $durability",
+  "a kill in the middle of a write loses nothing that was acknowledged: $runtime, $durability",
   { timeout: 120_000 },
-  async ({ command, isThere, module, open, ending, durability }, { skip }) => {
+  async ({ command, isThere, durability }, { skip }) => {
     skip(!isThere, "the runtime is missing");
     await using project = await createProject({
       "write.mjs": `
-      import { ${open} as openJournal } from ${JSON.stringify(module)};
+      import { openSqliteJournal } from ${JSON.stringify(JOURNAL_MODULE)};
       import { writeSync } from "node:fs";
       import { ownerName } from ${JSON.stringify(OWNER_MODULE)};
-      const journal = await openJournal({ path: "s.${ending}", durability: ${JSON.stringify(durability)}, owner: ownerName(""), isFirst: true });
+      const journal = await openSqliteJournal({ path: "s.db", durability: ${JSON.stringify(durability)}, owner: ownerName(""), isFirst: true });
       let record = await journal.takeOver("s");
       if (record === undefined) { await journal.create("s", "hash"); record = { epoch: 1, cells: new Map() }; }
       const cells = [...record.cells].map(([name, value]) => [name, Buffer.from(value)]);

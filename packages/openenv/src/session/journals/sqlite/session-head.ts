@@ -1,19 +1,19 @@
 /**
- * The head of a session in a file: the checksums of its cells, because the stores have none, and its small cells
- * that were written over, so that a step is one write.
+ * The head of a session in a file: the checksums of its cells, because SQLite has none, and its small cells that were
+ * written over, so that a step is one write.
  */
 import { crc32 } from "node:zlib";
-import { damagedEntry, type JournalChanges, type JournalEntry } from "./journal.js";
+import type { JournalChanges, JournalEntry } from "../journal.js";
 
 const CRC_BYTES = 4;
 /** The head's own checksum, and the sum of those of the other cells. */
 const START = 2 * CRC_BYTES;
 /** The lengths of the name and of the value. */
 const LENGTHS = 8;
-/** A longer value has a page of its own in LMDB. */
+/** Each commit writes the whole head, and a page has the heads of several sessions. */
 const MAX_HEAD_BYTES = 1_600;
-/** LMDB copies from here; it asks for the address of each new memory. */
-const scratch = Buffer.allocUnsafeSlow(MAX_HEAD_BYTES);
+/** A statement copies from here when it runs. */
+const scratch = Buffer.alloc(MAX_HEAD_BYTES);
 
 type Cells = ReadonlyMap<string, Uint8Array>;
 
@@ -150,20 +150,4 @@ function sizeOf(name: string, value: Uint8Array): number {
 /** An entry has its own checksum, because it is read without the cells. */
 export function sumOfEntry(entry: JournalEntry): number {
   return crc32(JSON.stringify(entry), crc32(entry.id));
-}
-
-/** The checksum, then the text. */
-export function encodeEntry(entry: JournalEntry): Buffer {
-  const text = Buffer.from(JSON.stringify(entry));
-  const bytes = Buffer.alloc(CRC_BYTES + text.length);
-  text.copy(bytes, CRC_BYTES);
-  bytes.writeUInt32LE(crc32(text, crc32(entry.id)));
-  return bytes;
-}
-
-export function decodeEntry(id: string, value: Uint8Array): JournalEntry {
-  const bytes = Buffer.from(value);
-  const text = bytes.subarray(CRC_BYTES);
-  const isWhole = bytes.length > CRC_BYTES && bytes.readUInt32LE() === crc32(text, crc32(id));
-  return isWhole ? (JSON.parse(text.toString()) as JournalEntry) : damagedEntry(id);
 }

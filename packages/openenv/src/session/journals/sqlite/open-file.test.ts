@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
-import { startOwner } from "../../../../../test-support/journals/contract.js";
-import { nextTurn } from "../../util/async/next-turn.js";
-import type { Durability } from "./journal.js";
-import { ownerName } from "./owner.js";
-import { openSqliteJournal, readSqliteJournal } from "./sqlite.js";
-import { SqliteDatabase } from "./sqlite-database.js";
-import { checkFileSystem } from "./sqlite-open.js";
+import { startOwner } from "../../../../../../test-support/journals/contract.js";
+import { nextTurn } from "../../../util/async/next-turn.js";
+import type { Durability } from "../journal.js";
+import { ownerName } from "../owner.js";
+import { SqliteDatabase } from "./database.js";
+import { checkFileSystem } from "./open-file.js";
+import { openSqliteJournal, readSqliteJournal } from "./sqlite-journal.js";
 
 const folder = await mkdtemp(join(tmpdir(), "openenv-sqlite-"));
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -26,6 +26,15 @@ const open = (durability: Durability = "process", isFirst = true) =>
 const openServer = (owner: string) => openSqliteJournal({ path, durability: "process", owner, isFirst: true });
 const note = (value: string) => ({ put: [["note", Buffer.from(value)] as const], remove: [] });
 
+/** The number of turns of the event loop before something is done. */
+async function turnsUntil(done: Promise<unknown>): Promise<number> {
+  let [turns, isDone] = [0, false];
+  const end = done.finally(() => (isDone = true));
+  for (; !isDone; turns++) await new Promise<void>(nextTurn);
+  await end;
+  return turns;
+}
+
 /** Changes the file as another program would. */
 async function change(sql: string): Promise<void> {
   const db = await SqliteDatabase.open(path, "write");
@@ -36,7 +45,7 @@ async function change(sql: string): Promise<void> {
 }
 
 test("loading SQLite prints no warning", async () => {
-  const built = new URL("../../../dist/session/journals/sqlite.js", import.meta.url).href;
+  const built = new URL("../../../../dist/session/journals/sqlite/sqlite-journal.js", import.meta.url).href;
   const script = `const { openSqliteJournal } = await import(${JSON.stringify(built)});
     await (await openSqliteJournal({ path: process.argv[1], durability: "process", owner: "o" })).close();
     process.emitWarning("another");`;
@@ -47,7 +56,7 @@ test("loading SQLite prints no warning", async () => {
 });
 
 test("the thread that waits for the disk ends with its process, and does not end it before an answer", async () => {
-  const built = new URL("../../../dist/session/journals/sqlite.js", import.meta.url).href;
+  const built = new URL("../../../../dist/session/journals/sqlite/sqlite-journal.js", import.meta.url).href;
   const script = `const { openSqliteJournal } = await import(${JSON.stringify(built)});
     const journal = await openSqliteJournal({ path: process.argv[1], durability: "disk", owner: "o" });
     await journal.create("s", "hash");
@@ -214,11 +223,8 @@ test("a write that another program does not end holds commits, and fails them af
   await journal.create("s", "hash");
   const other = await SqliteDatabase.open(path, "write");
   other.exec("BEGIN IMMEDIATE");
-  let turns = 0;
-  const timer = setInterval(() => turns++, 5);
-  await expect(journal.commit("s", 1, note("1"))).rejects.toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
-  clearInterval(timer);
-  expect(turns).toBeGreaterThan(20);
+  const refused = expect(journal.commit("s", 1, note("1"))).rejects.toMatchObject({ code: "JOURNAL_UNAVAILABLE" });
+  expect(await turnsUntil(refused)).toBeGreaterThan(20);
   const held = journal.commit("s", 1, note("2"));
   other.exec("ROLLBACK");
   other.close();
@@ -317,7 +323,7 @@ test.skipIf(!opensAddresses)("a reader makes no file next to one that no process
 test.skipIf(process.getBuiltinModule("node:sqlite") !== undefined)(
   "a Node without SQLite is refused with what to install",
   async () => {
-    const built = new URL("../../../dist/session/journals/sqlite.js", import.meta.url).href;
+    const built = new URL("../../../../dist/session/journals/sqlite/sqlite-journal.js", import.meta.url).href;
     const hooks = `export const resolve = (name, context, next) => {
       if (name.startsWith("@photostructure")) throw new Error("Cannot find package");
       return next(name, context);
