@@ -34,7 +34,7 @@ export const CEILINGS = {
   "packages/openenv/src/session/copies": 229,
   "packages/openenv/src/session/doors": 350,
   "packages/openenv/src/session/isolation": 1087,
-  "packages/openenv/src/session/journals": 2196,
+  "packages/openenv/src/session/journals": 2285,
   "packages/openenv/src/session/messages": 121,
   "packages/openenv/src/session/registry": 1014,
   "packages/openenv/src/session/restore": 407,

@@ -183,3 +183,62 @@ describe.each(PLACES)("a journal in a file, $where", ({ openJournal }) => {
     expect(await readdir(dirname(path))).not.toContain(`${basename(path)}-boot-${process.pid}`);
   });
 });
+
+test("a large commit of a worker is written in a thread, and the calls of its session stay in order", {
+  timeout: 60_000,
+}, async () => {
+  const path = join(folder, "large.db");
+  const { openSqliteJournal: openBuilt } = (await import(JOURNAL_MODULE)) as {
+    openSqliteJournal: typeof openSqliteJournal;
+  };
+  await using owner = startOwner();
+  const worker = await openBuilt({ path, durability: "process", owner: owner.name });
+  await worker.create("s", "hash");
+  await worker.create("t", "hash");
+  await worker.commit("s", 1, note());
+  const large = Buffer.alloc(32_000_000, 7);
+  let turns = 0;
+  let isStored = false;
+  const stored = Promise.resolve(worker.commit("s", 1, note("image", large))).then(() => (isStored = true));
+  for (; !isStored; turns++) await new Promise<void>((resolve) => setImmediate(resolve));
+  await stored;
+  // On the event loop it takes one.
+  expect(turns).toBeGreaterThan(5);
+  const cellsOf = async (id: string) =>
+    [...((await worker.read(id))?.cells ?? [])].map(([name, { length }]) => [name, length]).sort();
+  const small = Promise.all([
+    worker.commit("s", 1, note("image", Buffer.alloc(100))),
+    worker.commit("t", 1, note()),
+    worker.commit("s", 1, note("image", Buffer.alloc(300_000))),
+    worker.commit("s", 1, note("other")),
+    worker.release("s", 1),
+  ]);
+  await small;
+  expect(await cellsOf("s")).toEqual([
+    ["image", 300_000],
+    ["note", 1],
+    ["other", 1],
+  ]);
+  expect(await worker.find("s")).toMatchObject({ owner: null });
+  // Taken over, it is again on the event loop, with another large commit in the thread, and with the right sums.
+  for (let epoch = 2; epoch < 5; epoch++) {
+    expect(await worker.takeOver("s")).toMatchObject({ epoch, isDamaged: false });
+    await worker.commit("s", epoch, note("note", Buffer.alloc(epoch)));
+    await worker.commit("s", epoch, note("image", Buffer.alloc(300_000 + epoch)));
+    await worker.commit("s", epoch, note("note", Buffer.alloc(epoch + 1)));
+    expect(await worker.read("s")).toMatchObject({ isDamaged: false });
+    await expect((async () => worker.commit("s", epoch - 1, note()))()).rejects.toMatchObject({ code: "EPOCH_LOST" });
+  }
+  expect(await cellsOf("s")).toEqual([
+    ["image", 300_004],
+    ["note", 5],
+    ["other", 1],
+  ]);
+  await worker.end("s", 4, "over");
+  expect(await worker.create("s", "hash")).toBe(5);
+  await worker.commit("s", 5, note());
+  await worker.close();
+  await using next = await openBuilt({ path, durability: "process", owner: ownerName("") });
+  expect(await next.read("s")).toMatchObject({ epoch: 5, isDamaged: false });
+  expect(await next.read("t")).toMatchObject({ epoch: 1, isDamaged: false });
+});

@@ -1,25 +1,34 @@
 import { ConfigError } from "../../../errors.js";
 import { nextTurn } from "../../../util/async/next-turn.js";
+import type { Eventual } from "../../../util/types.js";
 import {
   type Durability,
-  damagedEntry,
   epochLost,
   hasEndedBefore,
   isElsewhere,
   type Journal,
   type JournalChanges,
   type JournalEntry,
-  JournalError,
+  type JournalError,
   type JournalReader,
   type JournalRecord,
-  sessionDamaged,
   unavailable,
 } from "../journal.js";
 import { hasEnded } from "../owner.js";
-import { isBusy, isCorrupt, type SqliteRow } from "./database.js";
 import { openFile, openFileToRead, type SqliteFile } from "./open-file.js";
-import { decodeHead, SessionHead, sumOfCells, sumOfEntry } from "./session-head.js";
+import { SessionHead } from "./session-head.js";
 import { prepareAll, type Statements } from "./statements.js";
+import {
+  CELLS,
+  decodeEntry,
+  find,
+  putEntry,
+  readCells,
+  readHead,
+  readRecord,
+  type Stored,
+  toMap,
+} from "./stored-session.js";
 import { TurnTransactions } from "./turn-transactions.js";
 
 export interface SqliteJournalOptions {
@@ -31,8 +40,11 @@ export interface SqliteJournalOptions {
   isFirst?: boolean;
 }
 
-/** What this process knows of one of its sessions. */
+type OpenThread = () => Promise<Journal>;
+
+/** What is known here of a session of this process. */
 interface Known {
+  readonly epoch: number;
   readonly k: number;
   readonly head: SessionHead;
   /** The numbers of its cells that are not in the head. */
@@ -41,38 +53,30 @@ interface Known {
   next: number;
 }
 
-interface Stored {
-  readonly k: number;
-  readonly entry: JournalEntry;
-}
-
-/** The number of cells that a session may have numbers for. Keys and numbers are safe integers. */
-const CELLS = 2 ** 20;
+/** What a commit may write on the event loop: more takes long. */
+const LARGE_BYTES = 256 * 1024;
 /** The sessions of a process have keys next to each other, so that its commits write few pages. */
 const RESERVED_KEYS = 256;
 /** The number of entries that are listed before other work gets its turn: about 3 ms. */
 const PAGE_ENTRIES = 500;
-/** The key of a session whose entry cannot be read. */
-const UNREADABLE = -1;
-const NO_BYTES = new Uint8Array();
 
 /**
  * A journal in one file of SQLite that all workers of a machine share.
  * @throws ConfigError when the file cannot be used, or this runtime has no SQLite.
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  // The connection of the server itself makes checkpoints.
-  const isSlow = options.durability === "disk" || options.isFirst === true;
-  if (!isSlow) return openHere(options);
   const { hasThread, openInThread } = await import("./journal-thread.js");
-  return hasThread() ? openInThread(options) : openHere(options);
+  if (!hasThread()) return openHere(options);
+  // The connection of the server itself makes checkpoints.
+  if (options.durability === "disk" || options.isFirst === true) return openInThread(options);
+  return openHere(options, () => openInThread(options));
 }
 
-/** Opens it in this thread. @throws ConfigError like {@link openSqliteJournal}. */
-export async function openHere(options: SqliteJournalOptions): Promise<Journal> {
+/** Opens it in this thread; `openThread` opens it for what takes long. @throws ConfigError like {@link openSqliteJournal}. */
+export async function openHere(options: SqliteJournalOptions, openThread?: OpenThread): Promise<Journal> {
   const { path, owner } = options;
   try {
-    return new SqliteJournal(await openFile(path, options), path, owner);
+    return new SqliteJournal(await openFile(path, options), path, { owner, openThread });
   } catch (error) {
     throw toConfigError(error, `JOURNAL must name a file of this server on a local disk, not "${path}"`);
   }
@@ -84,7 +88,7 @@ export async function openHere(options: SqliteJournalOptions): Promise<Journal> 
  */
 export async function readSqliteJournal(path: string): Promise<JournalReader> {
   try {
-    return new SqliteJournal(await openFileToRead(path), path, "");
+    return new SqliteJournal(await openFileToRead(path), path, { owner: "", openThread: undefined });
   } catch (error) {
     throw toConfigError(error, `${path} cannot be read as a journal`);
   }
@@ -95,46 +99,51 @@ class SqliteJournal implements Journal {
   readonly #sql: Statements;
   readonly #path: string;
   readonly #owner: string;
-  readonly #turns = new TurnTransactions({
-    transact: (action) => this.#transact(action),
-    undone: () => {
+  readonly #turns: TurnTransactions;
+  readonly #known = new Map<string, Known>();
+  readonly #openThread: OpenThread | undefined;
+  #thread: Promise<Journal> | undefined;
+  /** The sessions that the thread has: those that had a large commit. */
+  readonly #large = new Set<string>();
+  #keys = { next: 0, end: 0 };
+
+  constructor(
+    file: SqliteFile,
+    path: string,
+    { owner, openThread }: { owner: string; openThread: OpenThread | undefined },
+  ) {
+    this.#file = file;
+    this.#sql = prepareAll(file.db);
+    const undone = (): void => {
       // What was undone may be known here.
       this.#known.clear();
       this.#keys = { next: 0, end: 0 };
-      // After a full disk, an empty log takes the next commits without more room.
-      this.#tryCheckpoint();
-    },
-    isBusy: (error) => isBusy((error as Error).cause),
-  });
-  readonly #known = new Map<string, Known>();
-  #keys = { next: 0, end: 0 };
-  #isClosed = false;
-
-  constructor(file: SqliteFile, path: string, owner: string) {
-    this.#file = file;
-    this.#sql = prepareAll(file.db);
+    };
+    this.#turns = new TurnTransactions({ file, sql: this.#sql, path, undone });
     this.#path = path;
     this.#owner = owner;
+    this.#openThread = openThread;
   }
 
   create(id: string, tokenHash: string): Promise<number> {
     return this.#turns.run(id, () => {
-      const found = this.#get(id);
+      const found = find(this.#sql, id);
       if (found?.entry.ended === null) throw isElsewhere(id);
       const epoch = (found?.entry.epoch ?? 0) + 1;
       // With a new key, what is left of a damaged session is not in the way.
       if (found !== undefined) this.#sql.removeHead.run(found.k);
       const k = this.#nextKey();
       const head = new SessionHead(id);
-      this.#put(k, { id, tokenHash, epoch, owner: this.#owner, ended: null });
+      putEntry(this.#sql, k, { id, tokenHash, epoch, owner: this.#owner, ended: null });
       this.#sql.putHead.run(k, epoch, head.change({ put: [], remove: [] }, () => new Map()).head);
-      this.#known.set(id, { k, head, cells: new Map(), next: 0 });
+      this.#known.set(id, { epoch, k, head, cells: new Map(), next: 0 });
+      this.#large.delete(id);
       return epoch;
     });
   }
 
   find(id: string): JournalEntry | undefined {
-    return this.#guard(() => this.#get(id)?.entry);
+    return this.#turns.read(() => find(this.#sql, id)?.entry);
   }
 
   isHeld({ owner, ended }: JournalEntry): boolean {
@@ -144,25 +153,33 @@ class SqliteJournal implements Journal {
 
   async takeOver(id: string): Promise<JournalRecord | undefined> {
     const taken = await this.#turns.run(id, () => {
-      const found = this.#get(id);
+      const found = find(this.#sql, id);
       if (found === undefined || found.entry.ended !== null) return undefined;
       const { k, entry } = found;
       if (entry.owner !== this.#owner && this.isHeld(entry)) throw isElsewhere(id);
       const own = { ...entry, epoch: entry.epoch + 1, owner: this.#owner };
-      this.#put(k, own);
+      putEntry(this.#sql, k, own);
       this.#sql.takeHead.run(own.epoch, k);
       this.#known.delete(id);
+      this.#large.delete(id);
       return { k, entry: own };
     });
     // SQLite commits no transaction that has read a damaged page. No other process changes the cells now.
-    return taken && this.#guard(() => this.#record(taken));
+    return taken && this.#turns.read(() => readRecord(this.#sql, taken));
   }
 
   commit(id: string, epoch: number, changes: JournalChanges): Promise<void> {
+    if (this.#openThread !== undefined && !this.#large.has(id) && sizeOf(changes) > LARGE_BYTES) {
+      this.#large.add(id);
+      this.#known.delete(id);
+    }
+    const inThread = this.#inThread(id, (thread) => thread.commit(id, epoch, changes));
+    if (inThread !== undefined) return inThread;
     return this.#turns.run(id, () => {
-      const known = this.#known.get(id) ?? this.#load(id, epoch);
+      const found = this.#known.get(id);
+      const known = found?.epoch === epoch ? found : this.#load(id, epoch);
       const { k, head, cells } = known;
-      const changed = head.change(changes, () => this.#storedHead(id, k)?.cells ?? new Map());
+      const changed = head.change(changes, () => readHead(this.#sql, id, k)?.cells ?? new Map());
       if (this.#sql.commitHead.run(changed.head, k, epoch).changes === 0) {
         this.#known.delete(id);
         throw epochLost(id, epoch);
@@ -177,14 +194,20 @@ class SqliteJournal implements Journal {
   }
 
   release(id: string, epoch: number): Promise<void> {
+    const inThread = this.#inThread(id, (thread) => thread.release(id, epoch));
+    this.#large.delete(id);
+    if (inThread !== undefined) return inThread;
     return this.#turns.run(id, () => {
       const found = this.#own(id, epoch);
-      if (found !== undefined) this.#put(found.k, { ...found.entry, owner: null });
+      if (found !== undefined) putEntry(this.#sql, found.k, { ...found.entry, owner: null });
       this.#known.delete(id);
     });
   }
 
   async end(id: string, epoch: number, reason: string): Promise<void> {
+    const inThread = this.#inThread(id, (thread) => thread.end(id, epoch, reason));
+    this.#large.delete(id);
+    if (inThread !== undefined) return inThread;
     const end = (hasCells: boolean): Promise<void> =>
       this.#turns.run(id, () => {
         const found = this.#own(id, epoch);
@@ -192,7 +215,7 @@ class SqliteJournal implements Journal {
         if (found === undefined) return;
         this.#sql.removeHead.run(found.k);
         if (hasCells) this.#sql.removeCells.run(found.k * CELLS, (found.k + 1) * CELLS);
-        this.#put(found.k, { ...found.entry, owner: null, ended: { at: Date.now(), reason } });
+        putEntry(this.#sql, found.k, { ...found.entry, owner: null, ended: { at: Date.now(), reason } });
       });
     try {
       await end(true);
@@ -207,7 +230,7 @@ class SqliteJournal implements Journal {
   async list(): Promise<JournalEntry[]> {
     const found: JournalEntry[] = [];
     for (let last = 0; ; ) {
-      const page = this.#guard(() => {
+      const page = this.#turns.read(() => {
         this.#file.check();
         return this.#sql.list.all(last, PAGE_ENTRIES);
       });
@@ -219,14 +242,9 @@ class SqliteJournal implements Journal {
   }
 
   read(id: string): JournalRecord | undefined {
-    return this.#guard(() => {
-      this.#sql.beginRead.run();
-      try {
-        const found = this.#get(id);
-        return found && this.#record(found);
-      } finally {
-        this.#undo();
-      }
+    return this.#turns.readOnce(() => {
+      const found = find(this.#sql, id);
+      return found && readRecord(this.#sql, found);
     });
   }
 
@@ -236,55 +254,37 @@ class SqliteJournal implements Journal {
     return this.#turns.run(undefined, () => {
       for (const { id } of old) {
         // Its id may have been used again.
-        const found = this.#get(id);
+        const found = find(this.#sql, id);
         if (found !== undefined && hasEndedBefore(found.entry, before)) this.#sql.removeEntry.run(found.k);
       }
     });
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    await this.#turns.settle();
-    this.#isClosed = true;
-    this.#file.close();
+    await this.#thread?.then(
+      (thread) => thread.close(),
+      () => {},
+    );
+    await this.#turns.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** A session whose entry cannot be read has ended. */
-  #get(id: string): Stored | undefined {
-    try {
-      const row = this.#sql.find.get(id);
-      return row ? { k: row["k"] as number, entry: decodeEntry(row) } : undefined;
-    } catch (error) {
-      if (isCorrupt(error)) return { k: UNREADABLE, entry: damagedEntry(id) };
-      throw error;
-    }
-  }
-
-  #record({ k, entry }: Stored): JournalRecord {
-    try {
-      const others = new Map(this.#cells(k).map(({ name, value }) => [name, value]));
-      if (entry.ended !== null) return { ...entry, cells: others };
-      const head = this.#storedHead(entry.id, k);
-      const cells = new Map([...others, ...(head?.cells ?? [])]);
-      return { ...entry, cells, isDamaged: head?.sum !== sumOfCells(others) };
-    } catch (error) {
-      if (isCorrupt(error)) return { ...entry, cells: new Map(), isDamaged: true };
-      throw error;
-    }
+  /** Calls the thread if it has the session, so that the calls of a session stay in order. */
+  #inThread(id: string, call: (thread: Journal) => Eventual<void>): Promise<void> | undefined {
+    if (!this.#large.has(id) || this.#openThread === undefined) return undefined;
+    this.#thread ??= this.#openThread().catch((error: unknown) => {
+      this.#thread = undefined;
+      throw unavailable(this.#path, error);
+    });
+    return this.#thread.then(call);
   }
 
   #own(id: string, epoch: number): Stored | undefined {
-    const found = this.#get(id);
+    const found = find(this.#sql, id);
     return found?.entry.epoch === epoch && found.entry.ended === null ? found : undefined;
-  }
-
-  #put(k: number, { id, tokenHash, epoch, owner, ended }: JournalEntry): void {
-    const sum = sumOfEntry({ id, tokenHash, epoch, owner, ended });
-    this.#sql.putEntry.run(k, id, tokenHash, epoch, owner, ended?.at ?? null, ended?.reason ?? null, sum);
   }
 
   #nextKey(): number {
@@ -300,73 +300,23 @@ class SqliteJournal implements Journal {
     const found = this.#own(id, epoch);
     if (found === undefined) throw epochLost(id, epoch);
     const { k } = found;
-    const rows = this.#cells(k);
-    const others = new Map(rows.map(({ name, value }) => [name, value]));
+    const rows = readCells(this.#sql, k);
     const known = {
+      epoch,
       k,
-      head: SessionHead.stored(id, others, this.#storedHead(id, k)),
+      head: SessionHead.stored(id, toMap(rows), readHead(this.#sql, id, k)),
       cells: new Map(rows.map(({ name, n }) => [name, n])),
       next: (rows.at(-1)?.n ?? k * CELLS - 1) + 1 - k * CELLS,
     };
     this.#known.set(id, known);
     return known;
   }
+}
 
-  #storedHead(id: string, k: number): ReturnType<typeof decodeHead> {
-    const value = this.#sql.head.get(k)?.["head"];
-    return value instanceof Uint8Array ? decodeHead(id, value) : undefined;
-  }
-
-  #cells(k: number): { n: number; name: string; value: Uint8Array }[] {
-    const rows = this.#sql.cells.all(k * CELLS, (k + 1) * CELLS);
-    return rows.map(({ n, name, value }) => ({
-      n: n as number,
-      name: String(name),
-      // Another type is damage, and changes the sum.
-      value: value instanceof Uint8Array ? value : NO_BYTES,
-    }));
-  }
-
-  #transact<T>(action: () => T): T {
-    return this.#guard(() => {
-      this.#file.check();
-      this.#sql.begin.run();
-      try {
-        const result = action();
-        this.#sql.commit.run();
-        return result;
-      } catch (error) {
-        this.#undo();
-        throw error;
-      }
-    });
-  }
-
-  #tryCheckpoint(): void {
-    try {
-      this.#sql.checkpoint.get();
-    } catch {
-      // There is no room for this either.
-    }
-  }
-
-  #undo(): void {
-    try {
-      this.#sql.rollback.run();
-    } catch {
-      // SQLite has undone it already, as after a full disk.
-    }
-  }
-
-  #guard<T>(action: () => T): T {
-    try {
-      if (this.#isClosed) throw new Error("it is closed");
-      return action();
-    } catch (error) {
-      if (error instanceof JournalError) throw error;
-      throw isCorrupt(error) ? sessionDamaged(this.#path, error) : unavailable(this.#path, error);
-    }
-  }
+function sizeOf({ put }: JournalChanges): number {
+  let bytes = 0;
+  for (const [, value] of put) bytes += value.length;
+  return bytes;
 }
 
 function numberOf(known: Known, name: string): number {
@@ -376,13 +326,6 @@ function numberOf(known: Known, name: string): number {
   const n = known.k * CELLS + known.next++;
   known.cells.set(name, n);
   return n;
-}
-
-function decodeEntry(row: SqliteRow): JournalEntry {
-  const { id, token, epoch, owner, ended, reason, sum } = row;
-  const end = ended === null ? null : { at: ended, reason };
-  const entry = { id, tokenHash: token, epoch, owner, ended: end } as JournalEntry;
-  return sum === sumOfEntry(entry) ? entry : damagedEntry(String(id));
 }
 
 function toConfigError(error: unknown, message: string): ConfigError {

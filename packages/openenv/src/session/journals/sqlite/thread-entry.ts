@@ -1,7 +1,6 @@
 /** The thread of a journal in SQLite. */
 import { parentPort, workerData } from "node:worker_threads";
-import { ConfigError } from "../../../errors.js";
-import { type Journal, JournalError } from "../journal.js";
+import type { Journal } from "../journal.js";
 import type { Failure, ThreadAnswer, ThreadCall } from "./journal-thread.js";
 import { openHere, type SqliteJournalOptions } from "./sqlite-journal.js";
 
@@ -37,8 +36,6 @@ function send(): void {
 }
 
 function describe(error: unknown): Failure {
-  const { message } = error as Error;
-  if (error instanceof ConfigError) return { code: "INVALID_CONFIG", message, isDamage: false };
-  if (error instanceof JournalError) return { code: error.code, message, isDamage: error.isDamage };
-  return { code: "JOURNAL_UNAVAILABLE", message, isDamage: false };
+  const { code = "JOURNAL_UNAVAILABLE", message, isDamage = false } = error as Partial<Failure> & Error;
+  return { code, message, isDamage };
 }

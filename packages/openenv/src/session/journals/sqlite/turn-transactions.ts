@@ -1,6 +1,9 @@
 import { nextTurn } from "../../../util/async/next-turn.js";
 import { groupBy } from "../../../util/group-by.js";
-import { JournalError } from "../journal.js";
+import { JournalError, sessionDamaged, unavailable } from "../journal.js";
+import { isBusy, isCorrupt } from "./database.js";
+import type { SqliteFile } from "./open-file.js";
+import type { Statements } from "./statements.js";
 
 interface Waiting {
   /** The session that it changes; undefined for changes of several. */
@@ -14,12 +17,11 @@ interface Waiting {
 }
 
 export interface TurnOptions {
-  /** Runs an action in one transaction, and undoes all of it when it throws. */
-  transact<T>(action: () => T): T;
+  file: SqliteFile;
+  sql: Statements;
+  path: string;
   /** Called after a transaction has failed: what was changed in it is not stored. */
   undone(): void;
-  /** Another process has the lock, and nothing was tried: the transaction is repeated in a later turn. */
-  isBusy(error: unknown): boolean;
 }
 
 /** When another process has the lock, the next turns try again; later ones wait this long, until the limit. */
@@ -30,13 +32,14 @@ const MAX_BUSY_MS = 1_000;
 /**
  * Runs the changes of one turn of the event loop in one transaction: to begin and to end one costs more than its writes.
  * When it fails, the changes of each session are tried in a separate one, so that a session whose pages are damaged does
- * not hold those of others.
+ * not hold those of others. Whatever SQLite throws becomes a {@link JournalError}.
  */
 export class TurnTransactions {
   readonly #options: TurnOptions;
   #waiting: Waiting[] = [];
   #busyTurns = 0;
   #busySince = 0;
+  #isClosed = false;
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -48,35 +51,60 @@ export class TurnTransactions {
    */
   run<T>(session: string | undefined, action: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.#waiting.length === 0) setImmediate(() => this.flush());
+      if (this.#waiting.length === 0) setImmediate(() => this.#flush());
       this.#waiting.push({ session, action, resolve: resolve as (value: unknown) => void, reject });
     });
   }
 
-  /** Resolves when nothing waits any more. */
-  async settle(): Promise<void> {
-    this.flush();
-    while (this.#waiting.length > 0) await new Promise<void>(nextTurn);
+  /** Reads now. */
+  read<T>(action: () => T): T {
+    try {
+      this.#checkOpen();
+      return action();
+    } catch (error) {
+      throw this.#toJournalError(error);
+    }
   }
 
-  flush(): void {
+  /** Reads now, and all statements see one state. */
+  readOnce<T>(action: () => T): T {
+    return this.read(() => {
+      this.#options.sql.beginRead.run();
+      try {
+        return action();
+      } finally {
+        this.#rollBack();
+      }
+    });
+  }
+
+  /** Closes the file when nothing waits any more. */
+  async close(): Promise<void> {
+    this.#flush();
+    while (this.#waiting.length > 0) await new Promise<void>(nextTurn);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#options.file.close();
+  }
+
+  #flush(): void {
     const batch = this.#waiting;
     this.#waiting = [];
-    if (batch.length > 0) this.#transact(batch);
+    if (batch.length > 0) this.#runAll(batch);
   }
 
-  #transact(batch: readonly Waiting[]): void {
+  #runAll(batch: readonly Waiting[]): void {
     try {
-      this.#options.transact(() => {
-        for (const one of batch) attempt(one);
-      });
+      this.#transact(batch);
       this.#busyTurns = 0;
     } catch (error) {
-      if (this.#options.isBusy(error)) return this.#repeatLater(batch, error);
+      if (isBusy(error)) return this.#repeatLater(batch, error);
       this.#options.undone();
+      // After a full disk, an empty log takes the next commits without more room.
+      this.#tryCheckpoint();
       const sessions = groupBy(batch, ({ session }) => session);
-      if (sessions.size > 1) for (const part of sessions.values()) this.#transact(part);
-      else for (const { reject } of batch) reject(error);
+      if (sessions.size > 1) for (const part of sessions.values()) this.#runAll(part);
+      else this.#reject(batch, error);
       return;
     }
     for (const { value, error, resolve, reject } of batch) {
@@ -85,16 +113,59 @@ export class TurnTransactions {
     }
   }
 
+  #transact(batch: readonly Waiting[]): void {
+    this.#checkOpen();
+    const { file, sql } = this.#options;
+    file.check();
+    sql.begin.run();
+    try {
+      for (const one of batch) attempt(one);
+      sql.commit.run();
+    } catch (error) {
+      this.#rollBack();
+      throw error;
+    }
+  }
+
   #repeatLater(batch: readonly Waiting[], error: unknown): void {
     if (this.#busyTurns++ === 0) this.#busySince = performance.now();
     if (performance.now() - this.#busySince > MAX_BUSY_MS) {
       this.#busyTurns = 0;
-      for (const { reject } of batch) reject(error);
-      return;
+      return this.#reject(batch, error);
     }
     this.#waiting = [...batch, ...this.#waiting];
-    if (this.#busyTurns <= BUSY_TURNS) setImmediate(() => this.flush());
-    else setTimeout(() => this.flush(), BUSY_WAIT_MS);
+    if (this.#busyTurns <= BUSY_TURNS) setImmediate(() => this.#flush());
+    else setTimeout(() => this.#flush(), BUSY_WAIT_MS);
+  }
+
+  #reject(batch: readonly Waiting[], error: unknown): void {
+    for (const { reject } of batch) reject(this.#toJournalError(error));
+  }
+
+  #tryCheckpoint(): void {
+    try {
+      this.#options.sql.checkpoint.get();
+    } catch {
+      // There is no room for this either.
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#options.sql.rollback.run();
+    } catch {
+      // SQLite has undone it already, as after a full disk.
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new Error("it is closed");
+  }
+
+  #toJournalError(error: unknown): JournalError {
+    if (error instanceof JournalError) return error;
+    const { path } = this.#options;
+    return isCorrupt(error) ? sessionDamaged(path, error) : unavailable(path, error);
   }
 }
 
