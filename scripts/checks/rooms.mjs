@@ -54,10 +54,10 @@ export const CEILINGS = {
   "packages/openenv/src/server/runtimes": 1761,
   "packages/openenv/src/server/websocket": 2218,
   "packages/bench/src": 3637,
-  "packages/cli/src": 10490,
-  "packages/deploy/src": 2455,
+  "packages/cli/src": 10494,
+  "packages/deploy/src": 2457,
   "packages/gateway/src": 900,
-  "packages/providers/src": 6534,
+  "packages/providers/src": 6528,
   "packages/web/src": 11483,
   "python/src": 4231,
 };

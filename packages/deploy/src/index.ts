@@ -1,4 +1,5 @@
 export { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "./pod-security.js";
+export { quoteShell } from "./quote-shell.js";
 export { renderTarget } from "./render.js";
 export { BALANCERS, type DeployTarget, isBalancer, pipedFiles, type RenderedFiles, TARGETS } from "./targets.js";
 export { parseTopology, type Topology } from "./topology.js";

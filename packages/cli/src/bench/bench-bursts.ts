@@ -7,6 +7,7 @@ import {
   type SummaryRow,
   seconds,
 } from "@openenv-ts/bench";
+import { quoteShell } from "@openenv-ts/deploy";
 import { print, printError, printNote, printProgress } from "../terminal/output.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 
@@ -65,7 +66,7 @@ function printResult({ files, signal }: BenchRun, flags: BenchFlags, rows: reado
     return;
   }
   if (batches.length > 0) print(renderMaxBatches(batches));
-  print(`\nResults: ${files.dir} (openenv bench report ${files.dir})`);
+  print(`\nResults: ${files.dir} (openenv bench report ${quoteShell(files.dir)})`);
 }
 
 function renderBurst(row: SummaryRow, { reps }: BenchFlags): string {

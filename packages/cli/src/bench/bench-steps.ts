@@ -1,4 +1,5 @@
 import { measureThroughput, renderSizing, renderThroughput, type ThroughputRow, waitAction } from "@openenv-ts/bench";
+import { quoteShell } from "@openenv-ts/deploy";
 import { print, printError, printProgress } from "../terminal/output.js";
 import type { BenchFlags, BenchRun } from "./bench-flags.js";
 
@@ -24,7 +25,7 @@ export async function loopSteps(run: BenchRun, flags: BenchFlags): Promise<numbe
   } else if (rows.length > 0) {
     print(renderThroughput(rows.map((row) => ({ ...row, subject: row.url }))));
     if (flags.think !== undefined) for (const row of rows) print(`\n${renderSizing(row)}`);
-    print(`\nResults: ${files.dir} (openenv bench report ${files.dir})`);
+    print(`\nResults: ${files.dir} (openenv bench report ${quoteShell(files.dir)})`);
   }
   const failed = rows.filter(({ error_type }) => error_type !== null);
   for (const row of failed) printError(`${row.url}, ${row.connections} connections (${row.error_type}): ${row.error}`);

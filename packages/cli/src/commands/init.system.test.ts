@@ -124,12 +124,12 @@ describe("openenv init", TIME_LIMIT, () => {
     expect(await listFiles(join(project.dir, "envs/chess"))).toContain("server/environment.ts");
   });
 
-  test("makes it below the folder of -o, whatever that is called; elsewhere the whole path is said", async () => {
+  test("makes it below the folder of -o, whatever its name is; elsewhere it prints the whole path, which a shell reads as one word", async () => {
     await using project = await createProject();
     await using other = await createProject();
-    const { stdout } = await callCommand(["init", "chess", "-o", join(other.dir, "chess")], { cwd: project.dir });
-    const made = join(other.dir, "chess/chess");
-    expect(stdout).toContain(`Created chess in ${made}.\n\n  cd ${made}\n`);
+    const { stdout } = await callCommand(["init", "chess", "-o", join(other.dir, "all games")], { cwd: project.dir });
+    const made = join(other.dir, "all games/chess");
+    expect(stdout).toContain(`Created chess in ${made}.\n\n  cd '${made}'\n`);
     expect(await listFiles(made)).toContain("server/environment.ts");
   });
 

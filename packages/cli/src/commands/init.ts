@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { quoteShell } from "@openenv-ts/deploy";
 import { type Command, Option } from "commander";
 import { ConfigError } from "openenv-ts/internal";
 import { createEnvironment } from "../init/create-environment.js";
@@ -65,7 +66,7 @@ async function promptName(): Promise<string | undefined> {
 function renderDone(dir: string, { kebab, module, prefix }: Names): string {
   return `Created ${kebab} in ${dir}.
 
-  cd ${dir}
+  cd ${quoteShell(dir)}
   npm install
   npm start          # http://localhost:8000
   npm test

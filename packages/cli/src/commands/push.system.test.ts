@@ -1,6 +1,6 @@
 /** The real library against a Hub of the tests' own: the public one cannot be asked to keep what tests publish. */
 import { execFile } from "node:child_process";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
@@ -229,12 +229,18 @@ test.each<[string, string[], PushOptions, string]>([
   expect(hub.requests).toEqual([]);
 });
 
-test("an environment that does not work is not published, and it is said what is wrong", async () => {
+test("refuses to publish an environment that does not work, with what is wrong and the command that checks it", async () => {
   await using hub = await startHub();
-  const { code, stdout, stderr } = await push(hub, [], { files: { "server/environment.ts": counterModule("0.5") } });
+  const files = { "server/environment.ts": counterModule("0.5") };
+  const prepare = async (dir: string) => {
+    const names = await readdir(dir);
+    await mkdir(join(dir, "a game"));
+    for (const name of names) await rename(join(dir, name), join(dir, "a game", name));
+  };
+  const { code, stdout, stderr } = await push(hub, ["-d", "a game"], { files, prepare });
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(
-    /^error: counter_env failed validation and was not published; run openenv validate\.\n {2}runtime\./,
+    /^error: counter_env failed validation and was not published; run: openenv validate 'a game'\n {2}runtime\./,
   );
   expect(hub.space("author/counter_env")).toBeUndefined();
 });

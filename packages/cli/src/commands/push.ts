@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
+import { quoteShell } from "@openenv-ts/deploy";
 import { hubEndpoint, spaceSubdomain } from "@openenv-ts/providers/internal";
 import { readManifest } from "@openenv-ts/providers/manifest";
 import type { Command } from "commander";
@@ -99,7 +100,7 @@ async function push(flags: PushFlags): Promise<void> {
   const { passed, problems } = await validateForPush(dir, { signal, onProgress: onValidate });
   if (!passed) {
     printError(
-      `${name} failed validation and was not published; run openenv validate.\n${problems.map((line) => `  ${line}`).join("\n")}`,
+      `${name} failed validation and was not published; run: openenv validate ${quoteShell(directory)}\n${problems.map((line) => `  ${line}`).join("\n")}`,
     );
     return end(staged, 1);
   }

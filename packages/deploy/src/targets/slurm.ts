@@ -2,6 +2,7 @@ import { ConfigError } from "openenv-ts/internal";
 import { renderEndpoint, renderEnvoy } from "../balancers/envoy.js";
 import { renderHaproxy } from "../balancers/haproxy.js";
 import { JOB_DEPLOYMENT, JOB_FOLDER, JOB_METRICS_PORT, JOB_PORT } from "../limits.js";
+import { quoteShell } from "../quote-shell.js";
 import type { RenderedFiles } from "../targets.js";
 import type { Topology } from "../topology.js";
 import { hostVariables, stopSeconds, stopVariables } from "./container.js";
@@ -63,7 +64,7 @@ function renderHead(topology: Topology, nodes: number): string {
 ${lines.join("\n")}
 set -euo pipefail
 ${Object.entries(serverSettings(topology))
-  .map(([key, value]) => `export ${settingName(topology, key)}=${quote(value)}`)
+  .map(([key, value]) => `export ${settingName(topology, key)}=${quoteShell(value)}`)
   .join("\n")}
 ${topology.image === undefined ? FIND_COMMAND : ""}`;
 }
@@ -252,8 +253,4 @@ function serverCpus({ resources }: Topology): number {
 function serveCommand({ directory, image, resources }: Topology): string {
   if (image === undefined) return `"$openenv" serve ${directory}`;
   return `apptainer run --containall${resources.gpus > 0 ? " --nv" : ""} docker://${image}`;
-}
-
-function quote(text: string): string {
-  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

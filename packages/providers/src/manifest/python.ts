@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { quoteShell } from "@openenv-ts/deploy";
 
 const DEFAULT_APP = "server.app:app";
 const REQUIREMENTS = ["server/requirements.txt", "requirements.txt"];
@@ -15,7 +16,7 @@ export function describePython(dir: string, given?: string): string {
   const app = given !== undefined && isPythonApp(given) ? given : DEFAULT_APP;
   const args = ["run", "--isolated", ...packagesOf(dir), "--", "uvicorn", app, "--app-dir", dir, "--port", "8000"];
   return (
-    `This is a Python environment. Serve it with uv: uv ${args.map(quote).join(" ")} ` +
+    `This is a Python environment. Serve it with uv: uv ${args.map(quoteShell).join(" ")} ` +
     "(in code: uvProvider() of @openenv-ts/providers)."
   );
 }
@@ -30,8 +31,4 @@ function packagesOf(dir: string): string[] {
   if (existsSync(join(dir, "pyproject.toml"))) return ["--project", dir];
   const list = REQUIREMENTS.map((path) => join(dir, path)).find((path) => existsSync(path));
   return list === undefined ? ["--with", "openenv"] : ["--with-requirements", list];
-}
-
-function quote(word: string): string {
-  return /^[\w./@:+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { quoteShell } from "@openenv-ts/deploy";
 import { httpUrl, ProviderError } from "openenv-ts/internal";
 import { balanceReady } from "../balancer.js";
 import { renderLabels } from "../docker/labels.js";
@@ -98,16 +99,12 @@ interface Script {
 
 /** A server that exits does not end the others. */
 function renderScript({ dir, target, host, count, cpus }: Script): string {
-  const command = [process.execPath, TASK, dir, target, host].map(quote).join(" ");
+  const command = [process.execPath, TASK, dir, target, host].map(quoteShell).join(" ");
   // srun does not take this from the job.
   const each = cpus === undefined ? "" : ` --cpus-per-task=${cpus}`;
-  const flags = `--ntasks=${count}${each} --no-kill --kill-on-bad-exit=0 --output=${quote(join(dir, "%t.log"))}`;
+  const flags = `--ntasks=${count}${each} --no-kill --kill-on-bad-exit=0 --output=${quoteShell(join(dir, "%t.log"))}`;
   const own = ["HOST", "PORT", "WORKERS", "OPENENV_WORKER_NUMBER", "npm_command"].join(" ");
   return `#!/bin/sh\nunset ${own}\nexec srun ${flags} ${command}\n`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 interface Job {
