@@ -23,6 +23,12 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+interface Manifest {
+  name: string;
+  private?: boolean;
+  exports?: Record<string, unknown>;
+}
+
 /**
  * Our packages are their sources: no build is needed between an edit and a test. By name and not by the condition, which
  * Node would also apply to what is built.
@@ -31,11 +37,13 @@ function sources(): { find: RegExp; replacement: string }[] {
   const packages = fileURLToPath(new URL("packages", import.meta.url));
   return readdirSync(packages).flatMap((folder) => {
     const text = readFileSync(join(packages, folder, "package.json"), "utf8");
-    const { name, exports = {} } = JSON.parse(text) as { name: string; exports?: Record<string, unknown> };
+    const { name, exports = {}, private: isPart = false } = JSON.parse(text) as Manifest;
+    // The name that openenv-ts has for a part of it, and the name of any other package.
+    const prefix = isPart ? `#parts/${folder}` : name;
     return Object.entries(exports).flatMap(([entry, target]) => {
       const source = (target as { "openenv-source"?: string })["openenv-source"];
       if (source === undefined) return [];
-      return [{ find: new RegExp(`^${name}${entry.slice(1)}$`), replacement: join(packages, folder, source) }];
+      return [{ find: new RegExp(`^${prefix}${entry.slice(1)}$`), replacement: join(packages, folder, source) }];
     });
   });
 }

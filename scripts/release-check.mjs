@@ -44,7 +44,29 @@ export function findDifferences(root) {
   const fixed = read(root, ".changeset/config.json").fixed.flat();
   if (names.toSorted().join() !== fixed.toSorted().join())
     problems.push(`.changeset/config.json: fixed must list every published package: ${names.join(", ")}`);
-  return problems;
+  return [...problems, ...findUnlisted(root)];
+}
+
+/** Dependencies of the parts of a package that it does not have itself: an installation brings only its own. */
+function findUnlisted(root) {
+  const hasParts = (folder) => "#parts/*" in (read(root, `${folder}/package.json`).imports ?? {});
+  return published(root)
+    .filter(hasParts)
+    .flatMap((folder) => {
+      const { dependencies: own } = read(root, `${folder}/package.json`);
+      return parts(root).flatMap((part) =>
+        Object.entries(read(root, `${part}/package.json`).dependencies ?? {})
+          .filter(([name, range]) => own[name] !== range)
+          .map(([name, range]) => `${folder}/package.json: the part ${part} needs ${name} ${range} in dependencies`),
+      );
+    });
+}
+
+/** The folders of the private packages, which are parts of a published one. */
+function parts(root) {
+  return workspaces(root).filter(
+    (folder) => folder.startsWith("packages/") && read(root, `${folder}/package.json`).private,
+  );
 }
 
 /** Dependencies outside this repository that are pinned to one version. `~` counts as a range. */

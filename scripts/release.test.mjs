@@ -62,6 +62,16 @@ test("different versions, a pinned dependency and a package without a changelog 
   ]);
 });
 
+test("a package has the dependencies of the parts that it contains", () => {
+  write("packages/part/package.json", { name: "part", private: true, dependencies: { ws: "^8.1.0", pino: "^10.0.0" } });
+  expect(findDifferences(root)).toEqual([]);
+  write("packages/library/package.json", { ...read("packages/library/package.json"), imports: { "#parts/*": "part" } });
+  expect(findDifferences(root)).toEqual([
+    "packages/library/package.json: the part packages/part needs ws ^8.1.0 in dependencies",
+    "packages/library/package.json: the part packages/part needs pino ^10.0.0 in dependencies",
+  ]);
+});
+
 test("a new version is written into the workspaces and templates that depend on it, and into the constant", () => {
   write("packages/openenv/package.json", { ...library, name: "openenv-ts", version: "1.1.0" });
   mkdirSync(dirname(join(root, CONSTANT)), { recursive: true });

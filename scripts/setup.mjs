@@ -6,13 +6,19 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { withLock } from "./lock.mjs";
 import { ROOT } from "./root.mjs";
 
+/** Private packages that are bundled: each compiles before openenv-ts, whose build contains it as `dist/parts/<name>`. */
+const PARTS = ["sockets"].map((name) => `packages/${name}`);
+const CORE = "packages/openenv";
 /** What compiles, each after what it uses. */
-const LIBRARIES = ["openenv", "deploy", "providers", "bench", "gateway", "cli"].map((name) => `packages/${name}`);
+const LIBRARIES = [
+  ...PARTS,
+  ...["openenv", "deploy", "providers", "bench", "gateway", "cli"].map((name) => `packages/${name}`),
+];
 const WEB = "packages/web";
 /** What is installed to serve. The other libraries are dependencies of the command line. */
 const SERVING = ["packages/cli", WEB];
@@ -108,6 +114,7 @@ async function transpile(libraries) {
     rmSync(fresh, { recursive: true, force: true });
     const entryPoints = files.map((file) => join(ROOT, file));
     await bundle({ entryPoints, outbase: join(ROOT, project, "src"), outdir: fresh, format: "esm", target: "node20" });
+    addParts(project, fresh);
     swap(fresh, project, transpiled(stamp));
   }
   report("transpile the packages", start);
@@ -130,7 +137,14 @@ async function build(project) {
   const data = join(ROOT, project, "data");
   // Also part of the build script of an environment.
   if (existsSync(data)) cpSync(data, join(fresh, "data"), { recursive: true });
+  addParts(project, fresh);
   swap(fresh, project, stamp);
+}
+
+/** Copies the builds of the parts into the build of the package that contains them. */
+function addParts(project, fresh) {
+  if (project !== CORE) return;
+  for (const part of PARTS) cpSync(join(ROOT, part, "dist"), join(fresh, "parts", basename(part)), { recursive: true });
 }
 
 /** Builds the page with its compressed copies, and swaps it in like every build. */
@@ -172,7 +186,7 @@ function stampOf(project) {
 /** A hash of everything that determines a build. */
 function fingerprint(project) {
   const hash = createHash("sha256");
-  const folders = project === WEB ? WEB_SOURCES : [project];
+  const folders = { [WEB]: WEB_SOURCES, [CORE]: [CORE, ...PARTS] }[project] ?? [project];
   for (const file of [...folders.flatMap(sources), "tsconfig.json", "package.json", "scripts/setup.mjs"]) {
     hash
       .update(`${file}\n`)

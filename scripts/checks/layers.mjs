@@ -9,11 +9,14 @@ import { readModule } from "./imports.mjs";
 
 const EVERYONE = ["errors", "error-table", "faults", "util"];
 const ENVIRONMENT_SIDE = ["environment", "validation", "contract", "protocol", ...EVERYONE];
-const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE];
+/** Sessions use the turns and budgets of the sockets, and nothing else of them. */
+const SCHEDULING = "#parts/sockets/scheduling";
+const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE, "#parts/sockets", SCHEDULING];
 const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
 /**
  * The layers that each layer may import, besides itself. An edge is a root file that combines client and server side: the
- * layers above both sides may import it, and entries (index.ts) may re-export it.
+ * layers above both sides may import it, and entries (index.ts) may re-export it. `#parts/` are the private packages that
+ * openenv-ts contains.
  */
 export const MAY_IMPORT = {
   faults: [],
@@ -24,7 +27,7 @@ export const MAY_IMPORT = {
   contract: ["protocol", ...EVERYONE],
   validation: ["contract", "protocol", ...EVERYONE],
   environment: ["validation", "contract", "protocol", ...EVERYONE],
-  session: ENVIRONMENT_SIDE,
+  session: [...ENVIRONMENT_SIDE, SCHEDULING],
   server: SERVER_SIDE,
   compat: SERVER_SIDE,
   cluster: SERVER_SIDE,
@@ -40,6 +43,7 @@ const MOUNTED_BY = { compat: "server/serve.ts" };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "serve.ts"];
 /** Which packages a package may import, by their entries. */
 const PACKAGES = {
+  sockets: [],
   openenv: [],
   deploy: ["openenv-ts"],
   providers: ["openenv-ts", "@openenv-ts/deploy"],
@@ -73,6 +77,8 @@ export function findProblems(src, name) {
       const [, ours] = OURS.exec(specifier) ?? [];
       if (ours && !PACKAGES[name].includes(ours))
         problems.push(`${file}:${line} "${specifier}" is not a package of ${name}.`);
+      if (specifier.startsWith("#") && !mayUsePart(file, specifier, name))
+        problems.push(`${file}:${line} "${specifier}" is not allowed by the layers.`);
       if (!specifier.startsWith(".")) continue;
       const target = resolve(src, file, specifier);
       const problem = target ? judge(file, target, name) : "names no file";
@@ -111,6 +117,10 @@ function judge(from, to, name) {
   if (MOUNTED_BY[layers[1]] === from) return "";
   if (layers[1] === "edge" && posix.basename(from) === "index.ts") return "";
   return `is not allowed by the layers: ${layers[0]} -> ${layers[1]}.`;
+}
+
+function mayUsePart(file, specifier, name) {
+  return name === "openenv" && MAY_IMPORT[layerOf(file)]?.includes(specifier) === true;
 }
 
 function layerOf(file) {

@@ -33,6 +33,28 @@ test.each([
   ]);
 });
 
+test("a part imports no other package, and each layer only the parts that it may", () => {
+  const parts = {
+    "session/session.ts": 'import { Fifo } from "#parts/sockets/scheduling"; export const S = Fifo;',
+    "server/serve.ts": 'import { loadRuntime } from "#parts/sockets"; export const S = loadRuntime;',
+  };
+  expect(problemsOf(parts)).toEqual([]);
+  const found = problemsOf({
+    "client/client.ts": 'import { Fifo } from "#parts/sockets/scheduling"; export const C = Fifo;',
+    "session/session.ts": 'import type { Upgrade } from "#parts/sockets"; export type S = Upgrade;',
+    "server/serve.ts": 'import { S } from "@openenv-ts/sockets"; export const T = S;',
+  });
+  expect(found).toEqual([
+    'client/client.ts:1 "#parts/sockets/scheduling" is not allowed by the layers.',
+    'server/serve.ts:1 "@openenv-ts/sockets" is not a package of openenv.',
+    'session/session.ts:1 "#parts/sockets" is not allowed by the layers.',
+  ]);
+  for (const specifier of ["openenv-ts", "#parts/sockets", "@openenv-ts/deploy"]) {
+    writeFileSync(join(src, "part.ts"), `export { P } from "${specifier}";`);
+    expect(findProblems(src, "sockets").some((problem) => problem.startsWith(`part.ts:1 "${specifier}"`))).toBe(true);
+  }
+});
+
 test("a composition edge is for entries and for what stands on both sides, and knows no suite", () => {
   const found = problemsOf({
     "testing/main.ts": "export const M = 1;",

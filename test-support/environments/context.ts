@@ -3,15 +3,15 @@ import { createAuthorization } from "../../packages/openenv/src/server/access/au
 import { createOrigins } from "../../packages/openenv/src/server/access/origins.js";
 import { readTokens } from "../../packages/openenv/src/server/config/read-settings.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
-import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
 import { Gauge } from "../../packages/openenv/src/server/limits/gauge.js";
 import { SessionDirectory } from "../../packages/openenv/src/session/registry/directory.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
 import { Addresses } from "../../packages/openenv/src/session/resume/addresses.js";
 import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
-import { RunQueue } from "../../packages/openenv/src/util/async/run-queue.js";
-import { ByteBudget } from "../../packages/openenv/src/util/byte-budget.js";
+import { Backlog } from "../../packages/sockets/src/limits/backlog.js";
+import { ByteBudget } from "../../packages/sockets/src/scheduling/byte-budget.js";
+import { RunQueue } from "../../packages/sockets/src/scheduling/run-queue.js";
 
 const MB = 1024 * 1024;
 

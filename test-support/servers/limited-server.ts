@@ -4,12 +4,12 @@ import type { EnvironmentDefinition } from "../../packages/openenv/src/environme
 import type { Config } from "../../packages/openenv/src/server/config/config.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
 import { createRouter } from "../../packages/openenv/src/server/http/router.js";
-import { Backlog } from "../../packages/openenv/src/server/limits/backlog.js";
 import { createRoutes } from "../../packages/openenv/src/server/routes/routes.js";
-import type { Upgrade } from "../../packages/openenv/src/server/runtimes/runtime.js";
-import { loadRuntime } from "../../packages/openenv/src/server/runtimes/runtime.js";
 import { SocketServer } from "../../packages/openenv/src/server/websocket/socket-server.js";
 import { createRuntime } from "../../packages/openenv/src/session/runtime.js";
+import { Backlog } from "../../packages/sockets/src/limits/backlog.js";
+import type { Upgrade } from "../../packages/sockets/src/runtimes/runtime.js";
+import { loadRuntime } from "../../packages/sockets/src/runtimes/runtime.js";
 import { createContext } from "../environments/context.js";
 
 export interface LimitedServer {
@@ -34,7 +34,6 @@ export async function startLimited(
   const parts = {
     config,
     context,
-    cluster: undefined,
     handle: createRouter(context, routes),
     upgrade: (upgrade: Upgrade) => sockets.upgrade(upgrade),
   };

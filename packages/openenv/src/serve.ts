@@ -1,8 +1,9 @@
+import { loadRuntime } from "#parts/sockets";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
 import { ConfigError } from "./errors.js";
+import { checkRuntime } from "./server/config/check-runtime.js";
 import { readConfig } from "./server/config/config.js";
 import { startInterruptibly } from "./server/lifecycle/signals.js";
-import { loadRuntime } from "./server/runtimes/runtime.js";
 import { serveHere } from "./server/serve.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
 import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
@@ -35,7 +36,7 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
     return serveHere(environment, { config, options, cluster });
   }
   const config = readConfig(environment, options, process.env);
-  (await loadRuntime()).check(config);
+  checkRuntime(config, (await loadRuntime()).name);
   if (config.workers === 1 && !config.supervise && config.heapMb === undefined)
     return serveHere(environment, { config, options });
   const { superviseWorkers } = await import("./cluster/supervise.js");

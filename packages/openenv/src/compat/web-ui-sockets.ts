@@ -1,10 +1,9 @@
+import type { Holder, PeerSocket, SocketPeer, Upgrade, UpgradeRequest } from "#parts/sockets";
 import { CLOSE_CODES } from "../protocol/messages.js";
-import type { UpgradeRequest } from "../server/cluster.js";
+import { selectSubprotocol } from "../server/access/authorization.js";
 import type { ServerContext } from "../server/context.js";
 import { sessionCookieHeader } from "../server/http/http-session.js";
 import { cookieId } from "../server/http/session-key.js";
-import type { Holder } from "../server/limits/backlog.js";
-import type { PeerSocket, SocketPeer, Upgrade } from "../server/runtimes/runtime.js";
 import type { SocketRoute } from "../server/websocket/socket-target.js";
 import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
@@ -45,6 +44,7 @@ export class WebUiSockets implements SocketRoute {
     }
     upgrade.accept({
       headers: { "set-cookie": sessionCookieHeader(request, session) },
+      protocol: selectSubprotocol(request.headers),
       maxBytes: MAX_FRAME,
       open: (ws) => this.#subscribe(ws, session),
     });

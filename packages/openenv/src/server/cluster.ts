@@ -1,13 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { UpgradeRequest } from "#parts/sockets";
 import type { SchemaBody, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import type { WorkerLoad } from "../session/registry/capacity.js";
 import type { Workers } from "../session/registry/options.js";
 import type { ClusterReport, WorkerReport } from "./worker-report.js";
-
-/** The head of a request for a WebSocket. */
-export type UpgradeRequest = Readonly<Pick<IncomingMessage, "method" | "url" | "headers">>;
 
 /** What a server reports to the supervisor, which does not load the environment. */
 export interface ServerAbout {

@@ -1,15 +1,14 @@
+import type { Backlog } from "#parts/sockets";
+import type { ByteBudget, RunQueue } from "#parts/sockets/scheduling";
 import type { ServerView } from "../protocol/web.js";
 import type { SessionDirectory } from "../session/registry/directory.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import type { Addresses } from "../session/resume/addresses.js";
 import type { Runtime } from "../session/runtime.js";
-import type { RunQueue } from "../util/async/run-queue.js";
-import type { ByteBudget } from "../util/byte-budget.js";
 import type { Audit } from "./access/audit.js";
 import type { Authorization } from "./access/authorization.js";
 import type { Origins } from "./access/origins.js";
 import type { Cluster } from "./cluster.js";
-import type { Backlog } from "./limits/backlog.js";
 import type { Descriptors } from "./limits/descriptors.js";
 import type { Gauge } from "./limits/gauge.js";
 

@@ -1,19 +1,20 @@
+import { Backlog } from "#parts/sockets";
+import { ByteBudget } from "#parts/sockets/scheduling";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { ServerView } from "../protocol/web.js";
 import { SessionDirectory } from "../session/registry/directory.js";
 import { Sessions } from "../session/registry/sessions.js";
 import { Addresses } from "../session/resume/addresses.js";
 import { createRuntime } from "../session/runtime.js";
-import { ByteBudget } from "../util/byte-budget.js";
 import { Audit } from "./access/audit.js";
 import { createAuthorization } from "./access/authorization.js";
 import { createOrigins } from "./access/origins.js";
 import type { Cluster } from "./cluster.js";
 import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
-import { BACKLOG_BYTES, Backlog, BODIES_BYTES } from "./limits/backlog.js";
 import { Descriptors } from "./limits/descriptors.js";
 import { Gauge } from "./limits/gauge.js";
+import { BACKLOG_BYTES, BODIES_BYTES } from "./limits/memory.js";
 import type { Logger } from "./logging/logger.js";
 
 /** Creates what the transports of a server share. */

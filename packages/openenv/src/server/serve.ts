@@ -1,6 +1,9 @@
+import type { Server } from "node:http";
+import { loadRuntime, type Upgrade } from "#parts/sockets";
 import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
 import { WebUiSockets } from "../compat/web-ui-sockets.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
+import { ConfigError } from "../errors.js";
 import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import { watchLoop } from "../session/watchdog.js";
@@ -13,13 +16,13 @@ import { createContext } from "./create-context.js";
 import { createRouter } from "./http/router.js";
 import { holdJournal, startJournal } from "./journal.js";
 import { createLifecycle, EndStack } from "./lifecycle/lifecycle.js";
+import { listenProblem } from "./lifecycle/listen-problem.js";
 import { onCrash } from "./lifecycle/on-crash.js";
 import { onSignals } from "./lifecycle/signals.js";
 import { watchHeap } from "./limits/heap.js";
 import { createLogger, type Logger } from "./logging/logger.js";
 import { noteAccess, noteContainer, noteSharedState } from "./logging/start-notes.js";
 import { createRoutes } from "./routes/routes.js";
-import { loadRuntime } from "./runtimes/runtime.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { SocketServer } from "./websocket/socket-server.js";
 import { createWorkerServer } from "./worker-server.js";
@@ -78,13 +81,9 @@ async function start(
   context.openSockets = () => sockets.open;
   ends.add(() => sockets.close());
   const handle = createRouter(context, createRoutes(config, hasWebUi ? WEB_UI_ROUTES : {}));
-  const listener = await platform.listen({
-    config,
-    context,
-    cluster,
-    handle,
-    upgrade: (upgrade) => sockets.upgrade(upgrade),
-  });
+  const parts = { config, context, handle, upgrade: (upgrade: Upgrade) => sockets.upgrade(upgrade) };
+  const listenShared = cluster && ((server: Server) => cluster.listen(server, config.host));
+  const listener = await platform.listen({ ...parts, listenShared }).catch((error) => cannotListen(error, config));
   const { port } = listener;
   ends.add(startReaper(sessions, config));
   ends.add(watchHeap(runtime, sessions, config));
@@ -103,8 +102,7 @@ async function start(
     noteSharedState(environment, config, log);
   }
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
-  const parts = { environment, config, context, sockets, listener, lifecycle, handle, rereadTokens };
-  await cluster?.join(createWorkerServer(parts));
+  await cluster?.join(createWorkerServer({ ...parts, environment, sockets, listener, lifecycle, rereadTokens }));
 
   return {
     url: serverUrl(config.host, port),
@@ -119,6 +117,11 @@ async function start(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The cluster reports its own errors. */
+function cannotListen(error: NodeJS.ErrnoException, { host, port }: Config): never {
+  throw error instanceof ConfigError ? error : new ConfigError(listenProblem(error, host, port));
 }
 
 function replaceTokens({ authorization }: ServerContext, options: ServeOptions, log: Logger): void {

@@ -1,10 +1,10 @@
+import type { Listener, ServerParts, Upgrade } from "#parts/sockets";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { ClusterServer } from "./cluster.js";
 import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
 import { drainSessions } from "./lifecycle/drain.js";
 import type { Lifecycle } from "./lifecycle/lifecycle.js";
-import type { Listener, ServerParts, Upgrade } from "./runtimes/runtime.js";
 import type { SocketServer } from "./websocket/socket-server.js";
 
 interface WorkerParts {

@@ -1,7 +1,7 @@
+import { RunQueue } from "#parts/sockets/scheduling";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { createToolSet, type ToolSet } from "../environment/tools/tool-set.js";
 import { MAX_MESSAGE_ITEMS } from "../protocol/codec/json.js";
-import { RunQueue } from "../util/async/run-queue.js";
 import { type Log, silentLog } from "../util/log.js";
 import { createValidator, type Validator } from "../validation/validate.js";
 import { RESTORE_DEFAULTS, type RestoreLimits } from "./restore-limits.js";

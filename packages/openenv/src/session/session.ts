@@ -1,10 +1,10 @@
+import { Fifo } from "#parts/sockets/scheduling";
 import type { Environment, ResetRequest, Transition } from "../environment/environment.js";
 import type { SessionInfo } from "../protocol/http.js";
 import type { JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
 import { after } from "../util/async/after.js";
-import { Fifo } from "../util/async/fifo.js";
 import { settled } from "../util/async/settled.js";
 import { isThenable } from "../util/async/thenable.js";
 import { makeId } from "../util/make-id.js";

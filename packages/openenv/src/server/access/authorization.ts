@@ -88,10 +88,11 @@ function tokenOf({ authorization, "sec-websocket-protocol": offered }: IncomingH
   return protocol && Buffer.from(protocol.trim().slice(TOKEN_SUBPROTOCOL.length), "base64url").toString();
 }
 
-/** Selects the subprotocol for `ws`. Without a token it ignores all, like the Python package. */
-export function selectSubprotocol(offered: ReadonlySet<string>): string | false {
-  const hasToken = [...offered].some((name) => name.startsWith(TOKEN_SUBPROTOCOL));
-  return hasToken && offered.has(SUBPROTOCOL) && SUBPROTOCOL;
+/** Selects the subprotocol of a WebSocket. Without a token it ignores all, like the Python package. */
+export function selectSubprotocol({ "sec-websocket-protocol": header }: IncomingHttpHeaders): string | undefined {
+  const offered = header?.split(",").map((name) => name.trim());
+  const hasToken = offered?.some((name) => name.startsWith(TOKEN_SUBPROTOCOL));
+  return hasToken && offered?.includes(SUBPROTOCOL) ? SUBPROTOCOL : undefined;
 }
 
 /** The answer to a peer without the required token. */

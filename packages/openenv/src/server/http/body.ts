@@ -1,15 +1,15 @@
 import { IncomingMessage } from "node:http";
 import type * as z from "zod";
+import type { HttpRequest } from "#parts/sockets";
+import type { ByteBudget } from "#parts/sockets/scheduling";
 import type { ValidationIssue } from "../../errors.js";
 import { parseJson, TooManyItemsError } from "../../protocol/codec/json.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { TOO_MANY_ITEMS } from "../../session/messages/message-codec.js";
-import type { ByteBudget } from "../../util/byte-budget.js";
 import { isObject } from "../../util/is-object.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { missingField } from "../../validation/errors/issues.js";
 import { type Checked, parseInput } from "../../validation/parse-input.js";
-import type { HttpRequest } from "../runtimes/runtime.js";
 
 export class BodyTooLargeError extends Error {}
 /** The bodies of all requests together are too large. */

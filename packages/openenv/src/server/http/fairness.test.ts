@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LARGE_MESSAGE } from "#parts/sockets/scheduling";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { defineContract, defineEnvironment, defineTools } from "../../index.js";
-import { LARGE_MESSAGE } from "../../util/async/run-queue.js";
 
 const { start, open } = useServers();
 

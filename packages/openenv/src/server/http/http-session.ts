@@ -1,9 +1,9 @@
+import type { HttpRequest } from "#parts/sockets";
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
 import type { AddressUse } from "../../session/resume/addresses.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
-import type { HttpRequest } from "../runtimes/runtime.js";
 import type { RequestContext } from "./router.js";
 import { headerId, type NamedId, readId } from "./session-key.js";
 

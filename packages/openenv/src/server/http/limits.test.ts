@@ -3,13 +3,13 @@ import { request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
+import { ByteBudget } from "#parts/sockets/scheduling";
 import { createContext } from "../../../../../test-support/environments/context.js";
 import { waitFor } from "../../../../../test-support/servers/servers.js";
+import { createNodeServer } from "../../../../sockets/src/runtimes/node.js";
 import { createTasks, defineContract, defineEnvironment } from "../../index.js";
 import { createRuntime } from "../../session/runtime.js";
-import { ByteBudget } from "../../util/byte-budget.js";
 import { createRoutes } from "../routes/routes.js";
-import { createNodeServer } from "../runtimes/node.js";
 import { createRouter } from "./router.js";
 
 const BUDGET = 100_000;

@@ -1,6 +1,6 @@
+import { type HttpResponse, onNode } from "#parts/sockets";
 import type { SessionKey } from "../../session/registry/directory.js";
 import type { ServerContext } from "../context.js";
-import { type HttpResponse, onNode } from "../runtimes/runtime.js";
 import { type BodyReader, readBody } from "./body.js";
 
 interface PassedRequest extends BodyReader {

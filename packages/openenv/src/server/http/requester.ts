@@ -1,5 +1,5 @@
+import { clientAddress, type HttpRequest } from "#parts/sockets";
 import type { Requester } from "../access/audit.js";
-import { clientAddress, type HttpRequest } from "../runtimes/runtime.js";
 
 const SESSION_PATH = /^\/sessions\/(?!pause$|resume$)([^/]+)/;
 

@@ -1,9 +1,9 @@
+import type { HttpResponse } from "#parts/sockets";
 import { faultOfStatus, type ValidationIssue } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { invalidMessage, serializeReply } from "../../session/messages/message-codec.js";
 import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
-import type { HttpResponse } from "../runtimes/runtime.js";
 
 /** Bytes. Node sends an answer of this size together with its headers. */
 const SMALL = 4 * 1024;

@@ -1,5 +1,6 @@
 import { IncomingMessage } from "node:http";
 import type * as z from "zod";
+import { type HttpRequest, type HttpResponse, type RequestOrigin, readArrival } from "#parts/sockets";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
 import { internalError } from "../../session/failure.js";
@@ -8,8 +9,6 @@ import type { SessionKey } from "../../session/registry/directory.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
-import { readArrival } from "../limits/loop-clock.js";
-import type { HttpRequest, HttpResponse, RequestOrigin } from "../runtimes/runtime.js";
 import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isAddressed } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { passToWorker } from "./pass-on.js";

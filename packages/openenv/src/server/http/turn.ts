@@ -1,4 +1,4 @@
-import { LARGE_MESSAGE, type RunQueue } from "../../util/async/run-queue.js";
+import { LARGE_MESSAGE, type RunQueue } from "#parts/sockets/scheduling";
 
 /** The part of a request that {@link takeTurn} reads. */
 interface Waiting {

@@ -1,5 +1,5 @@
+import { clientAddress } from "#parts/sockets";
 import { NO_SESSION, SESSION_HEADER, WARNING_HEADER } from "../../protocol/http.js";
-import { clientAddress } from "../runtimes/runtime.js";
 import type { RequestContext } from "./router.js";
 
 /** Client addresses that are remembered. Beyond it, the answers still warn and the log does not. */

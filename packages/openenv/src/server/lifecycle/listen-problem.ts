@@ -1,6 +1,3 @@
-/** Length of the accept queue: bursts of thousands of connections are normal. The kernel caps it. */
-export const LISTEN_BACKLOG = 65_535;
-
 /** Describes why a server cannot listen, and what to do. */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
   if (error.code === "EADDRINUSE")

@@ -1,3 +1,4 @@
+import { DESCRIPTORS_AT_START } from "#parts/sockets";
 import type { Runtime } from "../../session/runtime.js";
 import { descriptorLimit } from "../../util/descriptor-limit.js";
 import type { Config } from "../config/config.js";
@@ -5,8 +6,6 @@ import type { Config } from "../config/config.js";
 /** Descriptors reserved for requests, and those reserved for the process itself. */
 const FOR_REQUESTS = 24;
 const FOR_PROCESS = 8;
-/** Descriptors that a server process has open before its first connection. */
-export const AT_START = 28;
 /** The shortest time between two log lines. */
 const QUIET_MS = 10_000;
 
@@ -27,7 +26,7 @@ export class Descriptors {
 
   /** Warns at the start if the limit is too low for the capacity of the server. */
   warn({ maxConcurrentEnvs, queueSize }: Pick<Config, "maxConcurrentEnvs" | "queueSize">): void {
-    const needed = maxConcurrentEnvs + queueSize + AT_START + FOR_REQUESTS;
+    const needed = maxConcurrentEnvs + queueSize + DESCRIPTORS_AT_START + FOR_REQUESTS;
     if (this.limit >= needed) return;
     const fields = { limit: this.limit, needed, sessions: maxConcurrentEnvs, waiting: queueSize };
     this.#runtime.log.warn(fields, `the limit on file descriptors is too low for this many sessions: ${ADVICE}`);

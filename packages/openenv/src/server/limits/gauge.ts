@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import { startLoopClock } from "#parts/sockets";
 import { addCounts, Histogram } from "../../session/statistics/histogram.js";
 import type { Statistics } from "../../session/statistics/statistics.js";
-import { startLoopClock } from "./loop-clock.js";
 
 const SAMPLE_MS = 1_000;
 /** Latencies are reported over this many samples. */

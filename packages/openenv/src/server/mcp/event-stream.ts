@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { HttpResponse } from "#parts/sockets";
 import { reportProgress } from "../../protocol/progress.js";
-import type { HttpResponse } from "../runtimes/runtime.js";
 
 export function acceptsEvents({ accept = "" }: IncomingHttpHeaders): boolean {
   return accept.includes("text/event-stream");

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { toWebRequest } from "@modelcontextprotocol/node";
-import type { HttpRequest, HttpResponse } from "../runtimes/runtime.js";
+import type { HttpRequest, HttpResponse } from "#parts/sockets";
 import { acceptsOnlyEvents, EVENT_HEADERS, renderEvent } from "./event-stream.js";
 
 /** One request with its parsed body, if it has one. */

@@ -1,4 +1,5 @@
 import { type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import type { HttpResponse } from "#parts/sockets";
 import { RPC_ERRORS, RpcError, rpcFailure } from "../../protocol/jsonrpc.js";
 import { callAgentTool } from "../../session/agents/agent-call.js";
 import type { SessionPeer } from "../../session/attachable-session.js";
@@ -7,7 +8,6 @@ import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { sendText } from "../http/respond.js";
-import type { HttpResponse } from "../runtimes/runtime.js";
 import {
   acceptsEvents,
   acceptsOnlyEvents,

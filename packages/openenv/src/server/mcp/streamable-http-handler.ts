@@ -5,6 +5,7 @@ import {
   type McpHttpHandler,
   type Server,
 } from "@modelcontextprotocol/server";
+import type { HttpRequest, HttpResponse } from "#parts/sockets";
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
 import { listAgentTools } from "../../session/agents/agent-call.js";
@@ -19,7 +20,6 @@ import { passToRoom } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
 import { readId } from "../http/session-key.js";
-import type { HttpRequest, HttpResponse } from "../runtimes/runtime.js";
 import { acceptsEvents } from "./event-stream.js";
 import { answerWith } from "./fetch-adapter.js";
 import { McpPeer } from "./peer.js";

@@ -1,3 +1,4 @@
+import type { HttpRequest } from "#parts/sockets";
 import type { HealthBody, MetadataBody } from "../../protocol/http.js";
 import { DEFAULT_SESSION_QUERY } from "../../protocol/session-query.js";
 import { PACKAGE_VERSION } from "../../util/package-version.js";
@@ -5,7 +6,6 @@ import type { ServerContext } from "../context.js";
 import { forOperators } from "../http/operator.js";
 import { sendJson, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
-import type { HttpRequest } from "../runtimes/runtime.js";
 import { renderMetadata } from "./metadata.js";
 
 /** Routes that describe the server. */

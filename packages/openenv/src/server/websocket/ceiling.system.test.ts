@@ -14,7 +14,7 @@ import { renderCostly } from "../../../../../test-support/sockets/costly-message
 import { pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
-import { BODIES_BYTES, MEMORY_CEILING_BYTES } from "../limits/backlog.js";
+import { BODIES_BYTES, MEMORY_CEILING_BYTES } from "../limits/memory.js";
 
 const MB = 1024 * 1024;
 const BYSTANDERS = 20;

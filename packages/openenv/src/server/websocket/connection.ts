@@ -1,6 +1,7 @@
+import { Inflow, type InflowParts } from "#parts/sockets";
+import type { Registry } from "#parts/sockets/scheduling";
 import { CLOSE_CODES, type ErrorData, type Extension, type ResumedMessage } from "../../protocol/messages.js";
 import type { ErrorMessage } from "../../session/messages/message-codec.js";
-import type { Registry } from "../../session/registry/registry.js";
 import type { Sessions } from "../../session/registry/sessions.js";
 import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import type { Addresses, AddressHolder, AddressUse } from "../../session/resume/addresses.js";
@@ -11,7 +12,6 @@ import type { SessionRejectedError } from "../../session/session-rejected-error.
 import { isThenable } from "../../util/async/thenable.js";
 import { clipReason } from "../../util/text/clip.js";
 import type { SentReply } from "./encode-reply.js";
-import { Inflow, type InflowParts } from "./flow/inflow.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 
 type Resumed = ResumedMessage | ErrorMessage;

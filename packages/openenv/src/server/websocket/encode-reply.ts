@@ -1,3 +1,4 @@
+import type { MessageParts } from "#parts/sockets";
 import type { BatchReply, ManyMessage } from "../../protocol/batch.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { ForkedMessage, ResumedMessage, ServerMessage } from "../../protocol/messages.js";
@@ -7,7 +8,6 @@ import {
   serializationFailure,
   serializeReply,
 } from "../../session/messages/message-codec.js";
-import type { MessageParts } from "../runtimes/runtime.js";
 import { encodeInParts, serializeInParts } from "./message-parts.js";
 
 /** A text frame or a binary frame. */

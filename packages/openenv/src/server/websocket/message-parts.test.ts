@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { MessageParts } from "#parts/sockets";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
 import { bytes, defineContract, defineEnvironment } from "../../index.js";
 import { serializeReply } from "../../session/messages/message-codec.js";
 import { ESCAPES_FASTER } from "../../util/text/escape-json.js";
-import { MessageParts } from "../runtimes/runtime.js";
 import { textPartsWriter } from "./encode-reply.js";
 
 const { start } = useServers();

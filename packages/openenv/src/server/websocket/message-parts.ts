@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { MessageParts } from "#parts/sockets";
 import { Bytes } from "../../contract/fields.js";
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { JsonObject } from "../../protocol/messages.js";
@@ -6,7 +7,6 @@ import { serializeReply } from "../../session/messages/message-codec.js";
 import { isObject } from "../../util/is-object.js";
 import { ESCAPES_FASTER, escapeJson } from "../../util/text/escape-json.js";
 import { isWellFormed } from "../../util/text/is-well-formed.js";
-import { MessageParts } from "../runtimes/runtime.js";
 
 /** The size from which values become parts: bytes, or UTF-16 code units of a string. */
 const LARGE = 64 * 1024;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { ByteBudget } from "#parts/sockets/scheduling";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
@@ -10,7 +11,6 @@ import {
   stepFrame as step,
 } from "../../../../../test-support/sockets/resumable.js";
 import { StoredAnswers } from "../../session/resume/stored-answers.js";
-import { ByteBudget } from "../../util/byte-budget.js";
 import type { RunningServer } from "../types.js";
 
 const servers = useServers();

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import type { Upgrade } from "#parts/sockets";
 import { createContext } from "../../../../../test-support/environments/context.js";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
+import { createNodeServer } from "../../../../sockets/src/runtimes/node.js";
 import { defineContract } from "../../contract/contract.js";
 import { defineEnvironment } from "../../environment/environment.js";
 import { createRuntime } from "../../session/runtime.js";
-import { createNodeServer } from "../runtimes/node.js";
-import type { Upgrade } from "../runtimes/runtime.js";
 import { SocketServer } from "./socket-server.js";
 
 const { start, open } = useServers();

@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Heartbeat, type InflowParts, type PeerSocket, UnfinishedFrames, type Upgrade } from "#parts/sockets";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { CLOSE_CODES, MOVING_KEY } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
-import { CLIENTS_ONLY } from "../access/authorization.js";
+import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
 import type { Cluster } from "../cluster.js";
 import type { ServerContext } from "../context.js";
 import type { AddressProblem } from "../http/address.js";
-import type { PeerSocket, Upgrade } from "../runtimes/runtime.js";
 import { Connection } from "./connection.js";
-import { Heartbeat } from "./flow/heartbeat.js";
-import type { InflowParts } from "./flow/inflow.js";
-import { UnfinishedFrames } from "./flow/unfinished-frames.js";
 import type { SocketProtocol } from "./protocol.js";
 import { createRpcProtocol } from "./rpc-protocol.js";
 import { createSessionProtocol } from "./session-protocol.js";
@@ -139,6 +136,7 @@ export class SocketServer {
     const orchestrator = authorization.isOrchestrator(upgrade.request.headers);
     upgrade.accept({
       headers: newId === undefined ? {} : { [SESSION_HEADER]: newId },
+      protocol: selectSubprotocol(upgrade.request.headers),
       maxBytes: maxMessageBytes,
       open: (ws) => this.#accept(ws, target, { protocol: handler, orchestrator, newId }),
     });

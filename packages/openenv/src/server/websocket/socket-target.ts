@@ -1,8 +1,7 @@
+import type { Upgrade, UpgradeRequest } from "#parts/sockets";
 import { EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
-import type { UpgradeRequest } from "../cluster.js";
 import { type AddressProblem, findAddress, isAddressed } from "../http/address.js";
-import type { Upgrade } from "../runtimes/runtime.js";
 import type { SocketProtocol } from "./protocol.js";
 
 /** Extensions that a session by address does not have: its name leads to it. */

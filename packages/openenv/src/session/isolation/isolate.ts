@@ -1,4 +1,4 @@
-import { afterReading } from "../../util/async/after-reading.js";
+import { afterReading } from "#parts/sockets/scheduling";
 import type { Log } from "../../util/log.js";
 import type { Call } from "../calls/call.js";
 import { unpackError } from "../packed-error.js";

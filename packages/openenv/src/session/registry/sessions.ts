@@ -1,3 +1,4 @@
+import { Registry } from "#parts/sockets/scheduling";
 import type { ServerCapacityStatus, SessionInfo } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
@@ -18,7 +19,6 @@ import { Departure } from "./departure.js";
 import { fillSession } from "./fill-session.js";
 import { NamedSessions } from "./named-sessions.js";
 import type { SessionObserver, SessionStore, SessionsOptions } from "./options.js";
-import { Registry } from "./registry.js";
 import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
 

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { ByteBudget } from "#parts/sockets/scheduling";
 import { CLOSE_CODES, type ErrorData, errorData } from "../../protocol/messages.js";
-import { ByteBudget } from "../../util/byte-budget.js";
 import { idleReason } from "../registry/unclaimed.js";
 import type { Session } from "../session.js";
 import { Ledger } from "./ledger.js";

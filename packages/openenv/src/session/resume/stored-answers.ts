@@ -1,4 +1,4 @@
-import type { ByteBudget } from "../../util/byte-budget.js";
+import type { ByteBudget } from "#parts/sockets/scheduling";
 
 /** Why a request with a sequence number is neither executed nor answered from the store. */
 export type SequenceCode = "SEQUENCE_CONFLICT" | "SEQUENCE_GAP" | "SEQUENCE_OVERFLOW" | "ANSWER_EXPIRED";

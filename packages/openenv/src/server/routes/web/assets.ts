@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
+import type { HttpRequest, HttpResponse } from "#parts/sockets";
 import { sendStatus, sendText } from "../../http/respond.js";
-import type { HttpRequest, HttpResponse } from "../../runtimes/runtime.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",

@@ -1,4 +1,4 @@
-import type { HttpResponse } from "../../runtimes/runtime.js";
+import type { HttpResponse } from "#parts/sockets";
 
 /** Only resources of this server, and images in data URLs. No eval, no inline script or style. */
 const POLICY = [

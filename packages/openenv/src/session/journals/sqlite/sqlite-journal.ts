@@ -1,5 +1,5 @@
+import { nextTurn } from "#parts/sockets/scheduling";
 import { ConfigError } from "../../../errors.js";
-import { nextTurn } from "../../../util/async/next-turn.js";
 import type { Eventual } from "../../../util/types.js";
 import {
   type Durability,

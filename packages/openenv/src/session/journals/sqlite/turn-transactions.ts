@@ -1,4 +1,4 @@
-import { nextTurn } from "../../../util/async/next-turn.js";
+import { nextTurn } from "#parts/sockets/scheduling";
 import { groupBy } from "../../../util/group-by.js";
 import { JournalError, sessionDamaged, unavailable } from "../journal.js";
 import { isBusy, isCorrupt } from "./database.js";

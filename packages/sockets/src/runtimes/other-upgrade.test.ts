@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { useServers } from "../../../../../test-support/servers/servers.js";
-import { defineContract, defineEnvironment } from "../../index.js";
-import type { RunningServer } from "../types.js";
+import { useServers } from "../../../../test-support/servers/servers.js";
+import { defineContract, defineEnvironment } from "../../../openenv/src/index.js";
+import type { RunningServer } from "../../../openenv/src/server/types.js";
 
 const { start } = useServers();
 

@@ -1,4 +1,4 @@
-import { Fifo } from "../../util/async/fifo.js";
+import { Fifo } from "../scheduling/fifo.js";
 
 /** Milliseconds of openings, after which the event loop handles its other events. */
 const TURN_MS = 5;

@@ -2,11 +2,11 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { defineCounter } from "../../../../../../test-support/environments/counter.js";
-import { startLimited } from "../../../../../../test-support/servers/limited-server.js";
-import { waitFor } from "../../../../../../test-support/servers/servers.js";
-import { openTestSocket } from "../../../../../../test-support/sockets/socket.js";
-import { encodeFrame, OPCODE } from "../../../../../bench/src/ws-codec.js";
+import { defineCounter } from "../../../../test-support/environments/counter.js";
+import { startLimited } from "../../../../test-support/servers/limited-server.js";
+import { waitFor } from "../../../../test-support/servers/servers.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { encodeFrame, OPCODE } from "../../../bench/src/ws-codec.js";
 
 const MB = 1024 * 1024;
 const RESET = { type: "reset" };

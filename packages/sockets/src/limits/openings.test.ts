@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createContext } from "../../../../../test-support/environments/context.js";
-import { defineCounter } from "../../../../../test-support/environments/counter.js";
-import { waitFor } from "../../../../../test-support/servers/servers.js";
-import { createRuntime } from "../../session/runtime.js";
+import { createContext } from "../../../../test-support/environments/context.js";
+import { defineCounter } from "../../../../test-support/environments/counter.js";
+import { waitFor } from "../../../../test-support/servers/servers.js";
+import { createRuntime } from "../../../openenv/src/session/runtime.js";
 import { createNodeServer } from "../runtimes/node.js";
 import { Openings } from "./openings.js";
 

@@ -2,12 +2,12 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { encodeFrame, OPCODE } from "../../../../../packages/bench/src/ws-codec.js";
-import { startLimited } from "../../../../../test-support/servers/limited-server.js";
-import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
-import { openRawPeer } from "../../../../../test-support/sockets/raw-peer.js";
-import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
-import { bytes, defineContract, defineEnvironment } from "../../index.js";
+import { startLimited } from "../../../../test-support/servers/limited-server.js";
+import { openBinarySocket } from "../../../../test-support/sockets/binary-socket.js";
+import { openRawPeer } from "../../../../test-support/sockets/raw-peer.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { encodeFrame, OPCODE } from "../../../bench/src/ws-codec.js";
+import { bytes, defineContract, defineEnvironment } from "../../../openenv/src/index.js";
 
 // Headers change at 126 and 65,536 bytes, the high byte of a length at 256; answers from 4 and from 16 KiB on are written
 // in other ways.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteBudget } from "../../util/byte-budget.js";
+import { ByteBudget } from "./byte-budget.js";
 
 test("hands out at most its limit, and again what was returned", () => {
   const budget = new ByteBudget(10);

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { defineCounter } from "../../../../../../test-support/environments/counter.js";
-import { startLimited } from "../../../../../../test-support/servers/limited-server.js";
-import { waitFor } from "../../../../../../test-support/servers/servers.js";
-import { flood } from "../../../../../../test-support/sockets/attacks.js";
-import { openRawPeer } from "../../../../../../test-support/sockets/raw-peer.js";
-import { encodeFrame, OPCODE } from "../../../../../bench/src/ws-codec.js";
+import { defineCounter } from "../../../../test-support/environments/counter.js";
+import { startLimited } from "../../../../test-support/servers/limited-server.js";
+import { waitFor } from "../../../../test-support/servers/servers.js";
+import { flood } from "../../../../test-support/sockets/attacks.js";
+import { openRawPeer } from "../../../../test-support/sockets/raw-peer.js";
+import { encodeFrame, OPCODE } from "../../../bench/src/ws-codec.js";
 import { FRAME_BYTES } from "./inbound-queue.js";
 
 const MB = 1024 * 1024;

@@ -6,16 +6,16 @@ import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { createProject, runCommand } from "../../../../../test-support/commands/command-line.js";
-import { startProgram } from "../../../../../test-support/commands/npm.js";
-import { requireRuntimes } from "../../../../../test-support/requirement.js";
-import { openAll, RESET, startCluster, step, until, WHERE } from "../../../../../test-support/servers/cluster.js";
-import { flood } from "../../../../../test-support/sockets/attacks.js";
-import { offerHttp2, pipelineRequests, renderRequest } from "../../../../../test-support/sockets/pipelined-requests.js";
-import { openRawPeer } from "../../../../../test-support/sockets/raw-peer.js";
-import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
-import { OPCODE } from "../../../../bench/src/ws-codec.js";
-import { FRAME_BYTES } from "../websocket/flow/inbound-queue.js";
+import { createProject, runCommand } from "../../../../test-support/commands/command-line.js";
+import { startProgram } from "../../../../test-support/commands/npm.js";
+import { requireRuntimes } from "../../../../test-support/requirement.js";
+import { openAll, RESET, startCluster, step, until, WHERE } from "../../../../test-support/servers/cluster.js";
+import { flood } from "../../../../test-support/sockets/attacks.js";
+import { offerHttp2, pipelineRequests, renderRequest } from "../../../../test-support/sockets/pipelined-requests.js";
+import { openRawPeer } from "../../../../test-support/sockets/raw-peer.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { OPCODE } from "../../../bench/src/ws-codec.js";
+import { FRAME_BYTES } from "../../../sockets/src/flow/inbound-queue.js";
 
 const MB = 1024 * 1024;
 /** Actions of the environment: a step that does not end, and one of half a second. */

@@ -1,33 +1,46 @@
 import type { EventEmitter } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { RunQueue } from "../../util/async/run-queue.js";
-import type { Cluster, UpgradeRequest } from "../cluster.js";
-import type { Config } from "../config/config.js";
 import type { Backlog } from "../limits/backlog.js";
-import type { Descriptors } from "../limits/descriptors.js";
+import type { RunQueue } from "../scheduling/run-queue.js";
+
+/** Descriptors that a process has open before its first connection. */
+export const DESCRIPTORS_AT_START = 28;
+/** Length of the accept queue: bursts of thousands of connections are normal. The kernel caps it. */
+export const LISTEN_BACKLOG = 65_535;
 
 /** What a runtime does for the server: it listens, and passes on requests and WebSockets. One adapter each implements it. */
 export interface ServerRuntime {
   readonly name: "Node" | "Bun" | "Deno";
-  /**
-   * Refuses a setting that the runtime cannot keep, before anything is started.
-   * @throws ConfigError that names the setting.
-   */
-  check(config: Config): void;
-  /** @throws ConfigError for a port that is in use. */
+  /** @throws the error of the system, such as `EADDRINUSE` for a port that is in use. */
   listen(server: ServerParts): Promise<Listener>;
 }
 
 export interface ServerParts {
-  config: Config;
-  context: { readonly descriptors: Descriptors; readonly backlog: Backlog; readonly runQueue: RunQueue };
-  /** The other processes behind the address, on Node alone. */
-  cluster: Cluster | undefined;
+  config: ListenOptions;
+  context: { readonly descriptors: DescriptorGuard; readonly backlog: Backlog; readonly runQueue: RunQueue };
+  /** Listens on a port that other processes share, and resolves with it. On Node alone. */
+  listenShared?: ((server: Server) => Promise<number>) | undefined;
   /** Handles a request. Never rejects. */
   handle(request: HttpRequest, response: HttpResponse, how: RequestOrigin): Promise<void>;
   /** Handles a request for a WebSocket. */
   upgrade(upgrade: Upgrade): void;
+}
+
+interface ListenOptions {
+  readonly host: string;
+  /** 0 for a free one. */
+  readonly port: number;
+  readonly maxMessageBytes: number;
+  readonly pingIntervalMs: number;
+}
+
+/** Keeps descriptors for what must still work when connections have taken all others. */
+interface DescriptorGuard {
+  /** True when there are too few for a request. `used` is the number of those in use. */
+  areAlmostUsedUp(used: number): boolean;
+  /** A connection could not be accepted. */
+  countRejection(error: Error): void;
 }
 
 export interface Listener {
@@ -41,11 +54,14 @@ export interface Listener {
 }
 
 export interface RequestOrigin {
-  /** Forwarded by another worker of the cluster. */
+  /** Forwarded by another process. */
   forwarded?: boolean;
   /** Its client did not wait for the previous answer. */
   isPipelined?: boolean;
 }
+
+/** The head of a request for a WebSocket. */
+export type UpgradeRequest = Readonly<Pick<IncomingMessage, "method" | "url" | "headers">>;
 
 /** A request, as `IncomingMessage` of Node has it. Iterates over its body. */
 export type HttpRequest = UpgradeRequest & AsyncIterable<Uint8Array> & { readonly clientAddress?: string | undefined };
@@ -84,6 +100,8 @@ export interface Upgrade {
 export interface AcceptOptions {
   /** Headers of the answer. */
   headers: Record<string, string>;
+  /** The subprotocol, one of those that the client offers. */
+  protocol: string | undefined;
   /** The largest message, bytes. Larger ones close the socket with 1009. */
   maxBytes: number;
   /** Sets the peer of the socket. */
@@ -171,7 +189,7 @@ interface Connected extends Pick<HttpRequest, "clientAddress"> {
   readonly socket?: Pick<IncomingMessage["socket"], "remoteAddress">;
 }
 
-/** The same request and answer on Node, which alone has clusters. */
+/** The same request and answer on Node, which alone has several processes behind one port. */
 export function onNode({ request, response }: { request: HttpRequest; response: HttpResponse }) {
   return { request: request as IncomingMessage, response: response as ServerResponse };
 }

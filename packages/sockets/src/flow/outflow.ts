@@ -1,8 +1,7 @@
-import { afterReading } from "../../../util/async/after-reading.js";
-import type { RunQueue } from "../../../util/async/run-queue.js";
-import type { Backlog } from "../../limits/backlog.js";
-import { MessageParts, type PeerSocket } from "../../runtimes/runtime.js";
-import type { SentReply } from "../encode-reply.js";
+import type { Backlog } from "../limits/backlog.js";
+import { MessageParts, type PeerSocket } from "../runtimes/runtime.js";
+import { afterReading } from "../scheduling/after-reading.js";
+import type { RunQueue } from "../scheduling/run-queue.js";
 
 /** Unread answers at which no more frames of the peer are read or handled, bytes. */
 const HIGH_WATER = 4 * 1024 * 1024;
@@ -11,6 +10,9 @@ const FULL_HIGH_WATER = 64 * 1024;
 
 /** The time that a peer may take to answer a ping before another one takes over its session. */
 const ALIVE_MS = 1_000;
+
+/** A text frame, a binary frame, or a long message in parts. */
+type Sendable = string | Uint8Array | MessageParts;
 
 /** The limits that all connections of a server share. */
 export interface ConnectionLimits {
@@ -77,18 +79,18 @@ export abstract class Outflow {
     this.#onLife = undefined;
   }
 
-  protected send(answer: SentReply): void {
+  protected send(answer: Sendable): void {
     if (!this.corked) this.#cork();
     this.#write(answer);
   }
 
   /** Sends an answer after which none follows in this turn, so that nothing need be collected. */
-  protected sendLast(answer: SentReply): void {
+  protected sendLast(answer: Sendable): void {
     this.#write(answer);
     if (!this.corked) this.#chargeIfWaiting();
   }
 
-  #write(answer: SentReply): void {
+  #write(answer: Sendable): void {
     if (answer instanceof MessageParts) this.ws.sendParts(answer);
     else this.ws.send(answer);
   }

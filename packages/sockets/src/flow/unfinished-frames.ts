@@ -1,4 +1,4 @@
-import type { Backlog } from "../../limits/backlog.js";
+import type { Backlog } from "../limits/backlog.js";
 
 const SWEEP_MS = 50;
 /** While fewer bytes than this are unfinished, only every fifth sweep runs. */

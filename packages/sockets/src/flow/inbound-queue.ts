@@ -1,5 +1,5 @@
-import { Fifo } from "../../../util/async/fifo.js";
-import type { Backlog } from "../../limits/backlog.js";
+import type { Backlog } from "../limits/backlog.js";
+import { Fifo } from "../scheduling/fifo.js";
 
 /** The waiting frames, and their bytes, at which a connection is no longer read. */
 const MAX_FRAMES = 1024;

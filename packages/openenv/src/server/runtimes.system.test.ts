@@ -7,16 +7,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { findFreePort } from "../../../../../test-support/free-port.js";
-import { startRedis, type TestRedis } from "../../../../../test-support/journals/redis.js";
-import { AS_OPERATOR } from "../../../../../test-support/operator.js";
-import { requireRedis, requireRuntimes } from "../../../../../test-support/requirement.js";
-import { openAll, RESET, startCluster, step, until } from "../../../../../test-support/servers/cluster.js";
-import { openBinarySocket } from "../../../../../test-support/sockets/binary-socket.js";
-import { pipelineRequests } from "../../../../../test-support/sockets/pipelined-requests.js";
-import { BEGIN, stepFrame, TOKEN } from "../../../../../test-support/sockets/resumable.js";
-import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
-import { connect } from "../../connect.js";
+import { findFreePort } from "../../../../test-support/free-port.js";
+import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
+import { AS_OPERATOR } from "../../../../test-support/operator.js";
+import { requireRedis, requireRuntimes } from "../../../../test-support/requirement.js";
+import { openAll, RESET, startCluster, step, until } from "../../../../test-support/servers/cluster.js";
+import { openBinarySocket } from "../../../../test-support/sockets/binary-socket.js";
+import { pipelineRequests } from "../../../../test-support/sockets/pipelined-requests.js";
+import { BEGIN, stepFrame, TOKEN } from "../../../../test-support/sockets/resumable.js";
+import { openTestSocket } from "../../../../test-support/sockets/socket.js";
+import { connect } from "../connect.js";
 
 const MB = 1024 * 1024;
 /** Actions of the environment: a step that does not end, one that answers with a megabyte, one of half a second, one that fills the memory, and two that answer with bytes. */

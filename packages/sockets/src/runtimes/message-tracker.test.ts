@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodeFrame, OPCODE } from "../../../../bench/src/ws-codec.js";
+import { encodeFrame, OPCODE } from "../../../bench/src/ws-codec.js";
 import { MessageTracker } from "./message-tracker.js";
 
 /** The upper limit of the overhead of a read or a fragment. */

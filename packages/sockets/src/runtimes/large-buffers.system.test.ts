@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { requireNode24 } from "../../../../../test-support/requirement.js";
+import { requireNode24 } from "../../../../test-support/requirement.js";
 
 const COUNT = 1_000;
 /** Creates buffers and keeps none. The first ones are not counted: the heap still grows. */
@@ -36,7 +36,7 @@ await new Promise((resolve) => setTimeout(resolve, 100));
 const { glibcVersionRuntime } = process.report.getReport().header;
 console.log(JSON.stringify({ faults: faults / ${COUNT}, major, minor, isGlibc: glibcVersionRuntime !== undefined }));
 `;
-const MODULE = join(import.meta.dirname, "../../../dist/server/runtimes/large-buffers.js");
+const MODULE = join(import.meta.dirname, "../../dist/runtimes/large-buffers.js");
 
 interface Costs {
   /** Page faults of a buffer. */

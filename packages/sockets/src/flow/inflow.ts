@@ -1,8 +1,8 @@
-import { CLOSE_CODES } from "../../../protocol/messages.js";
-import { LARGE_MESSAGE, type Runnable } from "../../../util/async/run-queue.js";
-import type { Holder } from "../../limits/backlog.js";
-import { readArrival } from "../../limits/loop-clock.js";
-import type { PeerSocket, SocketPeer } from "../../runtimes/runtime.js";
+import { CLOSE } from "../close-codes.js";
+import type { Holder } from "../limits/backlog.js";
+import { readArrival } from "../limits/loop-clock.js";
+import type { PeerSocket, SocketPeer } from "../runtimes/runtime.js";
+import { LARGE_MESSAGE, type Runnable } from "../scheduling/run-queue.js";
 import { InboundQueue } from "./inbound-queue.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 
@@ -155,7 +155,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
   /** Closes the connection when memory is low. Its memory is freed once the close frame had time to be sent, or kept. */
   shed(reason: string): void {
     if (this.released) return;
-    this.drop(CLOSE_CODES.overloaded, reason);
+    this.drop(CLOSE.overloaded, reason);
     this.release();
     this.#kept = this.limits.backlog.keep(this.ws);
     setTimeout(() => this.ws.terminate(), CLOSE_TIMEOUT_MS).unref();
@@ -218,7 +218,7 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
     this.#queue.push(data, isBinary, readArrival());
     const isRead = this.#queue.isFull && !this.pause();
     this.join();
-    if (isRead && this.#queue.isOverfull) this.drop(CLOSE_CODES.policy, "too many messages wait for their answers");
+    if (isRead && this.#queue.isOverfull) this.drop(CLOSE.policy, "too many messages wait for their answers");
   }
 
   #resume(): void {

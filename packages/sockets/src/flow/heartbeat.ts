@@ -1,5 +1,5 @@
-import { CLOSE_CODES } from "../../../protocol/messages.js";
-import { Registry } from "../../../session/registry/registry.js";
+import { CLOSE } from "../close-codes.js";
+import { Registry } from "../scheduling/registry.js";
 
 /** Pings are sent in this many groups, so that thousands of sockets do not make one long turn of the event loop. */
 const GROUPS = 20;
@@ -52,7 +52,7 @@ export class Heartbeat<P extends HeartbeatPeer> {
     for (const peer of this.#groups[this.#turn] ?? []) {
       if (peer.wasHeard()) peer.missedPings = 0;
       else peer.missedPings++;
-      if (peer.missedPings >= MISSED_PINGS) peer.drop(CLOSE_CODES.noPong, "no answer to pings");
+      if (peer.missedPings >= MISSED_PINGS) peer.drop(CLOSE.noPong, "no answer to pings");
       else peer.ping();
     }
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import type { RunQueue } from "../../util/async/run-queue.js";
+import type { RunQueue } from "../scheduling/run-queue.js";
 import { findPipeline } from "./pipeline.js";
 
 /** True for the offer of a WebSocket. Others offer another protocol (`h2c`) and accept an answer in HTTP/1.1. */

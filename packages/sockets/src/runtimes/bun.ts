@@ -1,26 +1,18 @@
-import { ConfigError } from "../../errors.js";
-import { CLOSE_CODES } from "../../protocol/messages.js";
-import type { Config } from "../config/config.js";
-import { listenProblem } from "../lifecycle/listen-problem.js";
-import { AT_START } from "../limits/descriptors.js";
+import { CLOSE } from "../close-codes.js";
+import { FetchRequest, FetchResponse, FetchSocket, idleSeconds, rejection, wantsWebSocket } from "./fetch.js";
 import {
-  FetchRequest,
-  FetchResponse,
-  FetchSocket,
-  refuseUnsupported,
-  rejection,
-  subprotocol,
-  wantsWebSocket,
-} from "./fetch.js";
-import type { AcceptOptions, Listener, ServerParts, ServerRuntime, Upgrade } from "./runtime.js";
+  type AcceptOptions,
+  DESCRIPTORS_AT_START,
+  type Listener,
+  type ServerParts,
+  type ServerRuntime,
+  type Upgrade,
+} from "./runtime.js";
 
 /** Requests that are handled in one turn of the event loop, about 20 ms. */
 const MAX_IN_TURN = 256;
 /** Seconds without a byte after which a connection that sends a request is closed. */
 const REQUEST_IDLE_S = 10;
-/** The bounds that Bun has for the idle time of a WebSocket, seconds. */
-const MIN_IDLE_S = 8;
-const MAX_IDLE_S = 960;
 /** Bun drops or closes with more unread data. Answers never reach it; pongs of a peer that reads nothing could. */
 const MAX_UNREAD = 512 * 1024 * 1024;
 /** Unread data at which a peer that keeps sending pings is closed. */
@@ -34,19 +26,10 @@ const TOO_BIG = "Received too big message";
 /** Bun: `Bun.serve`. It reads as long as peers send, so more waiting frames than the limit close a WebSocket. */
 export const BUN: ServerRuntime = {
   name: "Bun",
-  check(config) {
-    refuseUnsupported(config, "Bun");
-    const idleTime = idleTimeOf(config);
-    if (idleTime >= MIN_IDLE_S && idleTime <= MAX_IDLE_S) return;
-    throw new ConfigError(
-      `PING_INTERVAL is ${config.pingIntervalMs / 1000}, but on Bun it must be from ${MIN_IDLE_S / 2} to ${MAX_IDLE_S / 2}: ` +
-        `a peer that misses two pings is idle for twice as long, and Bun closes idle sockets after ${MIN_IDLE_S} to ${MAX_IDLE_S} s.`,
-    );
-  },
   async listen({ config, handle, upgrade }: ServerParts): Promise<Listener> {
-    const { host: hostname, port, maxMessageBytes } = config;
+    const { host: hostname, port, maxMessageBytes, pingIntervalMs } = config;
     const isCrowded = countTurns();
-    const server = listen({
+    const server = bun().serve({
       hostname,
       port,
       development: false,
@@ -68,7 +51,7 @@ export const BUN: ServerRuntime = {
       websocket: {
         maxPayloadLength: maxMessageBytes,
         // Bun pings before the time is over, and closes without an answer. Each byte of an unfinished frame counts.
-        idleTimeout: idleTimeOf(config),
+        idleTimeout: idleSeconds(pingIntervalMs),
         sendPings: true,
         backpressureLimit: MAX_UNREAD,
         closeOnBackpressureLimit: true,
@@ -78,11 +61,11 @@ export const BUN: ServerRuntime = {
           ws.data.open(ws.data.socket);
         },
         message({ data: { socket, maxBytes } }, message) {
-          if (message.length > maxBytes) socket.close(CLOSE_CODES.tooLarge);
+          if (message.length > maxBytes) socket.close(CLOSE.tooLarge);
           else socket.peer.receive(message, typeof message !== "string");
         },
         ping(ws) {
-          if (ws.getBufferedAmount() > MAX_UNREAD_PONGS) ws.close(CLOSE_CODES.policy, "pongs are not read");
+          if (ws.getBufferedAmount() > MAX_UNREAD_PONGS) ws.close(CLOSE.policy, "pongs are not read");
         },
         pong: ({ data }, payload) => data.socket.peer.ponged(payload),
         close({ data }, _code, reason) {
@@ -112,19 +95,6 @@ function countTurns(): () => boolean {
   };
 }
 
-/** The time without a byte that shows that two pings were missed, seconds. */
-function idleTimeOf({ pingIntervalMs }: Pick<Config, "pingIntervalMs">): number {
-  return Math.ceil((pingIntervalMs / 1000) * 2);
-}
-
-function listen(options: BunOptions): BunServer {
-  try {
-    return (globalThis as unknown as { Bun: { serve(options: BunOptions): BunServer } }).Bun.serve(options);
-  } catch (error) {
-    throw new ConfigError(listenProblem(error as NodeJS.ErrnoException, options.hostname, options.port));
-  }
-}
-
 class BunUpgrade implements Upgrade {
   readonly request: FetchRequest;
   readonly #request: Request;
@@ -143,14 +113,14 @@ class BunUpgrade implements Upgrade {
   }
 
   get descriptors(): number {
-    return AT_START + this.#server.pendingRequests + this.#server.pendingWebSockets;
+    return DESCRIPTORS_AT_START + this.#server.pendingRequests + this.#server.pendingWebSockets;
   }
 
-  accept({ headers, maxBytes, open }: AcceptOptions): void {
+  accept({ headers, protocol = "", maxBytes, open }: AcceptOptions): void {
     const data: SocketData = { open, maxBytes, socket: undefined as never };
     // Bun selects the first one that is offered, which may be a token, unless there is a header.
-    const protocol = { "sec-websocket-protocol": subprotocol(this.#request) ?? "" };
-    const isOpen = this.#server.upgrade(this.#request, { headers: { ...headers, ...protocol }, data });
+    const all = { ...headers, "sec-websocket-protocol": protocol };
+    const isOpen = this.#server.upgrade(this.#request, { headers: all, data });
     this.#answer(isOpen ? undefined : rejection("400", "not a WebSocket handshake"));
   }
 
@@ -201,6 +171,10 @@ interface SocketData {
 }
 
 /** What is used of Bun's types. */
+interface Bun {
+  serve(options: BunOptions): BunServer;
+}
+
 interface BunServer {
   readonly port: number;
   readonly pendingRequests: number;
@@ -240,4 +214,8 @@ interface BunOptions {
     pong(ws: ServerWebSocket, payload: Buffer): void;
     close(ws: ServerWebSocket, code: number, reason: string): void;
   };
+}
+
+function bun(): Bun {
+  return (globalThis as unknown as { Bun: Bun }).Bun;
 }

@@ -1,25 +1,22 @@
 import { Buffer } from "node:buffer";
-import { ConfigError } from "../../errors.js";
-import { CLOSE_CODES } from "../../protocol/messages.js";
-import { listenProblem } from "../lifecycle/listen-problem.js";
+import { CLOSE } from "../close-codes.js";
 import type { Backlog } from "../limits/backlog.js";
-import { AT_START } from "../limits/descriptors.js";
+import { FetchRequest, FetchResponse, FetchSocket, idleSeconds, rejection, wantsWebSocket } from "./fetch.js";
 import {
-  FetchRequest,
-  FetchResponse,
-  FetchSocket,
-  refuseUnsupported,
-  rejection,
-  subprotocol,
-  wantsWebSocket,
-} from "./fetch.js";
-import type { AcceptOptions, Listener, ServerParts, ServerRuntime, Upgrade } from "./runtime.js";
+  type AcceptOptions,
+  DESCRIPTORS_AT_START,
+  type Listener,
+  type ServerParts,
+  type ServerRuntime,
+  type Upgrade,
+} from "./runtime.js";
 
-/** The largest message that Deno reads, bytes. */
-const MAX_MESSAGE = 64 * 1024 * 1024;
-
-/** Deno counts the idle time of a WebSocket, two intervals, in whole seconds. */
-const MIN_PING_MS = 500;
+/** The codes that Node has for errors of Deno. */
+const CODES: Record<string, string> = {
+  AddrInUse: "EADDRINUSE",
+  AddrNotAvailable: "EADDRNOTAVAIL",
+  PermissionDenied: "EACCES",
+};
 
 /** Below this size of sent data, Deno is not asked for `bufferedAmount`: the call is slow. Bytes or characters. */
 const UNASKED = 16 * 1024;
@@ -27,25 +24,12 @@ const UNASKED = 16 * 1024;
 /** Deno: `Deno.serve` and `Deno.upgradeWebSocket`. Deno sends pings and answers them; it shows neither pings nor pongs. */
 export const DENO: ServerRuntime = {
   name: "Deno",
-  check(config) {
-    refuseUnsupported(config, "Deno");
-    if (config.pingIntervalMs < MIN_PING_MS) {
-      throw new ConfigError(
-        `PING_INTERVAL is ${config.pingIntervalMs / 1000}, but on Deno it must be at least ${MIN_PING_MS / 1000}: Deno ` +
-          "closes idle sockets after whole seconds, and a peer that misses two pings is idle for twice as long.",
-      );
-    }
-    if (config.maxMessageBytes <= MAX_MESSAGE) return;
-    throw new ConfigError(
-      `MAX_MESSAGE_BYTES is ${config.maxMessageBytes}, but Deno reads no message of more than ${MAX_MESSAGE} bytes.`,
-    );
-  },
   async listen({ config, context, handle, upgrade }: ServerParts): Promise<Listener> {
     const { host: hostname, port } = config;
     const stop = new AbortController();
     const open = { requests: 0, sockets: 0 };
     // Deno sends a ping after half of this time, and closes a peer that is silent for all of it: two missed pings.
-    const idleTimeout = Math.ceil((config.pingIntervalMs / 1000) * 2);
+    const idleTimeout = idleSeconds(config.pingIntervalMs);
     const server = listen({ hostname, port, signal: stop.signal, onListen() {} }, (request, { remoteAddr }) => {
       if (wantsWebSocket(request)) {
         const how = { idleTimeout, open, backlog: context.backlog, address: remoteAddr.hostname ?? "unknown" };
@@ -75,8 +59,7 @@ function listen(options: DenoOptions, handler: Handler): DenoServer {
     return deno().serve(options, handler);
   } catch (error) {
     const { name, message } = error as Error;
-    const code = { AddrInUse: "EADDRINUSE", PermissionDenied: "EACCES", AddrNotAvailable: "EADDRNOTAVAIL" }[name];
-    throw new ConfigError(listenProblem(Object.assign(new Error(message), { code }), options.hostname, options.port));
+    throw Object.assign(new Error(message), { code: CODES[name] });
   }
 }
 
@@ -99,10 +82,10 @@ class DenoUpgrade implements Upgrade {
 
   get descriptors(): number {
     const { requests, sockets } = this.#how.open;
-    return AT_START + requests + sockets;
+    return DESCRIPTORS_AT_START + requests + sockets;
   }
 
-  accept({ headers, maxBytes, open }: AcceptOptions): void {
+  accept({ headers, protocol, maxBytes, open }: AcceptOptions): void {
     const { idleTimeout, open: counts, backlog } = this.#how;
     // Deno cannot end the connection of a peer that reads nothing, so the memory that it holds may never be freed.
     if (backlog.isFull)
@@ -110,7 +93,6 @@ class DenoUpgrade implements Upgrade {
     try {
       const { socket: ws, response } = deno().upgradeWebSocket(this.#request, { idleTimeout });
       // Deno's own option for it knows only lists with a space after each comma.
-      const protocol = subprotocol(this.#request);
       if (protocol !== undefined) response.headers.set("sec-websocket-protocol", protocol);
       for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
       counts.sockets++;
@@ -144,7 +126,7 @@ class DenoSocket extends FetchSocket {
     ws.addEventListener("message", ({ data }: MessageEvent<string | ArrayBuffer>) => {
       const isText = typeof data === "string";
       isTooLarge = isText ? isLonger(data, maxBytes) : data.byteLength > maxBytes;
-      if (isTooLarge) this.close(CLOSE_CODES.tooLarge);
+      if (isTooLarge) this.close(CLOSE.tooLarge);
       else this.peer.receive(isText ? data : Buffer.from(data), !isText);
     });
     ws.addEventListener("close", () => {

@@ -1,46 +1,18 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Writable } from "node:stream";
-import { ConfigError } from "../../errors.js";
-import { selectSubprotocol } from "../access/authorization.js";
-import type { Config } from "../config/config.js";
 import type { HttpRequest, HttpResponse, MessageParts, PeerSocket, SocketPeer } from "./runtime.js";
 
 /** What Bun and Deno share: their servers pass a `Request` of the web and expect a `Response`. */
 
 const POLL_MS = 50;
 
-/** @throws ConfigError for a setting that neither Bun nor Deno can keep. */
-export function refuseUnsupported({ workers, supervise, heapMb, isolation }: Config, runtime: string): void {
-  if (workers > 1 || supervise) {
-    const setting = workers === 1 ? "supervise is true" : `WORKERS is ${workers}`;
-    throw new ConfigError(
-      `${setting}, but a server on ${runtime} is one process: set it to ${workers === 1 ? "false" : "1"}, and start several ` +
-        "servers behind a balancer: openenv deploy renders the configuration of HAProxy.",
-    );
-  }
-  if (heapMb !== undefined) {
-    throw new ConfigError(
-      `HEAP_MB is ${heapMb}, but a server on ${runtime} cannot set the limit of its heap: remove HEAP_MB, and limit the ` +
-        "memory of the process or container.",
-    );
-  }
-  // It is ignored, or ends the process.
-  if (isolation?.kind === "thread" && isolation.isolateMemoryMb !== undefined) {
-    throw new ConfigError(
-      `ISOLATE_MEMORY_MB is ${isolation.isolateMemoryMb}, but ${runtime} does not keep a memory limit of threads: set ` +
-        "ISOLATION to process, or remove the limit.",
-    );
-  }
+/** The time without a byte that shows that two pings were missed, seconds. */
+export function idleSeconds(pingIntervalMs: number): number {
+  return Math.ceil((pingIntervalMs / 1000) * 2);
 }
 
 export function wantsWebSocket({ headers }: Request): boolean {
   return headers.get("upgrade")?.toLowerCase() === "websocket";
-}
-
-/** The subprotocol of an answer; none is selected for a client without a token. */
-export function subprotocol({ headers }: Request): string | undefined {
-  const offered = headers.get("sec-websocket-protocol")?.split(",") ?? [];
-  return selectSubprotocol(new Set(offered.map((name) => name.trim()))) || undefined;
 }
 
 export function rejection(status: string, reason: string): Response {
