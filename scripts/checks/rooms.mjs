@@ -28,17 +28,18 @@ export const CEILINGS = {
   "packages/openenv/src/testing": 1891,
   "packages/openenv/src/util": 574,
   "packages/openenv/src/validation": 1382,
-  "packages/openenv/src/session": 1159,
+  "packages/openenv/src/session": 1166,
   "packages/openenv/src/session/agents": 230,
   "packages/openenv/src/session/calls": 1043,
   "packages/openenv/src/session/copies": 229,
   "packages/openenv/src/session/doors": 350,
+  "packages/openenv/src/session/durable": 1414,
   "packages/openenv/src/session/isolation": 1087,
   "packages/openenv/src/session/journals": 2285,
   "packages/openenv/src/session/messages": 121,
-  "packages/openenv/src/session/registry": 970,
+  "packages/openenv/src/session/registry": 1001,
   "packages/openenv/src/session/restore": 407,
-  "packages/openenv/src/session/resume": 2242,
+  "packages/openenv/src/session/resume": 908,
   "packages/openenv/src/session/statistics": 239,
   "packages/openenv/src/server": 565,
   "packages/openenv/src/server/access": 340,
@@ -51,7 +52,7 @@ export const CEILINGS = {
   "packages/openenv/src/server/mcp": 631,
   "packages/openenv/src/server/metrics": 306,
   "packages/openenv/src/server/routes": 1602,
-  "packages/openenv/src/server/websocket": 1569,
+  "packages/openenv/src/server/websocket": 2239,
   "packages/bench/src": 3637,
   "packages/cli/src": 10494,
   "packages/deploy/src": 2457,
@@ -94,9 +95,13 @@ export const ORDER = {
     ],
     agents: ["tool calls of an agent, which may be steps", "agents/"],
     isolation: ["environments in threads and processes", "isolation/"],
+    durable: [
+      "a session that outlives its connection or its process: its requests, answers and stored cells",
+      "durable/",
+    ],
     registry: ["all sessions of a worker: slots, the queue, expiry", "registry/"],
     copies: ["opens sessions that continue from the image of a session: restores and forks", "copies/"],
-    resume: ["sessions that outlive their connection or their process", "resume/"],
+    resume: ["finds and restores durable sessions for their clients", "resume/"],
     doors: ["answers JSON-RPC, and clients in the same process", "doors/"],
   },
   server: {
@@ -117,9 +122,7 @@ export const ORDER = {
 };
 
 /** Imports of a higher room, with their number. The numbers only become lower. */
-export const BACK = {
-  "session: registry -> resume": 2,
-};
+export const BACK = {};
 
 if (process.argv[1] === import.meta.filename) {
   const problems = [

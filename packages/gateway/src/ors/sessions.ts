@@ -207,7 +207,7 @@ function isSame(start: JsonObject | undefined, reset: JsonObject): boolean {
 }
 
 function isUsed({ named, durable }: Host["context"]["sessions"], id: string): boolean {
-  return named.find(id) !== undefined || durable.has(id);
+  return named.find(id) !== undefined || durable.find(id) !== undefined;
 }
 
 function inUse(): Refusal {

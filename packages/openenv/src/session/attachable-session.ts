@@ -1,5 +1,6 @@
 import type { JsonObject } from "../protocol/messages.js";
 import type { ServerViewSession } from "../protocol/web.js";
+import { makeId } from "../util/make-id.js";
 import type { Progress } from "./calls/session-event.js";
 import { errorMessage } from "./messages/message-codec.js";
 
@@ -47,7 +48,7 @@ interface UnclaimedList {
   claim(session: AttachableSession): void;
 }
 
-/** Tracks who opened a session and who uses it: a socket, an MCP client, or no one yet. */
+/** Names a session, and tracks who opened it and who uses it: a socket, an MCP client, or no one yet. */
 export abstract class AttachableSession {
   readonly client: SessionOpener["client"];
   readonly ownedByOrchestrator: boolean;
@@ -65,17 +66,40 @@ export abstract class AttachableSession {
   protected guarded = false;
   /** Why the session before this one was lost, until the next reset. */
   protected lost: string | undefined;
+  readonly #idPrefix: string;
+  #id: string | undefined;
+  #tag: number | undefined;
   #socket: SessionSocket | undefined;
   #endsOnDetach = false;
   #peer: SessionPeer | undefined;
   /** The client was asked to make its next reset on another server. */
   #isAsked = false;
 
-  constructor({ client, orchestrator, start, nameHash }: SessionOpener = OVER_HTTP) {
+  constructor(idPrefix: string, { client, orchestrator, start, id, nameHash }: SessionOpener = OVER_HTTP) {
+    this.#idPrefix = idPrefix;
+    this.#id = id;
     this.client = client;
     this.nameHash = nameHash;
     this.ownedByOrchestrator = orchestrator;
     this.start = start;
+  }
+
+  get id(): string {
+    return (this.#id ??= makeId(this.#idPrefix));
+  }
+
+  /** The server and the journal find a durable session by this: the hash of its client's name for it, or its id. */
+  get key(): string {
+    return this.nameHash ?? this.id;
+  }
+
+  /**
+   * The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access.
+   */
+  get tag(): number {
+    if (this.#tag !== undefined) return this.#tag;
+    const start = this.id.startsWith("w") ? this.id.indexOf("-") + 1 : 0;
+    return (this.#tag = Number.parseInt(this.id.slice(start, start + 8), 16) | 0);
   }
 
   /** Only the orchestrator may reset, step and read the state from now on, also on a server without its token. */

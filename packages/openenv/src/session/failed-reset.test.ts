@@ -76,9 +76,7 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
     orchestrator: false,
     answered: true,
     arrivedAt: 0,
-    retries: false,
-    isSerial: true,
-    ended: false,
+    peer: undefined,
   };
   const socket = { ...connection, durable: undefined, opensSession: true, resume: () => refused };
   const refused = errorMessage("EXECUTION_ERROR", "not used");

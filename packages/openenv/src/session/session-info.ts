@@ -5,7 +5,6 @@ import type { Progress } from "./calls/session-event.js";
 import type { Runtime } from "./runtime.js";
 
 interface DescribedSession extends AttachableSession {
-  readonly id: string;
   readonly runtime: Runtime;
   readonly createdAt: number;
   /** Milliseconds on the clock of `performance.now()`. */

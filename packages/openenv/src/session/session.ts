@@ -58,8 +58,6 @@ export class Session extends AttachableSession {
   /** Part of an image. `episodeId` is null until the first reset. */
   progress: Progress = { ...NO_PROGRESS };
   #state: SessionState = "created";
-  #id: string | undefined;
-  #tag: number | undefined;
   /** Set with the environment. */
   #target: CallTarget | undefined;
   /** A time of `performance.now()`, which is monotonic. */
@@ -72,22 +70,8 @@ export class Session extends AttachableSession {
   #closed: Promise<void> | undefined;
 
   constructor(runtime: Runtime, opener?: SessionOpener) {
-    super(opener);
-    this.#id = opener?.id;
+    super(runtime.idPrefix, opener);
     this.runtime = runtime;
-  }
-
-  get id(): string {
-    return (this.#id ??= makeId(this.runtime.idPrefix));
-  }
-
-  /**
-   * The first eight characters of the id, without its prefix, as a number: identifies the session but grants no access.
-   */
-  get tag(): number {
-    if (this.#tag !== undefined) return this.#tag;
-    const start = this.id.startsWith("w") ? this.id.indexOf("-") + 1 : 0;
-    return (this.#tag = Number.parseInt(this.id.slice(start, start + 8), 16) | 0);
   }
 
   get state(): SessionState {
@@ -207,7 +191,7 @@ export class Session extends AttachableSession {
     this.#call = call;
     this.#lastActivityAt = call.startedAt = performance.now();
     call.step = request.type === "reset" ? 0 : this.progress.stepCount + Number(request.type === "step");
-    enterCall(this.runtime.number, this.#tag ?? this.tag, CALL[request.type]);
+    enterCall(this.runtime.number, this.tag, CALL[request.type]);
     let answer: Eventual<Answer>;
     try {
       const target = this.#target as CallTarget;

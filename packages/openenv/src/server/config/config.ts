@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { ConfigError } from "../../errors.js";
+import type { ResumeLimits } from "../../session/durable/durable-sessions.js";
 import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
 import type { RestoreLimits } from "../../session/restore-limits.js";
-import type { ResumeLimits } from "../../session/resume/durable-sessions.js";
 import type { ServeOptions } from "../types.js";
 import { readSettings, type Variables } from "./read-settings.js";
 import type { Settings } from "./settings.js";

@@ -1,6 +1,6 @@
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
+import { RESUME_DEFAULTS } from "../../session/durable/durable-sessions.js";
 import { RESTORE_DEFAULTS } from "../../session/restore-limits.js";
-import { RESUME_DEFAULTS } from "../../session/resume/durable-sessions.js";
 import { parseHosts, parseOrigins } from "./hosts.js";
 import {
   bytes,

@@ -1,6 +1,7 @@
 import { forkRequest } from "../../protocol/bodies.js";
 import { SESSION_TOKEN_HEADER } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
+import { isTokenOf } from "../../session/durable/durable-session.js";
 import { forkResumable } from "../../session/resume/fork-resumable.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -33,7 +34,7 @@ export async function allowedSession(ctx: RequestContext, id: string, doing: key
   const { audit, authorization, runtime, sessions } = ctx.context;
   const isOperator = authorization.isOperator(headers);
   const token = headers[SESSION_TOKEN_HEADER];
-  const isHolder = typeof token === "string" && sessions.durable.isToken(id, token);
+  const isHolder = typeof token === "string" && isTokenOf(sessions.findDurable(id), token);
   if (isOperator) audit.acts(requesterOf(ctx), ACTS[doing]);
   else if (!isHolder) {
     await audit.refuse(requesterOf(ctx));
@@ -47,8 +48,7 @@ export async function allowedSession(ctx: RequestContext, id: string, doing: key
   }
   const session = sessions.byId(id);
   if (session !== undefined) return session;
-  const isGroup = sessions.durable.has(id);
-  const message = isGroup
+  const message = sessions.durable.find(id)
     ? "the sessions of a batch socket are copied with fork_many"
     : `No session "${clip(id, 100)}" is open here.`;
   throw refuse("SESSION_ERROR", message);

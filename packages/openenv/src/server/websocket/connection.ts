@@ -1,20 +1,19 @@
 import { Inflow, type InflowParts } from "#parts/sockets";
 import type { Registry } from "#parts/sockets/scheduling";
-import { CLOSE_CODES, type ErrorData, type Extension, type ResumedMessage } from "../../protocol/messages.js";
-import type { ErrorMessage } from "../../session/messages/message-codec.js";
+import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
+import type { AddressPeer } from "../../session/calls/call.js";
+import type { DurableSession } from "../../session/durable/durable-session.js";
 import type { Sessions } from "../../session/registry/sessions.js";
-import { FIRST_USE_MS } from "../../session/registry/unclaimed.js";
 import type { Addresses, AddressHolder, AddressUse } from "../../session/resume/addresses.js";
 import { Batch } from "../../session/resume/batch.js";
-import { ANSWERS_FULL, type DurableSession, type ResumeRequest } from "../../session/resume/durable-sessions.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { clipReason } from "../../util/text/clip.js";
+import type { Eventual } from "../../util/types.js";
 import type { SentReply } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-
-type Resumed = ResumedMessage | ErrorMessage;
+import { type Resumed, SocketResume } from "./socket-resume.js";
 
 const SHUTTING_DOWN = "the server is shutting down";
 
@@ -39,7 +38,7 @@ interface SocketAddress {
  * One socket: its frames are answered one at a time, in order. It has its own session, is attached to a named one or to
  * that of its address, or has a batch of sessions.
  */
-export class Connection extends Inflow implements ConnectionContext, AddressHolder {
+export class Connection extends Inflow implements ConnectionContext, AddressHolder, AddressPeer {
   /** Set by {@link start}, before frames are answered. */
   session!: Session;
   batch: Batch | undefined;
@@ -63,8 +62,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** The session that the query names. */
   #sessionId: string | null = null;
   #owns = true;
-  /** The client has sent the token, and waits for its session. */
-  #isRestoring = false;
+  /** Set with the extension `resume`. */
+  #resume: SocketResume | undefined;
   #draining = false;
 
   constructor(parts: ConnectionParts) {
@@ -89,7 +88,13 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       this.#address.addresses.expect(this.#address.hash, this);
       return this.unblock();
     }
-    if (sessionId !== null && this.extensions.includes("resume")) return this.#awaitToken();
+    if (this.extensions.includes("resume")) {
+      this.#resume = new SocketResume(this, sessions, { id: sessionId, client: this.#protocol.client });
+      if (sessionId !== null) {
+        this.#resume.awaitToken();
+        return this.unblock();
+      }
+    }
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
         this.batch = new Batch(sessions, newId);
@@ -112,60 +117,15 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
   }
 
-  get opensSession(): boolean {
-    return this.#sessionId === null;
+  get peer(): AddressPeer | undefined {
+    return this.#address && this;
   }
 
-  resume(request: ResumeRequest): Resumed | Promise<Resumed> {
-    const { durable } = this.#sessions;
-    if (this.durable !== undefined) {
-      return this.#resumed(this.durable.target.id, { recovered: !this.opensSession });
-    }
-    if (this.opensSession) {
-      if (!this.#sessions.makeAnswerRoom()) return { type: "error", data: ANSWERS_FULL };
-      if (this.batch === undefined) this.session.events.keepIfNeeded();
-      const added = durable.add(this.batch ?? this.session, request.secret, this);
-      return this.#store(added);
-    }
-    const id = this.#sessionId as string;
-    const { journal } = this.#sessions;
-    if (journal === undefined || durable.has(id)) return this.#continue(id, request);
-    const client = this.extensions.includes("batch") ? "batch" : this.#protocol.client;
-    const opener = { client, orchestrator: this.orchestrator } as const;
-    this.#isRestoring = true;
-    return journal.takeOver(id, request.secret, opener).then(
-      (reason) => {
-        if (reason !== undefined) return this.#lost(id, reason);
-        // The client has disconnected meanwhile: the session waits for its next connection.
-        return this.ended ? this.#resumed(id, {}) : this.#continue(id, request);
-      },
-      ({ data }: SessionRejectedError) => this.#later(data),
-    );
+  resume(frame: unknown): Eventual<Resumed> {
+    return (this.#resume as SocketResume).resume(frame);
   }
 
-  /** Writes the new resumable session to the journal, if there is one. */
-  #store(added: DurableSession): Resumed | Promise<Resumed> {
-    const done = (): Resumed => {
-      // The client has disconnected meanwhile, and its session has ended.
-      if (this.ended) added.journal?.end("disconnected");
-      this.durable = added;
-      return this.#resumed(added.target.id, {});
-    };
-    const fail = (error: SessionRejectedError): Resumed => {
-      this.#sessions.durable.delete(added.target.id, "it could not be stored");
-      return { type: "error", data: error.data };
-    };
-    const stored = this.#sessions.journal?.add(added);
-    return stored === undefined ? done() : stored.then(done, fail);
-  }
-
-  #continue(id: string, request: ResumeRequest): Resumed {
-    const { durable } = this.#sessions;
-    const resumed = durable.resume(id, request, this);
-    if (typeof resumed === "string") return this.#lost(id, resumed);
-    if ("code" in resumed) return this.#later(resumed);
-    this.durable = resumed;
-    const { target } = resumed;
+  use(target: DurableSession["target"]): void {
     if (target instanceof Session) {
       this.session = target;
       target.attach(this);
@@ -174,7 +134,6 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       this.batch.attach();
       this.heavyBytes = 0;
     }
-    return this.#resumed(id, { recovered: true });
   }
 
   fence(): void {
@@ -193,18 +152,9 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.ws.close(code, reason);
   }
 
-  /** Nothing more is read: a peer has one try. */
-  #lost(id: string, reason: string): Resumed {
+  endAfterAnswer(code: number, reason: string): void {
     this.ended = true;
-    setImmediate(() => this.ws.close(CLOSE_CODES.sessionEnded, clipReason(reason)));
-    return this.#resumed(id, { reason });
-  }
-
-  /** The client may try again on another connection. */
-  #later(data: ErrorData): Resumed {
-    this.ended = true;
-    setImmediate(() => this.ws.close(CLOSE_CODES.overloaded, "the session cannot be resumed now"));
-    return { type: "error", data };
+    setImmediate(() => this.ws.close(code, clipReason(reason)));
   }
 
   ping(): void {
@@ -266,23 +216,6 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     });
     this.#sessions.end(session, "left at the end of its episode");
     return true;
-  }
-
-  /** A socket that resumes has no session until it has shown the token of one. */
-  #awaitToken(): void {
-    const close = (): void => {
-      if (this.durable === undefined && !this.#isRestoring) this.drop(CLOSE_CODES.normal, "no resume frame came");
-    };
-    setTimeout(close, FIRST_USE_MS).unref();
-    this.unblock();
-  }
-
-  #resumed(id: string, more: Partial<ResumedMessage["data"]>): ResumedMessage {
-    const data = { session_id: id, recovered: false, last_seq: this.durable?.answers.last ?? 0 };
-    const { durable, windowMs } = this.#sessions;
-    const window_s = Number.isFinite(windowMs) ? windowMs / 1000 : null;
-    const limits = { window_s, max_unacknowledged: durable.limits.answers };
-    return { type: "resumed", data: { ...data, ...limits, ...more } };
   }
 
   #reject(refusal: SessionRejectedError): void {

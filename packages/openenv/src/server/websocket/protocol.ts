@@ -1,31 +1,34 @@
-import type { Extension, ResumedMessage } from "../../protocol/messages.js";
+import type { Extension } from "../../protocol/messages.js";
 import type { AddressPeer } from "../../session/calls/call.js";
-import type { ErrorMessage } from "../../session/messages/message-codec.js";
+import type { DurableSession } from "../../session/durable/durable-session.js";
 import type { AddressUse } from "../../session/resume/addresses.js";
 import type { Batch } from "../../session/resume/batch.js";
-import type { DurableSession, ResumeRequest } from "../../session/resume/durable-sessions.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
+import type { Eventual } from "../../util/types.js";
 import type { SentReply } from "./encode-reply.js";
+import type { Resumed } from "./socket-resume.js";
 
 /** The part of a connection that a protocol uses. */
-export interface ConnectionContext extends AddressPeer {
+export interface ConnectionContext {
   /** Must not be read when there is a batch. */
   readonly session: Session;
   /** The sessions of a socket with the extension `batch`, which has no single session. */
   readonly batch: Batch | undefined;
   readonly extensions: readonly Extension[];
+  /** True once the first answer has been sent. */
+  readonly answered: boolean;
+  /** This peer, if the session was found by an address. */
+  readonly peer: AddressPeer | undefined;
   /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
   /** Set by the first frame with the extension `resume`. */
   readonly durable: DurableSession | undefined;
-  /** The socket has a new session; false when the query names the session to resume. */
-  readonly opensSession: boolean;
   /**
    * Makes the session resumable with the hash of a token, or resumes the session of the query with the token. A repeated
    * request gets the same answer.
    */
-  resume(request: ResumeRequest): ResumedMessage | ErrorMessage | Promise<ResumedMessage | ErrorMessage>;
+  resume(frame: unknown): Eventual<Resumed>;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

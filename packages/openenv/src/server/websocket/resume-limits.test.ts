@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { ByteBudget } from "#parts/sockets/scheduling";
+import { ByteBudget, ByteBudget } from "#parts/sockets/scheduling";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
@@ -10,7 +10,7 @@ import {
   returnTo,
   stepFrame as step,
 } from "../../../../../test-support/sockets/resumable.js";
-import { StoredAnswers } from "../../session/resume/stored-answers.js";
+import { StoredAnswers } from "../../session/durable/stored-answers.js";
 import type { RunningServer } from "../types.js";
 
 const servers = useServers();

@@ -16,7 +16,7 @@ import {
 } from "../../../../../test-support/sockets/resumable.js";
 import { defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
-import { RESUME_DEFAULTS } from "../../session/resume/durable-sessions.js";
+import { RESUME_DEFAULTS } from "../../session/durable/durable-sessions.js";
 import type { RunningServer } from "../types.js";
 
 const servers = useServers();

@@ -36,7 +36,7 @@ import {
   writeText,
 } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-import { admitFrame, isResume, type ReceivedFrame, readResume } from "./resume-frames.js";
+import { isResume, type ReceivedFrame, readNumbered, withoutNumbers } from "./resume-frames.js";
 
 type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage;
 
@@ -60,14 +60,14 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
     frame: unknown,
     write: EncodeReply<R>,
   ): Eventual<R | string> | null => {
-    const { session, batch, extensions, orchestrator, arrivedAt, durable } = connection;
+    const { session, batch, extensions, orchestrator, arrivedAt } = connection;
     const key = extensions.length === 0 ? "" : extensions.join();
     let options = optionsBy.get(key);
     if (options === undefined) optionsBy.set(key, (options = optionsOf(extensions)));
     // These are read before this returns, so one object is enough for all frames with the same extensions.
     options.orchestrator = orchestrator;
     options.arrivedAt = arrivedAt;
-    options.peer = durable?.isAddress ? connection : undefined;
+    options.peer = connection.peer;
     options.moves = sessions.departure.hasBegun && extensions.includes("move");
     try {
       let reply: Eventual<Reply>;
@@ -101,22 +101,21 @@ export function createSessionProtocol(runtime: Runtime, sessions: Sessions): Soc
   ): Eventual<EncodedReply> | null => {
     const { durable } = connection;
     if (durable === undefined || isResume(received.frame)) {
-      const request = readResume(received.frame, connection.opensSession);
-      const resumed = "type" in request ? request : connection.resume(request);
+      const resumed = connection.resume(received.frame);
       return isThenable(resumed) ? renderLater(connection, resumed, write) : render(connection, resumed, write);
     }
-    const admitted = admitFrame(durable, received);
-    if ("stored" in admitted) return admitted.stored;
-    const { seq } = admitted;
-    const writeNumbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
-    const numbered = seq === undefined ? write : writeNumbered;
-    if ("refused" in admitted) return render(connection, admitted.refused, numbered);
-    const run = (refusal: ErrorMessage | undefined): Eventual<EncodedReply> | null =>
-      refusal === undefined ? answer(connection, admitted.frame, numbered) : render(connection, refusal, numbered);
-    const begun = admitted.begin();
-    if (isThenable(begun)) return admitted.store(begun.then(run) as Promise<EncodedReply>);
-    const reply = run(begun);
-    return reply === null ? null : admitted.store(reply);
+    // These need no number.
+    if (!isObject(received.frame)) return answer(connection, received.frame, write);
+    if (received.frame["type"] === "close") return answer(connection, withoutNumbers(received.frame), write);
+    const request = readNumbered(received as ReceivedFrame);
+    if ("type" in request) return render(connection, request, write);
+    const { frame, seq } = request;
+    const numbered: EncodeReply = (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
+    return durable.answerOnce(request, (refusal) =>
+      refusal === undefined
+        ? (answer(connection, frame, numbered) as Eventual<EncodedReply>)
+        : render(connection, refusal, numbered),
+    );
   };
 
   const render = <R extends SentReply>(connection: ConnectionContext, reply: Reply, write: EncodeReply<R>): R => {
@@ -246,7 +245,7 @@ async function answerFork(
 }
 
 /** The same as `{ ...reply, seq }`, which costs several times as much: most replies have only these members. */
-function withNumber(reply: object, seq: number | undefined): object {
+function withNumber(reply: object, seq: number): object {
   const { type, data, event } = reply as { type: unknown; data: unknown; event?: number };
   if (Object.keys(reply).length !== (event === undefined ? 2 : 3)) return { ...reply, seq };
   return event === undefined ? { type, data, seq } : { type, data, event, seq };
@@ -256,8 +255,8 @@ function isFork(frame: unknown): frame is JsonObject {
   return isObject(frame) && frame["type"] === "fork";
 }
 
-function storesAnswers({ durable, extensions }: ConnectionContext): boolean {
-  return durable?.isAddress === false || extensions.includes("resume");
+function storesAnswers({ extensions }: ConnectionContext): boolean {
+  return extensions.includes("resume");
 }
 
 function optionsOf(extensions: readonly Extension[]): SessionCallOptions {

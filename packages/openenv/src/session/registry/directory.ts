@@ -36,7 +36,7 @@ export class SessionDirectory {
   /** True when requests can name a session of this worker by the id. */
   has(id: string): boolean {
     const { named, durable } = this.#sessions;
-    return durable.has(id) || named.has(id);
+    return durable.find(id) !== undefined || named.has(id);
   }
 
   /** With a journal, a session may have been continued by another worker than the one that its id names. */

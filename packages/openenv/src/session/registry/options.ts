@@ -1,5 +1,6 @@
 import type { SessionOpener } from "../attachable-session.js";
-import type { DurableSession, ResumeLimits } from "../resume/durable-sessions.js";
+import type { DurableSession } from "../durable/durable-session.js";
+import type { ResumeLimits } from "../durable/durable-sessions.js";
 import type { Session } from "../session.js";
 import type { WorkerLoad } from "./capacity.js";
 

@@ -9,7 +9,8 @@ import { makeId } from "../../util/make-id.js";
 import type { SessionOpener } from "../attachable-session.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { prepareCall, type ToolRequest } from "../calls/tool-call.js";
-import { type DurableSession, DurableSessions, RESUME_DEFAULTS, sessionsOf } from "../resume/durable-sessions.js";
+import type { DurableSession } from "../durable/durable-session.js";
+import { DurableSessions, RESUME_DEFAULTS } from "../durable/durable-sessions.js";
 import type { Runtime } from "../runtime.js";
 import { Session } from "../session.js";
 import { logEnd } from "../session-info.js";
@@ -22,8 +23,6 @@ import type { SessionObserver, SessionStore, SessionsOptions } from "./options.j
 import { SessionQueue, type Waiter } from "./session-queue.js";
 import { Unclaimed } from "./unclaimed.js";
 
-const NOT_RESUMED = "was not resumed in time";
-const NO_MEMORY = "was not resumed, and its stored answers were removed to make room for another client";
 /** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
 const SPARE_EPHEMERAL_SESSIONS = 64;
 
@@ -53,13 +52,15 @@ export class Sessions {
   constructor(runtime: Runtime, options: SessionsOptions) {
     this.#runtime = runtime;
     this.#options = options;
-    this.durable = new DurableSessions(options.resume ?? RESUME_DEFAULTS);
+    this.durable = new DurableSessions(options.resume ?? RESUME_DEFAULTS, (session, reason) =>
+      this.end(session, reason),
+    );
     this.#unclaimed = new Unclaimed({
       guaranteeMs: this.durable.limits.guaranteeMs,
       idleMs: options.sessionIdleMs,
       live: this.#live,
       isWatched: this.#isWatched,
-      isResumable: ({ id, isGroupResumable }) => isGroupResumable || this.durable.has(id),
+      isResumable: (session) => session.isGroupResumable || this.durable.of(session) !== undefined,
     });
     this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
   }
@@ -263,7 +264,7 @@ export class Sessions {
     durableSession.detachedAt = performance.now();
     const { target } = durableSession;
     if (!(target instanceof Session)) target.detach();
-    for (const session of sessionsOf(target)) this.keepDetached(session);
+    for (const session of durableSession.sessions) this.keepDetached(session);
   }
 
   /** Keeps a session without a connection for its client, until another client needs its slot. */
@@ -275,16 +276,22 @@ export class Sessions {
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
 
+  /** The resumable session or group with this id. */
+  findDurable(id: string): DurableSession | undefined {
+    return this.durable.find(id) ?? this.durable.of(this.byId(id));
+  }
+
   /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open, or belongs to another socket. */
   findUnattached(id: string): Session {
-    if (!this.durable.has(id)) return this.named.findUnattached(id);
+    if (this.findDurable(id) === undefined) return this.named.findUnattached(id);
     const message = `Session "${id}" is resumed with its token or by its address, not by its id alone.`;
     throw new SessionRejectedError(errorData("SESSION_ERROR", message, { fault: "client" }));
   }
 
   /** Ends a session for its client; an attached session ends when its socket closes. Returns true if it has ended. */
   release(session: Session, reason: string): boolean {
-    this.durable.free(session.id);
+    const durableSession = this.durable.of(session);
+    if (durableSession !== undefined) durableSession.isReleased = true;
     if (session.attached) session.endOnDetach();
     else this.end(session, reason);
     return session.ended;
@@ -324,11 +331,11 @@ export class Sessions {
   /** Ends sessions without a socket that have timed out, except those with a call in flight or a connected peer. */
   endOverdue(now = performance.now()): void {
     const overdue = this.named.overdue(now, this.windowMs);
-    for (const session of overdue) if (!this.durable.has(session.id)) this.end(session, "timed out");
+    for (const session of overdue) if (this.durable.of(session) === undefined) this.end(session, "timed out");
     // A server that drains does not wait longer than another client would.
     const { guaranteeMs } = this.durable.limits;
     const windowMs = this.#rejectsNew ? Math.min(guaranteeMs, this.windowMs) : this.windowMs;
-    for (const { target } of this.durable.overdue(now, windowMs)) this.#endTarget(target, NOT_RESUMED);
+    this.durable.endOverdue(now, windowMs);
     // Sockets without a valid message may by now be old enough to make room for waiting peers.
     if (this.#queue.size > 0) this.#admit();
   }
@@ -349,26 +356,9 @@ export class Sessions {
 
   /** The environment is lost, but the journal can restore it: its client connects again. */
   #lose(session: Session, reason: string): void {
-    const durableSession = this.durable.get(session.id);
-    if (durableSession?.journal?.isRestorable === true) this.giveUp(durableSession, reason);
+    const durableSession = this.durable.of(session);
+    if (durableSession?.journal?.isRestorable === true) this.durable.giveUp(durableSession, reason);
     else this.end(session, reason);
-  }
-
-  /** Ends the instance of a session that continues elsewhere or in another instance. */
-  giveUp(durableSession: DurableSession, reason: string): void {
-    this.durable.release(durableSession);
-    this.#endTarget(durableSession.target, reason);
-  }
-
-  /** Makes room for more stored answers if that is necessary and possible. False when the memory for them is used up. */
-  makeAnswerRoom(): boolean {
-    for (const { target } of this.durable.removable(performance.now())) this.#endTarget(target, NO_MEMORY);
-    return !this.durable.isFull;
-  }
-
-  #endTarget(target: DurableSession["target"], reason: string): void {
-    if (target instanceof Session) this.end(target, reason);
-    else target.end(reason);
   }
 
   /** Ends unused sessions if necessary, and if that is enough. Returns false when all slots but the `reserved` ones are in use. */

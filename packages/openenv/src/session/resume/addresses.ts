@@ -1,13 +1,14 @@
 import { type ErrorData, errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
 import type { SessionOpener } from "../attachable-session.js";
+import type { DurableHolder, DurableSession } from "../durable/durable-session.js";
+import { ANSWERS_FULL } from "../durable/durable-sessions.js";
 import { forbidden, lostEpisode } from "../failure.js";
 import type { Waiter } from "../registry/session-queue.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Mode } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { ANSWERS_FULL, type DurableHolder, type DurableSession } from "./durable-sessions.js";
 
 /**
  * What a message does with the session of its address: `reset` and `open` open one if there is none, `call` does unless
@@ -69,7 +70,7 @@ export class Addresses {
     return (
       this.#expecting.has(address) ||
       this.#opening.has(address) ||
-      durable.at(address) !== undefined ||
+      durable.find(address) !== undefined ||
       durable.reasonFor(address) !== undefined
     );
   }
@@ -98,11 +99,11 @@ export class Addresses {
     if (isCall && this.isReserved(opener.orchestrator)) throw rejected(forbidden(use === "call" ? "step" : use));
     for (let isRestored = journal === undefined; ; ) {
       const opening = this.#opening.get(address);
-      const found = durable.at(address);
+      const found = durable.find(address);
       if (!isRestored && opening === undefined && found === undefined) {
         await journal?.restore(address, opener);
         isRestored = true;
-        this.#prepare(durable.at(address)?.target as Session | undefined);
+        this.#prepare(durable.find(address)?.target as Session | undefined);
         continue;
       }
       if (id !== undefined && found?.target.id !== id) throw rejected(foreignId(id));
@@ -147,7 +148,7 @@ export class Addresses {
     const { durable } = sessions;
     const lost = durable.reasonFor(address);
     if (lost !== undefined && use === "call") throw rejected(lostEpisode(lost));
-    if (!sessions.makeAnswerRoom()) throw rejected(ANSWERS_FULL);
+    if (!sessions.durable.makeRoom()) throw rejected(ANSWERS_FULL);
     let end = (): void => {};
     const over = new Promise<void>((resolve) => (end = resolve));
     const opening: Opening = { holder, waiter, isStoring: false, over, end };
@@ -160,7 +161,7 @@ export class Addresses {
       if (session.ended) throw rejected(GONE);
       if (lost !== undefined) session.requireReset(lost);
       this.#prepare(session);
-      const durableSession = durable.add(session, address, holder, true);
+      const durableSession = durable.add(session, address, holder);
       opening.isStoring = true;
       await this.#store(durableSession, lost);
       if (session.ended) {

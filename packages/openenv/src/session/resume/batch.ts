@@ -45,6 +45,10 @@ export class Batch {
     return (this.#id ??= this.#sessions.makeId());
   }
 
+  get key(): string {
+    return this.id;
+  }
+
   /** Those that are open. */
   get sessions(): Iterable<Session> {
     return this.#open.values();
@@ -151,7 +155,7 @@ export class Batch {
     session.member = number;
     session.attach({
       sessionEnded: (reason) => this.#remove(number, reason),
-      isGroupResumable: () => this.#id !== undefined && this.#sessions.durable.has(this.#id),
+      isGroupResumable: () => this.#id !== undefined && this.#sessions.durable.find(this.#id) !== undefined,
     });
   }
 

@@ -9,10 +9,10 @@ import { useServers } from "../../../../../test-support/servers/servers.js";
 import { DOORS, type DoorClient, type Naming } from "../../../../../test-support/sessions/doors.js";
 import { defineContract, defineEnvironment, defineTools } from "../../index.js";
 import type { RunningServer } from "../../server/types.js";
-import { ANSWER, IMAGE, RUNNING } from "./journal-cells.js";
-import { JournalWriter } from "./journal-writer.js";
-import { SessionJournal } from "./session-journal.js";
-import { StoredAnswers } from "./stored-answers.js";
+import { ANSWER, IMAGE, RUNNING } from "../durable/journal-cells.js";
+import { JournalWriter } from "../durable/journal-writer.js";
+import { SessionJournal } from "../durable/session-journal.js";
+import { StoredAnswers } from "../durable/stored-answers.js";
 
 const servers = useServers();
 const folder = await mkdtemp(join(tmpdir(), "openenv-doors-"));

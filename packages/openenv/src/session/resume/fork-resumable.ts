@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { ForkBody, ForkRequest } from "../../protocol/http.js";
 import { forkSession } from "../copies/fork.js";
+import { ANSWERS_FULL } from "../durable/durable-sessions.js";
 import type { Sessions } from "../registry/sessions.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
-import { ANSWERS_FULL } from "./durable-sessions.js";
 
 /** Opens copies of a session that wait for sockets which resume them. @throws SessionRejectedError */
 export async function forkResumable(sessions: Sessions, session: Session, wanted: ForkRequest): Promise<ForkBody> {
-  if (!sessions.makeAnswerRoom()) throw new SessionRejectedError(ANSWERS_FULL);
+  if (!sessions.durable.makeRoom()) throw new SessionRejectedError(ANSWERS_FULL);
   const { event, forks } = await forkSession(sessions, session, wanted);
   const keep = async (copy: Session): Promise<ForkBody["sessions"][number]> => {
     // A journal takes a snapshot of each.

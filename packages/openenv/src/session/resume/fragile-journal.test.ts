@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { loadBinary } from "../../protocol/codec/binary.js";
 import { silentLog } from "../../util/log.js";
+import type { DurableSession } from "../durable/durable-session.js";
 import { type Journal, unavailable } from "../journals/journal.js";
 import { MemoryStore, openMemoryJournal } from "../journals/memory.js";
 import { Sessions } from "../registry/sessions.js";
@@ -10,7 +11,6 @@ import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { Statistics } from "../statistics/statistics.js";
 import { Addresses, type AddressHolder } from "./addresses.js";
-import type { DurableSession } from "./durable-sessions.js";
 import { StoredSessions } from "./stored-sessions.js";
 
 const TOKEN_HASH = createHash("sha256").update("token").digest("hex");
@@ -94,7 +94,7 @@ describe("a session whose end the journal has not seen", () => {
       const { session, durableSession } = await open(server);
       isAway = true;
       if (how === "end") server.sessions.end(session, "closed by the client");
-      else server.sessions.giveUp(durableSession, "continues on another server");
+      else server.sessions.durable.giveUp(durableSession, "continues on another server");
       isAway = false;
       expect(store.sessions.get(session.id)).toMatchObject({ owner: "here", ended: null });
       await server.own.tidy(Number.POSITIVE_INFINITY);
@@ -107,7 +107,7 @@ describe("a session whose end the journal has not seen", () => {
   test("is left to other processes when it was taken over after the takeover had failed", async () => {
     const [before, server] = [start(), start()];
     const { session } = await open(before);
-    before.sessions.giveUp(before.sessions.durable.get(session.id) as DurableSession, "is left");
+    before.sessions.durable.giveUp(before.sessions.durable.find(session.id) as DurableSession, "is left");
     const { takeOver } = server.journal;
     server.journal.takeOver = () => {
       throw unavailable("redis://secret-host", "no answer");
@@ -320,7 +320,7 @@ describe("a session by address", () => {
     gate = new Promise((resolve) => (go = resolve));
     const [first, second] = [connect(false), connect(true)];
     const refused = addresses.attach(TOKEN_HASH, { use, opener, holder: first.holder }).catch((error: Error) => error);
-    await expect.poll(() => sessions.durable.at(TOKEN_HASH)).toBeDefined();
+    await expect.poll(() => sessions.durable.find(TOKEN_HASH)).toBeDefined();
     if (how === "left") addresses.leave(TOKEN_HASH, first.holder);
     const attached = addresses.attach(TOKEN_HASH, { use, opener, holder: second.holder });
     const http = addresses.attach(TOKEN_HASH, { use, opener });
@@ -362,8 +362,8 @@ describe("a session by address", () => {
     gate = new Promise((resolve) => (go = resolve));
     const { holder, seen } = connect(true);
     const refused = addresses.attach(TOKEN_HASH, { use, opener, holder }).catch((error: Error) => error);
-    await expect.poll(() => sessions.durable.at(TOKEN_HASH)).toBeDefined();
-    sessions.end(sessions.durable.at(TOKEN_HASH)?.target as Session, "ended by an operator");
+    await expect.poll(() => sessions.durable.find(TOKEN_HASH)).toBeDefined();
+    sessions.end(sessions.durable.find(TOKEN_HASH)?.target as Session, "ended by an operator");
     go();
     expect(await refused).toMatchObject({ data: { code: "SESSION_ERROR" } });
     expect(seen.taken).toBe(0);

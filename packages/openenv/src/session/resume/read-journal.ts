@@ -2,9 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import type { SessionEvent } from "../calls/session-event.js";
+import { readBatch, readImage, readLost, readOpener } from "../durable/journal-cells.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
 import { hasSqliteHeader } from "../journals/sqlite/database.js";
-import { readBatch, readImage, readLost, readOpener } from "./journal-cells.js";
 
 /** The events of a session since its last reset, or why there are none to play again. */
 export type StoredSession = { id: string } & ({ events: SessionEvent[] } | { reason: string });

@@ -7,6 +7,20 @@ import type { Eventual } from "../../util/types.js";
 import type { SessionOpener } from "../attachable-session.js";
 import type { SessionImage } from "../calls/session-event.js";
 import { openFrom } from "../copies/open-from.js";
+import { type DurableSession, isTokenOf } from "../durable/durable-session.js";
+import {
+  putRestores,
+  readAnswers,
+  readBatch,
+  readImage,
+  readLost,
+  readOpener,
+  readRestores,
+  readUnsent,
+  STEPS,
+} from "../durable/journal-cells.js";
+import { policyOf } from "../durable/resume-policy.js";
+import { type JournalParts, SessionJournal } from "../durable/session-journal.js";
 import { toError } from "../failure.js";
 import { type Journal, type JournalRecord, TAKEN_OVER } from "../journals/journal.js";
 import { areSiblings } from "../journals/owner.js";
@@ -17,20 +31,6 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import type { Statistics } from "../statistics/statistics.js";
 import { askJournal } from "./ask-journal.js";
 import { BATCH_OPENER, Batch } from "./batch.js";
-import { type DurableSession, isTokenOf, keyOf, sessionsOf } from "./durable-sessions.js";
-import {
-  isAddress,
-  openerOf,
-  putRestores,
-  readAnswers,
-  readBatch,
-  readImage,
-  readLost,
-  readRestores,
-  readUnsent,
-  STEPS,
-} from "./journal-cells.js";
-import { type JournalParts, SessionJournal } from "./session-journal.js";
 
 /** The wait for the server that has the session of an address: the first time, and at most. */
 const MIN_WAIT_MS = 50;
@@ -95,13 +95,12 @@ export class StoredSessions implements SessionStore {
   }
 
   #add(durableSession: DurableSession, lost: string | undefined): Eventual<void> {
-    const { target, tokenHash, isAddress } = durableSession;
-    const key = keyOf(durableSession);
+    const { key, target, tokenHash, policy } = durableSession;
     this.#had.set(key, performance.now());
     const created = this.#options.journal.create(key, tokenHash);
     const begin = (epoch: number): Eventual<void> => {
       const own = this.#attach(durableSession, (parts) => new SessionJournal(key, epoch, parts));
-      if (isAddress) return own.opening(target as Session, lost);
+      if (policy.isReopened) return own.opening(target as Session, lost);
       return target instanceof Session && target.events.last > 0 ? own.copied(target) : undefined;
     };
     return isThenable(created) ? created.then(begin) : begin(created);
@@ -121,19 +120,18 @@ export class StoredSessions implements SessionStore {
 
   async takeOver(id: string, token: string, opener: SessionOpener): Promise<string | undefined> {
     const entry = await this.#ask(() => this.#options.journal.find(id));
-    if (entry === undefined || isAddress(entry)) return "the server does not know the session";
+    if (entry === undefined || !policyOf(entry).isNumbered) return "the server does not know the session";
     // Nothing is known of a session whose entry is damaged.
-    const isKnown = entry.tokenHash !== "";
-    if (isKnown && !isTokenOf(entry, token)) return "the token is not that of the session";
+    if (entry.tokenHash !== "" && !isTokenOf(entry, token)) return "the token is not that of the session";
     if (entry.ended !== null) return entry.ended.reason;
     // Connections of one client may come at once.
-    if (this.#sessions.durable.has(id)) return undefined;
+    if (this.#sessions.durable.find(id) !== undefined) return undefined;
     return this.#ask(() => this.#restoreOnce(id, opener));
   }
 
   async restore(address: string, opener: SessionOpener): Promise<void> {
     const { durable } = this.#sessions;
-    for (let waitMs = MIN_WAIT_MS; durable.at(address) === undefined; ) {
+    for (let waitMs = MIN_WAIT_MS; durable.find(address) === undefined; ) {
       const entry = await this.#ask(() => this.#options.journal.find(address));
       if (entry === undefined) return;
       if (entry.ended !== null) return durable.lose(address, entry.ended.reason);
@@ -189,7 +187,7 @@ export class StoredSessions implements SessionStore {
   releaseAll(): void {
     const { durable } = this.#sessions;
     for (const durableSession of durable.all()) {
-      if (durableSession.journal?.isRestorable === true) durable.release(durableSession);
+      if (durableSession.journal?.isRestorable === true) durableSession.release();
     }
     // This process ends in order, and not because of them.
     for (const [record, before] of this.#tries) void this.#leave(record, before).catch(() => {});
@@ -212,7 +210,7 @@ export class StoredSessions implements SessionStore {
     for (const entry of entries) {
       const own = this.#sessions.durable.find(entry.id);
       // This process was suspended, or could not reach the journal for a while.
-      if (own?.journal !== undefined && own.journal.epoch < entry.epoch) this.#sessions.giveUp(own, TAKEN_OVER);
+      if (own?.journal !== undefined && own.journal.epoch < entry.epoch) this.#sessions.durable.giveUp(own, TAKEN_OVER);
       if (entry.ended !== null) continue;
       const owner = entry.owner ?? "";
       // The journal was away when the session ended or was left here. Does nothing with an old epoch.
@@ -251,12 +249,12 @@ export class StoredSessions implements SessionStore {
   async #handOver(key: string): Promise<void> {
     const durableSession = this.#sessions.durable.find(key);
     // Another client with the same name, by mistake.
-    if (durableSession?.isAddress && (await durableSession.holder?.isAlive())) return;
+    if (durableSession?.policy.isShared && (await durableSession.holder?.isAlive())) return;
     if (durableSession?.journal?.isRestorable !== true || !durableSession.journal.isSettled) return;
-    if (sessionsOf(durableSession.target).some(({ busy }) => busy)) return;
+    if (durableSession.sessions.some(({ busy }) => busy)) return;
     // It may have been an earlier connection that arrived late at the other server: then the client is here, and comes again.
     durableSession.holder?.moved();
-    this.#sessions.giveUp(durableSession, "continues on another server");
+    this.#sessions.durable.giveUp(durableSession, "continues on another server");
   }
 
   async #restore(id: string, opener: SessionOpener): Promise<string | undefined> {
@@ -279,7 +277,7 @@ export class StoredSessions implements SessionStore {
   }
 
   async #lose(record: JournalRecord, reason: string): Promise<string> {
-    const told = isAddress(record) ? `could not be restored: ${reason}` : reason;
+    const told = policyOf(record).isReopened ? `could not be restored: ${reason}` : reason;
     await this.#options.journal.end(record.id, record.epoch, told);
     return reason;
   }
@@ -305,8 +303,7 @@ export class StoredSessions implements SessionStore {
     } catch (error) {
       batch?.end("it could not be restored");
       const isLater = !(error instanceof SessionRejectedError) || error.data.code === "CAPACITY_REACHED";
-      // A client by address resets what is lost.
-      if (!isLater && isAddress(record)) return this.#lose(record, error.message);
+      if (!isLater && policyOf(record).isReopened) return this.#lose(record, error.message);
       // A session that was refused before it was tried may still end the process.
       await this.#leave(record, isLater ? nth - 1 : 0);
       if (isLater) throw error;
@@ -328,7 +325,12 @@ export class StoredSessions implements SessionStore {
 
   async #openOne(record: JournalRecord, opener: SessionOpener): Promise<Session> {
     const image = readImage(record, this.#options.codec);
-    const session = await this.#open(image, { ...opener, ...openerOf(record), isRestored: true });
+    const session = await this.#open(image, {
+      ...opener,
+      ...policyOf(record).openerOf(record.id),
+      ...readOpener(record),
+      isRestored: true,
+    });
     session.progress.callsAreSteps ||= record.cells.has(STEPS);
     // Agents name it.
     if (session.progress.callsAreSteps) this.#sessions.named.add(session);
@@ -341,7 +343,7 @@ export class StoredSessions implements SessionStore {
 
   #continue(target: Session | Batch, record: JournalRecord): void {
     const { durable } = this.#sessions;
-    const durableSession = durable.add(target, record.tokenHash, undefined, isAddress(record));
+    const durableSession = durable.add(target, record.tokenHash, undefined);
     for (const { seq, request, answer, id } of readAnswers(record, this.#options.codec)) {
       durableSession.answers.restore(id ?? seq, request, answer);
     }
@@ -354,9 +356,9 @@ export class StoredSessions implements SessionStore {
 
   #attach(durableSession: DurableSession, make: (parts: JournalParts) => SessionJournal): SessionJournal {
     const { journal, codec } = this.#options;
-    const { target } = durableSession;
-    const onLost = (reason: string): void => this.#sessions.giveUp(durableSession, reason);
-    const own = make({ journal, codec, isAddress: durableSession.isAddress, onLost });
+    const { policy, target } = durableSession;
+    const onLost = (reason: string): void => this.#sessions.durable.giveUp(durableSession, reason);
+    const own = make({ journal, codec, policy, onLost });
     durableSession.journal = own;
     if (target instanceof Session) {
       target.events.keepIfNeeded();

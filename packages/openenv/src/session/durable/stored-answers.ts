@@ -9,7 +9,7 @@ export interface SequenceError {
 }
 
 /** A text frame or a binary one. */
-type Frame = string | Uint8Array;
+export type Frame = string | Uint8Array;
 type Answer = Frame | Promise<Frame>;
 
 interface Entry {

@@ -8,6 +8,7 @@ import { errorMessage, invalidMessage, renderReply } from "../messages/message-c
 import type { SessionHooks } from "../restore/session-hooks.js";
 import type { Session } from "../session.js";
 import { digestRequest, REQUEST_ID, requestIdOf } from "./request-digest.js";
+import { policyOf, type ResumePolicy } from "./resume-policy.js";
 import type { SessionJournal } from "./session-journal.js";
 import { stepCrashed } from "./step-crashed.js";
 import type { StoredAnswers } from "./stored-answers.js";
@@ -26,15 +27,14 @@ export class Ledger implements SessionHooks {
   chooseSteps?: NonNullable<SessionHooks["chooseSteps"]>;
   #journal: SessionJournal | undefined;
   readonly #session: Session;
-  /** Steps of a session by address may have an id in their metadata. */
-  readonly #isAddress: boolean;
+  readonly #policy: ResumePolicy;
   /** The peer that waits for the answer to the last step without an id. */
   #waiting: AddressPeer | undefined;
 
-  constructor(session: Session, answers: StoredAnswers, isAddress: boolean) {
+  constructor(session: Session, answers: StoredAnswers) {
     this.#session = session;
     this.answers = answers;
-    this.#isAddress = isAddress;
+    this.#policy = policyOf({ id: session.key, tokenHash: session.nameHash ?? "" });
   }
 
   around(request: PeerRequest, options: SessionCallOptions): Eventual<Answer> {
@@ -47,7 +47,8 @@ export class Ledger implements SessionHooks {
     if (type !== "step") this.#drop();
     // Ids may be used again in the next episode.
     if (type === "reset" && peer?.isSerial) this.answers.clear();
-    const id = options.requestId ?? (this.#isAddress && type === "step" ? requestIdOf(request.data) : undefined);
+    const id =
+      options.requestId ?? (type === "step" && this.#policy.namesSteps ? requestIdOf(request.data) : undefined);
     if (type === "step" && peer?.isSerial) this.#freeOlder(id, peer);
     const run = (): Eventual<Answer> => this.#execute(request, options);
     if (id !== undefined) return this.#answerOnce(id, request, run);
@@ -69,8 +70,9 @@ export class Ledger implements SessionHooks {
   #execute(request: PeerRequest, options: SessionCallOptions): Eventual<Answer> {
     const session = this.#session;
     if (this.#journal === undefined || request.type === "state") return session.perform(request, options);
-    return after(this.#journal.enter(named(request)), (isCrashed) =>
-      isCrashed ? stepCrashed(request.type) : session.perform(request, options),
+    return after(
+      this.#journal.enter(() => digestRequest(named(request))),
+      (isCrashed) => (isCrashed ? stepCrashed(request.type) : session.perform(request, options)),
     );
   }
 

@@ -1,6 +1,5 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
-import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Eventual } from "../../util/types.js";
 import type { SessionCallOptions } from "../calls/call.js";
@@ -30,12 +29,12 @@ import {
 } from "./journal-cells.js";
 import { JournalWriter, type WriterParts } from "./journal-writer.js";
 import { digestRequest, requestIdOf } from "./request-digest.js";
+import type { ResumePolicy } from "./resume-policy.js";
 
 /** What the journal of a session is made with. */
 export interface JournalParts extends WriterParts {
   codec: BinaryCodec;
-  /** True for a session by address, whose requests have no numbers: each event is committed with its answer. */
-  isAddress: boolean;
+  policy: ResumePolicy;
 }
 
 /**
@@ -59,7 +58,7 @@ export class SessionJournal {
   /** The thread or process of the environment has ended: the session is restored from what was committed before. */
   #isKilled = false;
   #isFirst = false;
-  /** The first request without a number is being marked. */
+  /** The first request is being marked. */
   #marking: Promise<boolean> | undefined;
   #hasUnsent = false;
   /** The request in which the process ended that had restored the session before. */
@@ -161,7 +160,7 @@ export class SessionJournal {
     const noted = this.#note(event, session, prefix);
     // `#note` has ended the session in the journal.
     if (this.#writer.isClosed) return undefined;
-    if (this.#parts.isAddress) this.#keepAnswer(event, options.requestId);
+    if (!this.#parts.policy.isNumbered) this.#keepAnswer(event, options.requestId);
     else if (!this.#inRequest) this.#unmark();
     const isOwn = options.numbered === true && this.#inRequest;
     if (isOwn) this.#hasEvent = true;
@@ -176,38 +175,34 @@ export class SessionJournal {
     return this.#commitOther();
   }
 
-  /**
-   * Called before a request is executed. True when it must not be executed again, because two processes have ended while
-   * they executed it.
-   */
+  /** Called before a request with a number is executed; returns the same as {@link enter}. */
   begin(seq: number): Eventual<boolean> {
-    if (this.#writer.isClosed) return false;
     this.#inRequest = true;
-    return this.#orNever(this.#mark(String(seq)));
+    return this.enter(() => String(seq));
   }
 
-  /** Does the same as {@link begin} for a request without a number, which its digest names. */
-  enter(request: { type?: unknown; data?: unknown }): Eventual<boolean> {
-    if (this.#writer.isClosed) return false;
+  /**
+   * Called before a request is executed; `nameOf`: its number or its digest. True when it must not be executed again,
+   * because two processes have ended while they executed it.
+   */
+  enter(nameOf: () => string): Eventual<boolean> {
     // A request that came later is not executed before the first one.
-    if (!this.#isFirst) return this.#marking?.then(() => false) ?? false;
-    const marked = this.#mark(digestRequest(request));
-    if (!isThenable(marked)) return marked;
-    // Where it fails the session has ended, and refuses the request.
-    const marking = Promise.resolve(marked).catch(() => false);
-    this.#marking = marking;
-    return marking.finally(() => (this.#marking = undefined));
-  }
-
-  #mark(request: string): Eventual<boolean> {
-    const isCrashed = this.#crashed === request;
+    if (!this.#isFirst || this.#writer.isClosed) return this.#marking?.then(() => false) ?? false;
+    const name = nameOf();
+    const isCrashed = this.#crashed === name;
     this.#crashed = undefined;
     if (isCrashed) return true;
-    if (!this.#isFirst) return false;
     this.#isFirst = false;
-    this.#writer.put(RUNNING, Buffer.from(request));
+    this.#writer.put(RUNNING, Buffer.from(name));
     this.#isMarked = true;
-    return after(this.#writer.commit(), () => false);
+    const marked = this.#writer.commit();
+    if (!isThenable(marked)) return false;
+    const end = (): false => {
+      this.#marking = undefined;
+      return false;
+    };
+    // Where it fails the session has ended, and refuses the request.
+    return (this.#marking = marked.then(end, end));
   }
 
   /** Commits the answer of a request with the state after it; the answer may be sent when this returns or resolves. */
@@ -278,8 +273,7 @@ export class SessionJournal {
     const { codec } = this.#parts;
     if (tier.tier === "none") {
       // A seeded environment can be restored again from its next reset on. Any other holds no slot after a restart.
-      // An address is free again when its client ends the session: the journal has to keep it until then.
-      const isKept = session.runtime.definition.seeded === true || this.#parts.isAddress;
+      const isKept = session.runtime.definition.seeded === true || this.#parts.policy.isReopened;
       return isKept ? this.#lose(tier.reason, prefix) : this.end(tier.reason);
     }
     const keep = (image: SessionImage): void => {

@@ -1,10 +1,8 @@
 import type { BinaryCodec } from "../../protocol/codec/binary.js";
 import type { SessionOpener } from "../attachable-session.js";
 import type { SessionEvent, SessionImage } from "../calls/session-event.js";
-import { DAMAGED, type JournalChanges, type JournalEntry, type JournalRecord } from "../journals/journal.js";
-
-/** A text frame or a binary one. */
-type Frame = string | Uint8Array;
+import { DAMAGED, type JournalChanges, type JournalRecord } from "../journals/journal.js";
+import type { Frame } from "./stored-answers.js";
 
 /** What a repeated request gets after a restore. */
 export interface AnswerRecord {
@@ -109,12 +107,4 @@ export function readUnsent({ cells }: JournalRecord): { digest: string; answer: 
 
 export function putRestores(count: number): JournalChanges {
   return { put: [[RESTORING, Buffer.from(String(count))]], remove: [] };
-}
-
-export function isAddress({ id, tokenHash }: JournalEntry): boolean {
-  return id === tokenHash;
-}
-
-export function openerOf(record: JournalRecord): Partial<SessionOpener> {
-  return isAddress(record) ? { ...readOpener(record), nameHash: record.id } : { id: record.id };
 }
