@@ -5,6 +5,8 @@
 import { crc32 } from "node:zlib";
 import type { JournalChanges, JournalEntry } from "../journal.js";
 
+/** The number of cells that a session may have numbers for. Keys and numbers are safe integers. */
+export const CELLS = 2 ** 20;
 const CRC_BYTES = 4;
 /** The head's own checksum, and the sum of those of the other cells. */
 const START = 2 * CRC_BYTES;
@@ -22,36 +24,56 @@ interface StoredHead {
   cells: Cells;
 }
 
-/** What this process knows of the cells of one session. */
+/** A cell that is not in the head: its number is its key. */
+export interface StoredCell {
+  readonly n: number;
+  readonly name: string;
+  readonly value: Uint8Array;
+}
+
+/** What a commit changes. The head is valid until the next call. */
+interface HeadChanges {
+  head: Uint8Array;
+  put: StoredCell[];
+  /** The numbers of cells. */
+  remove: number[];
+}
+
+/** What this process knows of the cells of one of its sessions. */
 export class SessionHead {
+  readonly k: number;
+  readonly epoch: number;
   readonly #idSum: number;
-  /** The checksums of the cells that are not in the head. */
-  readonly #others = new Map<string, number>();
+  /** The cells that are not in the head. */
+  readonly #others = new Map<string, { n: number; sum: number }>();
   #sum = 0;
+  /** The number of the next one, after the key. */
+  #next = 0;
   /** The names of the cells in the head. */
   #inside: string[] = [];
   /** The stored head is damaged: so is the next one. */
   #isDamaged = false;
 
-  constructor(id: string) {
+  constructor(id: string, k: number, epoch: number) {
+    this.k = k;
+    this.epoch = epoch;
     this.#idSum = crc32(id);
   }
 
-  /** What the file has, where another process may have written it: a sum that is wrong there stays wrong. */
-  static stored(id: string, others: Cells, stored: StoredHead | undefined): SessionHead {
-    const head = new SessionHead(id);
-    for (const [name, value] of others) head.#others.set(name, sumOf(name, value));
-    head.#sum = stored?.sum ?? 0;
-    head.#inside = [...(stored?.cells.keys() ?? [])];
-    head.#isDamaged = stored === undefined;
-    return head;
+  /** Continues what the file has: a sum that is wrong there stays wrong. */
+  restore(others: readonly StoredCell[], stored: StoredHead | undefined): this {
+    for (const { n, name, value } of others) {
+      this.#others.set(name, { n, sum: sumOf(name, value) });
+      this.#next = n + 1 - this.k * CELLS;
+    }
+    this.#sum = stored?.sum ?? 0;
+    this.#inside = [...(stored?.cells.keys() ?? [])];
+    this.#isDamaged = stored === undefined;
+    return this;
   }
 
-  /**
-   * Returns what changes outside of the head, and the head's new value, which is valid until the next call. `read`
-   * returns the cells in the stored head.
-   */
-  change({ put, remove }: JournalChanges, read: () => Cells): JournalChanges & { head: Uint8Array } {
+  /** `read` returns the cells in the stored head. */
+  change({ put, remove }: JournalChanges, read: () => Cells): HeadChanges {
     const before = this.#inside;
     const inside: string[] = [];
     let end = START;
@@ -62,36 +84,46 @@ export class SessionHead {
       inside.push(name);
       end = encodeCell(name, stored.get(name) ?? new Uint8Array(), end);
     }
-    const outside: (readonly [string, Uint8Array])[] = [];
-    const gone = remove.length === 0 ? [] : remove.filter((name) => this.#forget(name));
-    for (const cell of put) {
-      const [name, value] = cell;
-      const isInside = before.includes(name);
-      const isOutside = !isInside && this.#forget(name);
-      if ((isInside || isOutside) && end + sizeOf(name, value) <= MAX_HEAD_BYTES) {
+    const [outside, gone]: [StoredCell[], number[]] = [[], []];
+    for (const name of remove) {
+      const n = this.#forget(name);
+      if (n !== undefined) gone.push(n);
+    }
+    for (const [name, value] of put) {
+      const n = this.#forget(name);
+      const isKnown = n !== undefined || before.includes(name);
+      if (isKnown && end + sizeOf(name, value) <= MAX_HEAD_BYTES) {
         inside.push(name);
         end = encodeCell(name, value, end);
-        if (isOutside) gone.push(name);
+        if (n !== undefined) gone.push(n);
       } else {
-        outside.push(cell);
-        this.#remember(name, sumOf(name, value));
+        outside.push(this.#remember(n ?? this.#nextNumber(), name, value));
       }
     }
     this.#inside = inside;
     return { put: outside, remove: gone, head: this.#seal(end) };
   }
 
-  #remember(name: string, sum: number): void {
-    this.#others.set(name, sum);
-    this.#sum = (this.#sum + sum) >>> 0;
+  #nextNumber(): number {
+    if (this.#others.size === 0) this.#next = 0;
+    if (this.#next >= CELLS) throw new Error("the session has too many cells");
+    return this.k * CELLS + this.#next++;
   }
 
-  #forget(name: string): boolean {
-    const sum = this.#others.get(name);
-    if (sum === undefined) return false;
+  #remember(n: number, name: string, value: Uint8Array): StoredCell {
+    const sum = sumOf(name, value);
+    this.#others.set(name, { n, sum });
+    this.#sum = (this.#sum + sum) >>> 0;
+    return { n, name, value };
+  }
+
+  /** Returns its number, if it was not in the head. */
+  #forget(name: string): number | undefined {
+    const found = this.#others.get(name);
+    if (found === undefined) return undefined;
     this.#others.delete(name);
-    this.#sum = (this.#sum - sum) >>> 0;
-    return true;
+    this.#sum = (this.#sum - found.sum) >>> 0;
+    return found.n;
   }
 
   /** Adds the checksums to the cells that are encoded until `end`. */

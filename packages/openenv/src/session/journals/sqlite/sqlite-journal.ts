@@ -15,20 +15,11 @@ import {
   unavailable,
 } from "../journal.js";
 import { hasEnded } from "../owner.js";
+import { hasThread, openInThread } from "./journal-thread.js";
 import { openFile, openFileToRead, type SqliteFile } from "./open-file.js";
-import { SessionHead } from "./session-head.js";
+import { CELLS, SessionHead } from "./session-head.js";
 import { prepareAll, type Statements } from "./statements.js";
-import {
-  CELLS,
-  decodeEntry,
-  find,
-  putEntry,
-  readCells,
-  readHead,
-  readRecord,
-  type Stored,
-  toMap,
-} from "./stored-session.js";
+import { decodeEntry, find, putEntry, readCells, readHead, readRecord, type Stored } from "./stored-session.js";
 import { TurnTransactions } from "./turn-transactions.js";
 
 export interface SqliteJournalOptions {
@@ -42,17 +33,6 @@ export interface SqliteJournalOptions {
 
 type OpenThread = () => Promise<Journal>;
 
-/** What is known here of a session of this process. */
-interface Known {
-  readonly epoch: number;
-  readonly k: number;
-  readonly head: SessionHead;
-  /** The numbers of its cells that are not in the head. */
-  readonly cells: Map<string, number>;
-  /** The number of the next one, after the key. */
-  next: number;
-}
-
 /** What a commit may write on the event loop: more takes long. */
 const LARGE_BYTES = 256 * 1024;
 /** The sessions of a process have keys next to each other, so that its commits write few pages. */
@@ -65,7 +45,6 @@ const PAGE_ENTRIES = 500;
  * @throws ConfigError when the file cannot be used, or this runtime has no SQLite.
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  const { hasThread, openInThread } = await import("./journal-thread.js");
   if (!hasThread()) return openHere(options);
   // The connection of the server itself makes checkpoints.
   if (options.durability === "disk" || options.isFirst === true) return openInThread(options);
@@ -76,7 +55,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
 export async function openHere(options: SqliteJournalOptions, openThread?: OpenThread): Promise<Journal> {
   const { path, owner } = options;
   try {
-    return new SqliteJournal(await openFile(path, options), path, { owner, openThread });
+    return new SqliteJournal(await openFile(path, options), { path, owner, openThread });
   } catch (error) {
     throw toConfigError(error, `JOURNAL must name a file of this server on a local disk, not "${path}"`);
   }
@@ -88,7 +67,7 @@ export async function openHere(options: SqliteJournalOptions, openThread?: OpenT
  */
 export async function readSqliteJournal(path: string): Promise<JournalReader> {
   try {
-    return new SqliteJournal(await openFileToRead(path), path, { owner: "", openThread: undefined });
+    return new SqliteJournal(await openFileToRead(path), { path, owner: "" });
   } catch (error) {
     throw toConfigError(error, `${path} cannot be read as a journal`);
   }
@@ -100,7 +79,7 @@ class SqliteJournal implements Journal {
   readonly #path: string;
   readonly #owner: string;
   readonly #turns: TurnTransactions;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, SessionHead>();
   readonly #openThread: OpenThread | undefined;
   #thread: Promise<Journal> | undefined;
   /** The sessions that the thread has: those that had a large commit. */
@@ -109,8 +88,7 @@ class SqliteJournal implements Journal {
 
   constructor(
     file: SqliteFile,
-    path: string,
-    { owner, openThread }: { owner: string; openThread: OpenThread | undefined },
+    { path, owner, openThread }: { path: string; owner: string; openThread?: OpenThread | undefined },
   ) {
     this.#file = file;
     this.#sql = prepareAll(file.db);
@@ -133,10 +111,10 @@ class SqliteJournal implements Journal {
       // With a new key, what is left of a damaged session is not in the way.
       if (found !== undefined) this.#sql.removeHead.run(found.k);
       const k = this.#nextKey();
-      const head = new SessionHead(id);
+      const head = new SessionHead(id, k, epoch);
       putEntry(this.#sql, k, { id, tokenHash, epoch, owner: this.#owner, ended: null });
       this.#sql.putHead.run(k, epoch, head.change({ put: [], remove: [] }, () => new Map()).head);
-      this.#known.set(id, { epoch, k, head, cells: new Map(), next: 0 });
+      this.#known.set(id, head);
       this.#large.delete(id);
       return epoch;
     });
@@ -176,20 +154,16 @@ class SqliteJournal implements Journal {
     const inThread = this.#inThread(id, (thread) => thread.commit(id, epoch, changes));
     if (inThread !== undefined) return inThread;
     return this.#turns.run(id, () => {
-      const found = this.#known.get(id);
-      const known = found?.epoch === epoch ? found : this.#load(id, epoch);
-      const { k, head, cells } = known;
+      const known = this.#known.get(id);
+      const head = known?.epoch === epoch ? known : this.#load(id, epoch);
+      const { k } = head;
       const changed = head.change(changes, () => readHead(this.#sql, id, k)?.cells ?? new Map());
       if (this.#sql.commitHead.run(changed.head, k, epoch).changes === 0) {
         this.#known.delete(id);
         throw epochLost(id, epoch);
       }
-      for (const name of changed.remove) {
-        this.#sql.removeCell.run(cells.get(name) as number);
-        cells.delete(name);
-      }
-      if (cells.size === 0) known.next = 0;
-      for (const [name, value] of changed.put) this.#sql.putCell.run(numberOf(known, name), name, value);
+      for (const n of changed.remove) this.#sql.removeCell.run(n);
+      for (const { n, name, value } of changed.put) this.#sql.putCell.run(n, name, value);
     });
   }
 
@@ -296,20 +270,13 @@ class SqliteJournal implements Journal {
   }
 
   /** Reads a session again after a takeover, or after a transaction that failed. */
-  #load(id: string, epoch: number): Known {
+  #load(id: string, epoch: number): SessionHead {
     const found = this.#own(id, epoch);
     if (found === undefined) throw epochLost(id, epoch);
     const { k } = found;
-    const rows = readCells(this.#sql, k);
-    const known = {
-      epoch,
-      k,
-      head: SessionHead.stored(id, toMap(rows), readHead(this.#sql, id, k)),
-      cells: new Map(rows.map(({ name, n }) => [name, n])),
-      next: (rows.at(-1)?.n ?? k * CELLS - 1) + 1 - k * CELLS,
-    };
-    this.#known.set(id, known);
-    return known;
+    const head = new SessionHead(id, k, epoch).restore(readCells(this.#sql, k), readHead(this.#sql, id, k));
+    this.#known.set(id, head);
+    return head;
   }
 }
 
@@ -317,15 +284,6 @@ function sizeOf({ put }: JournalChanges): number {
   let bytes = 0;
   for (const [, value] of put) bytes += value.length;
   return bytes;
-}
-
-function numberOf(known: Known, name: string): number {
-  const found = known.cells.get(name);
-  if (found !== undefined) return found;
-  if (known.next >= CELLS) throw new Error("the session has too many cells");
-  const n = known.k * CELLS + known.next++;
-  known.cells.set(name, n);
-  return n;
 }
 
 function toConfigError(error: unknown, message: string): ConfigError {

@@ -1,7 +1,7 @@
 /** What the file has of one session. */
 import { damagedEntry, type JournalEntry, type JournalRecord } from "../journal.js";
 import { isCorrupt, type SqliteRow } from "./database.js";
-import { decodeHead, sumOfCells, sumOfEntry } from "./session-head.js";
+import { CELLS, decodeHead, type StoredCell, sumOfCells, sumOfEntry } from "./session-head.js";
 import type { Statements } from "./statements.js";
 
 export interface Stored {
@@ -9,14 +9,6 @@ export interface Stored {
   readonly entry: JournalEntry;
 }
 
-interface StoredCell {
-  readonly n: number;
-  readonly name: string;
-  readonly value: Uint8Array;
-}
-
-/** The number of cells that a session may have numbers for. Keys and numbers are safe integers. */
-export const CELLS = 2 ** 20;
 /** The key of a session whose entry cannot be read. */
 const UNREADABLE = -1;
 const NO_BYTES = new Uint8Array();
@@ -47,7 +39,7 @@ export function putEntry(sql: Statements, k: number, entry: JournalEntry): void 
 
 export function readRecord(sql: Statements, { k, entry }: Stored): JournalRecord {
   try {
-    const others = toMap(readCells(sql, k));
+    const others = new Map(readCells(sql, k).map(({ name, value }) => [name, value]));
     if (entry.ended !== null) return { ...entry, cells: others };
     const head = readHead(sql, entry.id, k);
     const cells = new Map([...others, ...(head?.cells ?? [])]);
@@ -71,8 +63,4 @@ export function readCells(sql: Statements, k: number): StoredCell[] {
     // Another type is damage, and changes the sum.
     value: value instanceof Uint8Array ? value : NO_BYTES,
   }));
-}
-
-export function toMap(cells: readonly StoredCell[]): Map<string, Uint8Array> {
-  return new Map(cells.map(({ name, value }) => [name, value]));
 }

@@ -73,7 +73,7 @@ export class TurnTransactions {
       try {
         return action();
       } finally {
-        this.#rollBack();
+        quietly(() => this.#options.sql.rollback.run());
       }
     });
   }
@@ -101,7 +101,7 @@ export class TurnTransactions {
       if (isBusy(error)) return this.#repeatLater(batch, error);
       this.#options.undone();
       // After a full disk, an empty log takes the next commits without more room.
-      this.#tryCheckpoint();
+      quietly(() => this.#options.sql.checkpoint.get());
       const sessions = groupBy(batch, ({ session }) => session);
       if (sessions.size > 1) for (const part of sessions.values()) this.#runAll(part);
       else this.#reject(batch, error);
@@ -122,7 +122,7 @@ export class TurnTransactions {
       for (const one of batch) attempt(one);
       sql.commit.run();
     } catch (error) {
-      this.#rollBack();
+      quietly(() => sql.rollback.run());
       throw error;
     }
   }
@@ -142,22 +142,6 @@ export class TurnTransactions {
     for (const { reject } of batch) reject(this.#toJournalError(error));
   }
 
-  #tryCheckpoint(): void {
-    try {
-      this.#options.sql.checkpoint.get();
-    } catch {
-      // There is no room for this either.
-    }
-  }
-
-  #rollBack(): void {
-    try {
-      this.#options.sql.rollback.run();
-    } catch {
-      // SQLite has undone it already, as after a full disk.
-    }
-  }
-
   #checkOpen(): void {
     if (this.#isClosed) throw new Error("it is closed");
   }
@@ -167,6 +151,13 @@ export class TurnTransactions {
     const { path } = this.#options;
     return isCorrupt(error) ? sessionDamaged(path, error) : unavailable(path, error);
   }
+}
+
+/** After an error SQLite may have rolled back already, and a checkpoint may find no room either. */
+function quietly(action: () => unknown): void {
+  try {
+    action();
+  } catch {}
 }
 
 function attempt(one: Waiting): void {

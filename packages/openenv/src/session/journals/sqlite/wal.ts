@@ -11,6 +11,8 @@ const MAGIC = 0x377f0682;
 /** A process may write meanwhile: its unfinished write is not found again in the same place. */
 const LOOKS = 3;
 
+type Sum = readonly [one: number, other: number];
+
 /**
  * Call this before SQLite has the file open in this process. A damaged frame of the last transaction looks like an
  * unfinished write. @throws when frames of a later transaction follow a damaged one.
@@ -31,9 +33,10 @@ function findDamage(path: string): string | undefined {
     const { size } = fstatSync(file);
     if (size < HEADER) return undefined;
     const head = read(file, 0, HEADER);
-    const sum = new Sum((head.readUInt32BE() & 1) === 1);
+    const isBigEndian = (head.readUInt32BE() & 1) === 1;
+    let sum = addTo([0, 0], head.subarray(0, 24), isBigEndian);
     const isHeader = (head.readUInt32BE() & ~1) >>> 0 === MAGIC;
-    if (!isHeader || !sum.add(head.subarray(0, 24)).is(head, 24)) return "its header";
+    if (!isHeader || !isStored(sum, head, 24)) return "its header";
     const page = head.readUInt32BE(8);
     const salts = head.subarray(16, 24);
     let bad: number | undefined;
@@ -42,8 +45,8 @@ function findDamage(path: string): string | undefined {
       // A frame of an earlier log, which this one has not written over.
       if (!frame.subarray(8, 16).equals(salts) && bad === undefined) bad = at;
       if (bad === undefined) {
-        sum.add(frame.subarray(0, 8)).add(frame.subarray(FRAME_HEADER));
-        if (!sum.is(frame, 16)) bad = at;
+        sum = addTo(addTo(sum, frame.subarray(0, 8), isBigEndian), frame.subarray(FRAME_HEADER), isBigEndian);
+        if (!isStored(sum, frame, 16)) bad = at;
       } else if (frame.subarray(8, 16).equals(salts) && frame.readUInt32BE(4) !== 0 && bad !== at) {
         return `byte ${bad}`;
       }
@@ -60,29 +63,16 @@ function read(file: number, at: number, length: number): Buffer {
   return bytes;
 }
 
-/** SQLite's checksum of what it has read until now. */
-class Sum {
-  readonly #isBigEndian: boolean;
-  #one = 0;
-  #other = 0;
-
-  constructor(isBigEndian: boolean) {
-    this.#isBigEndian = isBigEndian;
+/** SQLite's checksum: two numbers, which are those of what was read before with these bytes. */
+function addTo([one, other]: Sum, bytes: Buffer, isBigEndian: boolean): Sum {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 0; at < bytes.length; at += 8) {
+    one = (one + view.getUint32(at, !isBigEndian) + other) | 0;
+    other = (other + view.getUint32(at + 4, !isBigEndian) + one) | 0;
   }
+  return [one, other];
+}
 
-  add(bytes: Buffer): this {
-    let [one, other] = [this.#one, this.#other];
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    for (let at = 0; at < bytes.length; at += 8) {
-      one = (one + view.getUint32(at, !this.#isBigEndian) + other) | 0;
-      other = (other + view.getUint32(at + 4, !this.#isBigEndian) + one) | 0;
-    }
-    [this.#one, this.#other] = [one, other];
-    return this;
-  }
-
-  /** True if it is stored there. */
-  is(bytes: Buffer, at: number): boolean {
-    return bytes.readInt32BE(at) === this.#one && bytes.readInt32BE(at + 4) === this.#other;
-  }
+function isStored([one, other]: Sum, bytes: Buffer, at: number): boolean {
+  return bytes.readInt32BE(at) === one && bytes.readInt32BE(at + 4) === other;
 }
