@@ -35,7 +35,7 @@ export const CEILINGS = {
   "packages/openenv/src/session/doors": 350,
   "packages/openenv/src/session/durable": 1414,
   "packages/openenv/src/session/isolation": 1087,
-  "packages/openenv/src/session/journals": 2244,
+  "packages/openenv/src/session/journals": 2245,
   "packages/openenv/src/session/messages": 121,
   "packages/openenv/src/session/registry": 1001,
   "packages/openenv/src/session/restore": 407,

@@ -92,6 +92,14 @@ describe.each(PLACES)("a journal in a file, $where", ({ openJournal }) => {
     expect(await second.takeOver("s")).toMatchObject({ epoch: 3 });
   });
 
+  test("an empty value is not taken for damage", async () => {
+    await using journal = await open();
+    await journal.create("s", "hash");
+    await journal.commit("s", 1, note("empty", new Uint8Array()));
+    expect(await journal.read("s")).toMatchObject({ isDamaged: false });
+    expect((await journal.takeOver("s"))?.cells.get("empty")).toHaveLength(0);
+  });
+
   test("what is undone with a failed transaction is not taken for stored", async () => {
     await using journal = await open();
     const undone = [journal.create("s", "hash"), journal.commit("s", 1, note()), journal.commit("s", 1, unstorable)];
