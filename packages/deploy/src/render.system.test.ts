@@ -59,7 +59,7 @@ test.skipIf(!kubernetes.available).each(MANIFESTS)(
 const cluster = await requireKubectl();
 test.skipIf(!cluster.available)(
   "kubectl applies what deploy render prints for Kubernetes to a namespace that enforces the standard restricted",
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const kubectl = async (args: string[], input = "") => {
       const running = run(cluster.path, args);
