@@ -265,7 +265,7 @@ function refusal(part: Part, given: unknown): TypeError {
 function checkFields(part: Part, { shape }: ObjectSchema): void {
   for (const key of RESERVED[part]) {
     if (key in shape) {
-      throw new TypeError(`The ${part} must not declare "${key}": the protocol has a field of that name.`);
+      throw new TypeError(`The ${part} must not declare "${key}", which the protocol has: remove or rename it.`);
     }
   }
 }
