@@ -43,7 +43,7 @@ export const CEILINGS = {
   "packages/openenv/src/session/statistics": 239,
   "packages/openenv/src/server": 565,
   "packages/openenv/src/server/access": 340,
-  "packages/openenv/src/server/config": 794,
+  "packages/openenv/src/server/config": 793,
   "packages/openenv/src/server/gateway": 94,
   "packages/openenv/src/server/http": 859,
   "packages/openenv/src/server/lifecycle": 242,
