@@ -13,6 +13,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     emptyOutDir: true,
     rolldownOptions: {
+      // The page contains no server.
+      external: /^#parts\//,
       checks: { moduleLevelDirective: false, pluginTimings: false },
     },
   },

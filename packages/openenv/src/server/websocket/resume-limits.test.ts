@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { ByteBudget, ByteBudget } from "#parts/sockets/scheduling";
+import { ByteBudget } from "#parts/sockets/scheduling";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
