@@ -1,10 +1,11 @@
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { orsClient } from "../../../../test-support/clients/ors-client.js";
+import { copyFileJournal } from "../../../../test-support/journals/file-journal.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 
 const servers = useServers();
@@ -61,7 +62,7 @@ async function start(isRestorable = true) {
 async function afterKill(isRestorable = true) {
   const before = journal;
   journal = join(folder, `${++files}.db`);
-  await copyFile(before, journal);
+  await copyFileJournal(before, journal);
   return start(isRestorable);
 }
 

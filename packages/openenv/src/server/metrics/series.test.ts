@@ -145,8 +145,8 @@ describe("the time of a step", () => {
     await socket.ask(RESET);
     for (let i = 0; i < 3; i++) socket.send(step(50));
     for (let i = 0; i < 3; i++) await socket.receive();
-    // Each takes 50 ms: the second waits as long, the third twice.
-    expect((await scrape(server)).get("openenv_step_wait_seconds_sum")).toBeGreaterThan(0.14);
+    // Each takes 50 ms: the second waits as long, the third twice. They may arrive while the first one runs.
+    expect((await scrape(server)).get("openenv_step_wait_seconds_sum")).toBeGreaterThan(0.1);
   });
 
   test("has no wait while nothing blocks the event loop", async () => {
