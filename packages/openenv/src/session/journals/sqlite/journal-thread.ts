@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ConfigError } from "../../../errors.js";
 import { type Journal, JournalError, type JournalErrorCode } from "../journal.js";
-import type { SqliteJournalOptions } from "./sqlite-journal.js";
+import type { SqliteJournalOptions } from "./open-file.js";
 
 /** The methods of a journal that its thread has, and `open`. */
 const METHODS = [

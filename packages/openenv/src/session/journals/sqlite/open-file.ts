@@ -52,6 +52,15 @@ const REMOTE: Record<number, string> = {
   198183888: "Lustre",
 };
 
+export interface SqliteJournalOptions {
+  path: string;
+  /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
+  durability: Durability;
+  owner: string;
+  /** True for the server itself, before its workers: it checks the whole file, and refuses one that another server has. */
+  isFirst?: boolean;
+}
+
 /** An open file, which must stay the one that has its name, and that of its server. */
 export interface SqliteFile {
   db: SqliteDatabase;

@@ -2,7 +2,6 @@ import { nextTurn } from "#parts/sockets/scheduling";
 import { ConfigError } from "../../../errors.js";
 import type { Eventual } from "../../../util/types.js";
 import {
-  type Durability,
   epochLost,
   hasEndedBefore,
   isElsewhere,
@@ -16,20 +15,11 @@ import {
 } from "../journal.js";
 import { hasEnded } from "../owner.js";
 import { hasThread, openInThread } from "./journal-thread.js";
-import { openFile, openFileToRead, type SqliteFile } from "./open-file.js";
+import { openFile, openFileToRead, type SqliteFile, type SqliteJournalOptions } from "./open-file.js";
 import { CELLS, SessionHead } from "./session-head.js";
 import { prepareAll, type Statements } from "./statements.js";
 import { decodeEntry, find, putEntry, readCells, readHead, readRecord, type Stored } from "./stored-session.js";
 import { TurnTransactions } from "./turn-transactions.js";
-
-export interface SqliteJournalOptions {
-  path: string;
-  /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
-  durability: Durability;
-  owner: string;
-  /** True for the server itself, before its workers: it checks the whole file, and refuses one that another server has. */
-  isFirst?: boolean;
-}
 
 type OpenThread = () => Promise<Journal>;
 

@@ -2,7 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { Journal } from "../journal.js";
 import type { Failure, ThreadAnswer, ThreadCall } from "./journal-thread.js";
-import { openHere, type SqliteJournalOptions } from "./sqlite-journal.js";
+import type { SqliteJournalOptions } from "./open-file.js";
+import { openHere } from "./sqlite-journal.js";
 
 let journal: Journal;
 let answers: ThreadAnswer[] = [];
