@@ -141,7 +141,7 @@ describe.each(RUNTIMES)("the limits of a server on $name", ({ name, path, availa
     });
 
     test.skipIf(name === "node")("at the hard stop counts what it cannot free, and serves others", async () => {
-      const program = join(import.meta.dirname, "../../../../../test-support/servers/limited-program.ts");
+      const program = join(import.meta.dirname, "../../../../test-support/servers/limited-program.ts");
       // Deno does not look for the sources of `.js` files by default.
       const args = name === "deno" ? ["run", "-A", "--unstable-sloppy-imports", program] : [program];
       await using served = startProgram(tmpdir(), [path, ...args]);
@@ -187,7 +187,7 @@ describe.each(RUNTIMES)("the limits of a server on $name", ({ name, path, availa
 
     test.skipIf(name === "node")("refuses to start with what it cannot keep", async () => {
       const refuse = async (variables: Record<string, string>): Promise<string> => {
-        const args = ["serve", join(import.meta.dirname, "../../../../../envs/echo"), "--runtime", name];
+        const args = ["serve", join(import.meta.dirname, "../../../../envs/echo"), "--runtime", name];
         const PATH = `${dirname(path)}${delimiter}${process.env["PATH"]}`;
         const { code, stderr } = await runCommand(args, { cwd: tmpdir(), env: { PATH, ...variables } });
         return `${code} ${stderr}`;
