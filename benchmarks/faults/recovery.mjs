@@ -17,9 +17,9 @@ export async function run({ quick }) {
     const options = { check: false, resume: true };
     const envs = await Promise.all(Array.from({ length: SESSIONS }, () => connect(proxy.url, options)));
     await Promise.all(envs.map((env) => env.reset()));
-    let isReleased = false;
+    let isOver = false;
     const playing = envs.map(async (env) => {
-      while (!isReleased) {
+      while (!isOver) {
         await sleep(PAUSE_MS * (0.5 + Math.random()));
         const began = performance.now();
         const { recovered } = await env.step({ message: "hello" });
@@ -31,7 +31,7 @@ export async function run({ quick }) {
       const links = [...proxy.links];
       links[Math.floor(Math.random() * links.length)]?.cut();
     }
-    isReleased = true;
+    isOver = true;
     await Promise.all(playing);
     await Promise.all(envs.map((env) => env.close()));
   } finally {

@@ -21,8 +21,8 @@ export const crewsOf = (sizes) => ({
     await Promise.all(crews.map((crew) => crew.play((turn) => turn === 1)));
     let lost = [];
     return {
-      async play(isReleased) {
-        const ends = await Promise.all(crews.map((crew) => crew.play(isReleased)));
+      async play(isOver) {
+        const ends = await Promise.all(crews.map((crew) => crew.play(isOver)));
         lost = ends.filter((end) => end).map(({ code, message }) => `${code}: ${message}`);
       },
       async end() {
@@ -94,9 +94,9 @@ async function openCrew(url, { first, size, label = "", ...options }) {
     get refused() {
       return refused;
     },
-    /** Goes on until `isReleased`, or until a session is lost; resolves with the error of that. */
-    async play(isReleased) {
-      for (; !isReleased(turn); turn++) {
+    /** Plays until `isOver`, or until a session is lost; resolves with its error. */
+    async play(isOver) {
+      for (; !isOver(turn); turn++) {
         const results = await makeTurn();
         const lost = results.find((result) => result?.outcome === "lost");
         if (lost) return lost.error;

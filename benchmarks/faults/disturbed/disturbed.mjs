@@ -29,13 +29,13 @@ export async function playDisturbed(options) {
     const interruption = interrupt(interruptions?.({ server, journal }) ?? {}, quick ? "quick" : "full");
     proxy.disturb();
     let failure;
-    const isReleased = () => failure !== undefined || (proxy.faults >= faults && interruption.isComplete());
+    const isOver = () => failure !== undefined || (proxy.faults >= faults && interruption.isComplete());
     const progress = setInterval(() => process.stderr.write(`  ${proxy.faults} faults\n`), PROGRESS_MS);
-    const interrupted = interruption.run(isReleased).catch((error) => {
+    const interrupted = interruption.run(isOver).catch((error) => {
       failure = error;
       throw error;
     });
-    await Promise.all([opened.play(isReleased), interrupted]).finally(() => clearInterval(progress));
+    await Promise.all([opened.play(isOver), interrupted]).finally(() => clearInterval(progress));
     proxy.calm();
     const { transcripts, lost, raised, refused } = await opened.end();
     for (const reason of lost) process.stderr.write(`  ${reason}\n`);
@@ -66,8 +66,8 @@ function interrupt(kinds, length) {
     isComplete: () => names.every((name) => counts[name] >= ROUNDS[length]),
     /** After how many of them running steps may be executed again. */
     kills: () => names.reduce((sum, name) => sum + (kinds[name].isKill ? counts[name] : 0), 0),
-    async run(isReleased) {
-      for (let turn = 0; names.length > 0 && !isReleased(); turn++) {
+    async run(isOver) {
+      for (let turn = 0; names.length > 0 && !isOver(); turn++) {
         await sleep(PAUSE[length]);
         const name = names[turn % names.length];
         if (await kinds[name].act()) counts[name]++;

@@ -13,8 +13,8 @@ export const pythonClients = (size) => ({
     const players = Array.from({ length: size }, (_, number) => [number, null]);
     const program = await startPlayers({ url, label: "", players });
     return {
-      async play(isReleased) {
-        while (!isReleased() && program.isRunning()) await sleep(LOOK_MS);
+      async play(isOver) {
+        while (!isOver() && program.isRunning()) await sleep(LOOK_MS);
         program.stop();
       },
       async end() {

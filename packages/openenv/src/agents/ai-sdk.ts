@@ -39,7 +39,7 @@ export function toAiSdk(episode: AgentEpisode): AiSdkOptions {
       execute: (given, { abortSignal: signal }) => episode.call(name, given, { signal }),
     },
   ]);
-  return { tools: Object.fromEntries(tools), stopWhen: () => episode.isReleased() };
+  return { tools: Object.fromEntries(tools), stopWhen: () => episode.isOver() };
 }
 
 function toPassingSchema(schema: JsonObject): PassingSchema {

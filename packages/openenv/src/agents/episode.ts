@@ -34,7 +34,7 @@ export interface AgentEpisode {
    */
   call(name: string, given: unknown, call?: CallOptions): Promise<string>;
   /** True after the end of the episode. @throws the failure */
-  isReleased(): boolean;
+  isOver(): boolean;
 }
 
 const OVER = "The episode is over. Do not call tools any more.";
@@ -91,7 +91,7 @@ export async function createAgentEpisode(env: AgentClient): Promise<AgentEpisode
       last = answer.catch(() => {});
       return answer;
     },
-    isReleased: () => {
+    isOver: () => {
       if (failure) throw failure;
       return episode.done;
     },

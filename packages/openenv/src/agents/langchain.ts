@@ -31,7 +31,7 @@ export function toLangChain<T, M>(episode: AgentEpisode, langchain: LangChain<T,
   const tools = episode.tools.map(({ name, description, inputSchema: schema }) =>
     langchain.tool((given, { signal }) => episode.call(name, given, { signal }), { name, description, schema }),
   );
-  const hook = (): { jumpTo: "end" } | undefined => (episode.isReleased() ? { jumpTo: "end" } : undefined);
+  const hook = (): { jumpTo: "end" } | undefined => (episode.isOver() ? { jumpTo: "end" } : undefined);
   const middleware = langchain.createMiddleware({ name: "openenv", beforeModel: { canJumpTo: ["end"], hook } });
   return { tools, middleware: [middleware] };
 }

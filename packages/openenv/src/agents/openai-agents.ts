@@ -50,7 +50,7 @@ export function toOpenAIAgent(episode: AgentEpisode): OpenAIAgentOptions {
     }),
   );
   const toolUseBehavior = (): FinalOutput =>
-    episode.isReleased()
+    episode.isOver()
       ? { isFinalOutput: true, isInterrupted: undefined, finalOutput: episode.calls.at(-1)?.text ?? "" }
       : { isFinalOutput: false, isInterrupted: undefined };
   return { tools, toolUseBehavior };

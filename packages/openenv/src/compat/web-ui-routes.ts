@@ -58,10 +58,10 @@ async function play(ctx: RequestContext, body: string, message: Move): Promise<v
   if (known === undefined && passToRoom(ctx, body)) return;
   const session = known ?? (await sessions.openNamed());
   const reply = await session.call(message, cancelledWith(ctx));
-  const isReleased = known === undefined && (reply.type === "error" || ctx.response.closed);
-  if (isReleased) sessions.end(session, "its first request failed");
+  const isOver = known === undefined && (reply.type === "error" || ctx.response.closed);
+  if (isOver) sessions.end(session, "its first request failed");
   else if (known === undefined) sessions.markUnclaimed(session);
-  send(ctx, isReleased ? null : session, reply, (data) => data);
+  send(ctx, isOver ? null : session, reply, (data) => data);
   record(session, message, reply);
 }
 

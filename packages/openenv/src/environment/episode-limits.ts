@@ -46,8 +46,8 @@ export class EpisodeLimits {
   apply<R extends Ending>(result: R, context: Clock): R {
     this.#steps++;
     const isLate = this.#maxMs !== Infinity && this.#isPast(context.now());
-    const isReleased = isLate || this.#steps >= this.#maxSteps;
-    return isReleased && result.done !== true ? { ...result, truncated: true } : result;
+    const isOver = isLate || this.#steps >= this.#maxSteps;
+    return isOver && result.done !== true ? { ...result, truncated: true } : result;
   }
 
   #isPast(now: number): boolean {

@@ -35,19 +35,19 @@ export function streamProgress(
   progressToken: string | number,
   headers: Record<string, string>,
 ): EndStream {
-  let isReleased = false;
+  let isOver = false;
   response.writeHead(200, { ...EVENT_HEADERS, ...headers }).flushHeaders();
   const endReports = reportProgress((progress) => {
     const params = { progressToken, progress };
     response.write(renderEvent(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })));
   });
   const stop = (): void => {
-    isReleased = true;
+    isOver = true;
     endReports();
   };
   response.once("close", stop);
   return (json) => {
-    if (isReleased) return;
+    if (isOver) return;
     stop();
     if (json === undefined) response.end();
     else response.end(renderEvent(json));

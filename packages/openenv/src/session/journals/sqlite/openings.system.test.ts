@@ -17,10 +17,10 @@ const [id, built, path] = process.argv.slice(2);
 const { openSqliteJournal } = await import(built);
 const journal = await openSqliteJournal({ path, durability: "process", owner: id });
 const epoch = await journal.create(id, "ab".repeat(32));
-let isReleased = false;
-process.stdin.on("end", () => (isReleased = true)).resume();
+let isOver = false;
+process.stdin.on("end", () => (isOver = true)).resume();
 let [last, lost] = [0, 0];
-while (!isReleased) {
+while (!isOver) {
   const put = [["n", Buffer.from(String(++last))], ["a" + (last % 50), Buffer.alloc((last * 7919) % 5000)]];
   await journal.commit(id, epoch, { put, remove: [] });
   const { cells, isDamaged } = journal.read(id);
