@@ -34,7 +34,7 @@ export class Ledger implements SessionHooks {
   constructor(session: Session, answers: StoredAnswers) {
     this.#session = session;
     this.answers = answers;
-    this.#policy = policyOf({ id: session.key, tokenHash: session.nameHash ?? "" });
+    this.#policy = policyOf({ id: session.key, tokenHash: session.nameHash });
   }
 
   around(request: PeerRequest, options: SessionCallOptions): Eventual<Answer> {

@@ -1,5 +1,4 @@
 import type { SessionOpener } from "../attachable-session.js";
-import type { JournalEntry } from "../journals/journal.js";
 
 /** What follows from how the clients of a durable session name it. */
 export interface ResumePolicy {
@@ -40,6 +39,6 @@ const BY_NAME: ResumePolicy = {
 };
 
 /** An address is a key whose token is the name: both are the hash of it. */
-export function policyOf({ id, tokenHash }: Pick<JournalEntry, "id" | "tokenHash">): ResumePolicy {
+export function policyOf({ id, tokenHash }: { id: string; tokenHash: string | undefined }): ResumePolicy {
   return id === tokenHash ? BY_NAME : BY_TOKEN;
 }

@@ -22,6 +22,10 @@ export class NamedSessions {
     return this.#byId.has(id);
   }
 
+  get(id: string): Session | undefined {
+    return this.#byId.get(id);
+  }
+
   /** Stores why a session ends, for later requests that name it. */
   remember({ id }: Session, reason: string): void {
     if (!this.#byId.has(id)) return;

@@ -276,9 +276,9 @@ export class Sessions {
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }
 
-  /** The resumable session or group with this id. */
+  /** The resumable session or group with this id. Requests can name each session by address by its id, too. */
   findDurable(id: string): DurableSession | undefined {
-    return this.durable.find(id) ?? this.durable.of(this.byId(id));
+    return this.durable.find(id) ?? this.durable.of(this.named.get(id));
   }
 
   /** The session that a socket names. @throws Refusal (SESSION_ERROR) when it is not open, or belongs to another socket. */

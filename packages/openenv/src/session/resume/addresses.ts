@@ -148,7 +148,7 @@ export class Addresses {
     const { durable } = sessions;
     const lost = durable.reasonFor(address);
     if (lost !== undefined && use === "call") throw rejected(lostEpisode(lost));
-    if (!sessions.durable.makeRoom()) throw rejected(ANSWERS_FULL);
+    if (!durable.makeRoom()) throw rejected(ANSWERS_FULL);
     let end = (): void => {};
     const over = new Promise<void>((resolve) => (end = resolve));
     const opening: Opening = { holder, waiter, isStoring: false, over, end };
