@@ -1,4 +1,4 @@
-/** Every way to name a session of a server, and what a connection to another process is answered. */
+/** Every way to name a session, and the answer of a server that does not have it. */
 import { randomUUID } from "node:crypto";
 import { orsClient } from "../clients/ors-client.js";
 import { initialize, rpc, send } from "../environments/mcp.js";

@@ -4,7 +4,7 @@ import { readBootId } from "../owner.js";
 
 /** Files have the contents of sessions. */
 export const FILE_MODE = 0o600;
-/** What the names of the files of a journal have after its name. The mark is removed last, so that a removal that was interrupted is repeated. */
+/** The suffixes of the files of a journal. The mark is removed last, so that a removal that was interrupted is repeated. */
 export const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
 
 /**
@@ -21,7 +21,7 @@ export function isTorn(path: string): boolean {
   return marked !== undefined && marked !== readBootId();
 }
 
-/** Says that the file is only worth as much as the memory of this machine; without /proc nothing can tell. */
+/** Notes that the file is not valid after a restart of the machine, which cannot be noticed without /proc. */
 export function markBoot(path: string, durability: Durability): void {
   const boot = durability === "process" ? readBootId() : undefined;
   const file = `${path}-boot`;

@@ -190,7 +190,7 @@ class SqliteJournal implements Journal {
     }
   }
 
-  /** In parts, because other sessions wait meanwhile: there is an entry for each session that has ended lately, too. */
+  /** Reads a page at a time, because other sessions wait meanwhile: sessions that have ended lately have entries, too. */
   async list(): Promise<JournalEntry[]> {
     const found: JournalEntry[] = [];
     for (let last = 0; ; ) {
