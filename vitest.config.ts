@@ -7,6 +7,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const TESTS = "**/*.test.{ts,mjs}";
 /** Tests that need more than Node and npm, or are slow: `npm run test:system`. `npm test` runs all others. */
 const SYSTEM = "**/*.system.test.{ts,mjs}";
+/** Tests on the control plane of a cluster, one file after the other: `npm run test:cluster`. */
+const CLUSTER = "**/*.cluster.test.ts";
 /** System tests in Chromium, whose requests fail with ERR_NETWORK_CHANGED while other tests start containers. */
 const BROWSER = ["packages/web/test/*", "packages/openenv/src/server/routes/docs", "**/browser"].map(
   (path) => `${path}.system.test.ts`,
@@ -29,23 +31,33 @@ interface Manifest {
   exports?: Record<string, unknown>;
 }
 
+interface Alias {
+  find: RegExp;
+  replacement: string;
+}
+
+const PACKAGES = fileURLToPath(new URL("packages", import.meta.url));
+/** The modules of openenv-ts have this name in the parts that use it. */
+const CORE: Alias = { find: /^#core\/(.*)\.js$/, replacement: join(PACKAGES, "openenv/src/$1.ts") };
+
 /**
  * Our packages are their sources: no build is needed between an edit and a test. By name and not by the condition, which
  * Node would also apply to what is built.
  */
-function sources(): { find: RegExp; replacement: string }[] {
-  const packages = fileURLToPath(new URL("packages", import.meta.url));
-  return readdirSync(packages).flatMap((folder) => {
-    const text = readFileSync(join(packages, folder, "package.json"), "utf8");
+function sources({ onlyParts = false } = {}): Alias[] {
+  const named = readdirSync(PACKAGES).flatMap((folder) => {
+    const text = readFileSync(join(PACKAGES, folder, "package.json"), "utf8");
     const { name, exports = {}, private: isPart = false } = JSON.parse(text) as Manifest;
+    if (onlyParts && !isPart) return [];
     // The name that openenv-ts has for a part of it, and the name of any other package.
     const prefix = isPart ? `#parts/${folder}` : name;
     return Object.entries(exports).flatMap(([entry, target]) => {
       const source = (target as { "openenv-source"?: string })["openenv-source"];
       if (source === undefined) return [];
-      return [{ find: new RegExp(`^${prefix}${entry.slice(1)}$`), replacement: join(packages, folder, source) }];
+      return [{ find: new RegExp(`^${prefix}${entry.slice(1)}$`), replacement: join(PACKAGES, folder, source) }];
     });
   });
+  return [...named, CORE];
 }
 
 export default defineConfig({
@@ -66,14 +78,25 @@ export default defineConfig({
       {
         extends: true,
         resolve: { alias: sources() },
-        test: { name: "core", isolate: false, include: [TESTS], exclude: [...GENERATED, SYSTEM] },
+        test: { name: "core", isolate: false, include: [TESTS], exclude: [...GENERATED, SYSTEM, CLUSTER] },
       },
-      // Other processes run what is built, so these tests do, too: servers of providers, isolates, programs of users.
-      { extends: true, test: { name: "system", include: [SYSTEM], exclude: [...GENERATED, ...BROWSER] } },
+      // Other processes run what is built, so these tests do, too: servers of providers, isolates, programs of users. What
+      // they import from a folder is a source, and so are its parts.
+      {
+        extends: true,
+        resolve: { alias: sources({ onlyParts: true }) },
+        test: { name: "system", include: [SYSTEM], exclude: [...GENERATED, ...BROWSER] },
+      },
       // After all others.
       {
         extends: true,
+        resolve: { alias: sources({ onlyParts: true }) },
         test: { name: "system-browser", include: BROWSER, exclude: GENERATED, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        resolve: { alias: sources({ onlyParts: true }) },
+        test: { name: "cluster", include: [CLUSTER], exclude: GENERATED, fileParallelism: false },
       },
     ],
   },

@@ -2,16 +2,18 @@
 export type Samples = Record<string, (number | null)[]>;
 
 /**
- * Measures subjects in turn, A B C A B C …, so that other load on the machine affects all alike. A subject that is
- * measured less often returns null.
+ * Measures subjects in turn, A B C C B A …, so that other load on the machine, and the subject before, affect all alike.
+ * A subject that is measured less often returns null.
  */
 export async function interleave(
   rounds: number,
   subjects: Record<string, (round: number) => Promise<number | null>>,
 ): Promise<Samples> {
   const samples: Samples = Object.fromEntries(Object.keys(subjects).map((name) => [name, []]));
+  const order = Object.entries(subjects);
   for (let round = 0; round < rounds; round++) {
-    for (const [name, measure] of Object.entries(subjects)) samples[name]?.push(await measure(round));
+    for (const [name, measure] of round % 2 === 0 ? order : order.toReversed())
+      samples[name]?.push(await measure(round));
   }
   return samples;
 }

@@ -16,12 +16,12 @@ const row: ReportRow = {
 };
 
 describe("a comparison", () => {
-  it("measures the subjects in turn", async () => {
+  it("measures the subjects in turn, each round in the other direction", async () => {
     const order: string[] = [];
     const measure = (name: string) => async (round: number) => order.push(`${name}${round}`);
     const samples = await interleave(2, { a: measure("a"), b: measure("b") });
-    expect(order).toEqual(["a0", "b0", "a1", "b1"]);
-    expect(samples).toEqual({ a: [1, 3], b: [2, 4] });
+    expect(order).toEqual(["a0", "b0", "b1", "a1"]);
+    expect(samples).toEqual({ a: [1, 4], b: [2, 3] });
   });
 
   it("uses medians, and ratios only within a round", () => {

@@ -109,6 +109,11 @@ const TEXTS = {
     meaning: "The journal of the server cannot be read or written, so no resumable session can be opened.",
     remedy: "Try again later. Operators: the log has the cause, such as a full disk or a Redis that is away.",
   },
+  PLUGIN_FAILED: {
+    boundary: "remote",
+    meaning: "A plugin of the server failed, or took longer than 5 s, before the request reached the environment.",
+    remedy: "Try again later: the session continues. Operators: the log names the plugin and has the cause.",
+  },
   EPOCH_LOST: {
     boundary: "remote",
     meaning: "Another process has taken over a session: the journal refuses this one. Clients never get it.",

@@ -27,6 +27,7 @@ export const FAULT_OF = {
   SESSION_ELSEWHERE: "infrastructure",
   RESET_ELSEWHERE: "infrastructure",
   JOURNAL_UNAVAILABLE: "infrastructure",
+  PLUGIN_FAILED: "infrastructure",
   EPOCH_LOST: "infrastructure",
   NOT_RESTORABLE: "client",
   EVENT_NOT_KEPT: "client",

@@ -1,12 +1,13 @@
 import { loadRuntime } from "#parts/sockets";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment/environment.js";
+import { HOST_MARK } from "./environment/environment-host.js";
 import { ConfigError } from "./errors.js";
 import { checkRuntime } from "./server/config/check-runtime.js";
 import { readConfig } from "./server/config/config.js";
 import { startInterruptibly } from "./server/lifecycle/signals.js";
+import { findCluster, superviseWorkers } from "./server/parts/cluster.js";
 import { serveHere } from "./server/serve.js";
 import type { RunningServer, ServeOptions } from "./server/types.js";
-import { ISOLATE_MARK } from "./session/isolation/isolate-mark.js";
 
 /**
  * Serves an environment: WebSocket `/ws` and `/mcp`, and the HTTP routes. Resolves when the server listens. With more
@@ -24,13 +25,12 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
   if (!isEnvironmentDefinition(environment)) {
     throw new ConfigError("serve() needs what defineEnvironment(contract, factory) returns.");
   }
-  if (ISOLATE_MARK in globalThis) {
+  if (HOST_MARK in globalThis) {
     throw new ConfigError(
       "The module of an isolated environment must not call serve(): move the call to another file.",
     );
   }
   if (process.env["OPENENV_WORKER_NUMBER"] !== undefined) {
-    const { findCluster } = await import("./cluster/worker-cluster.js");
     const cluster = await findCluster();
     const config = readConfig(environment, { ...options, handleSignals: false }, process.env);
     return serveHere(environment, { config, options, cluster });
@@ -39,7 +39,6 @@ async function start(environment: EnvironmentDefinition, options: ServeOptions):
   checkRuntime(config, (await loadRuntime()).name);
   if (config.workers === 1 && !config.supervise && config.heapMb === undefined)
     return serveHere(environment, { config, options });
-  const { superviseWorkers } = await import("./cluster/supervise.js");
   const { about: _about, ...server } = await superviseWorkers(config);
   return { ...server, environment, webInterface: config.webInterface };
 }

@@ -8,9 +8,10 @@ import {
 } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { httpUrl, ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
+import { httpUrl } from "./address.js";
 import { waitAllReady } from "./lifecycle/ready.js";
-import type { ServerHandle, StartContext } from "./lifecycle/start-context.js";
+import type { AcquiredServer, StartContext } from "./lifecycle/start-context.js";
 import { createSessionOwners, nameOfNew, namesOf } from "./session-owners.js";
 
 /** One of the servers behind the address. */
@@ -38,7 +39,7 @@ export interface Balancer {
 export async function balanceReady(
   start: StartContext,
   backends: readonly BalancedServer[],
-  source: Required<Pick<ServerHandle, "logs" | "ended">>,
+  source: Required<Pick<AcquiredServer, "logs" | "ended">>,
 ): Promise<Balancer> {
   start.progress(`waiting for ${backends.length} servers to answer a reset`);
   const urls = backends.map(({ host, port }) => httpUrl(host, port));

@@ -1,5 +1,5 @@
 import type { ClientContract, ConnectOptions, EnvClient, GenericContract } from "openenv-ts/client";
-import { createExitExplainer, loadClient } from "openenv-ts/internal";
+import { loadClient } from "openenv-ts/internal";
 import type { StartedServer } from "./provider.js";
 
 /** A client of an environment that was started for it; `close()` closes both. */
@@ -18,10 +18,9 @@ export async function connectStarted<C extends ClientContract>(
   options: ConnectOptions,
 ): Promise<ManagedClient<C>> {
   try {
-    const { url, ended } = started;
-    const explainLoss = ended && createExitExplainer({ url, ended: ended.bind(started) });
     const { connectTo } = await loadClient();
-    const client = (await connectTo(started.url, contract, { ...options, explainLoss })) as unknown as EnvClient<C>;
+    const ended = started.ended?.bind(started);
+    const client = (await connectTo(started.url, contract, { ...options, ended })) as unknown as EnvClient<C>;
     return owning(client, started);
   } catch (error) {
     await started.close();

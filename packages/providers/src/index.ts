@@ -1,4 +1,4 @@
-export { ConfigError, type ErrorCode, OpenEnvError, ProviderError } from "openenv-ts/internal";
+export { ConfigError, type ErrorCode, OpenEnvError, ProviderError } from "openenv-ts";
 export { type CheckProviderOptions, checkProvider } from "./check/check-provider.js";
 export { connectStarted, type ManagedClient } from "./connect-started.js";
 export { dockerProvider } from "./docker/docker-provider.js";
@@ -9,7 +9,7 @@ export { kubernetesProvider } from "./kubernetes/kubernetes-provider.js";
 export type { IngressOptions, KubernetesProviderOptions } from "./kubernetes/options.js";
 export { closePrewarmed } from "./lifecycle/prewarm.js";
 export { startEnvironment } from "./lifecycle/start.js";
-export type { ServerHandle, StartContext } from "./lifecycle/start-context.js";
+export type { AcquiredServer, StartContext } from "./lifecycle/start-context.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export { type UvProviderOptions, uvProvider } from "./process/uv-provider.js";
 export type { Provider, ProviderDescriptor, StartedServer, StartOptions, StartSource, StartSpec } from "./provider.js";

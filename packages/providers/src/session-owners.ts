@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { isObject, NO_SESSION, SESSION_HEADER } from "openenv-ts/internal";
+import { isObject } from "openenv-ts/internal";
+import { NO_SESSION, SESSION_HEADER } from "openenv-ts/protocol";
 
 /** Maps sessions that are not bound to a socket (HTTP, MCP) to the server that opened them. */
 export interface SessionOwners {

@@ -1,5 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
-import type { SchemaBody } from "openenv-ts/protocol";
+import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import type { ComponentType } from "react";
 import { lazily } from "./parts/loading/lazily.js";
 import type { Play } from "./play/play.js";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { ConfigError, clip } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts/internal";
 import type * as z from "zod";
 import { type Cell, parseTable } from "../burst/results/csv.js";
 import type { NamedRow } from "../burst/results/max-batch.js";
@@ -45,7 +45,12 @@ function read(file: string, schema: z.ZodType<Row>): Row[] {
     const [issue] = error?.issues ?? [];
     if (issue === undefined) return data as Row;
     const field = String(issue.path[0]);
-    const value = field in row ? `is ${clip(String(row[field] ?? "empty"), MAX_SHOWN)}` : "is missing";
+    const value =
+      field in row
+        ? `is ${String(row[field] ?? "empty")
+            .slice(0, MAX_SHOWN)
+            .toWellFormed()}`
+        : "is missing";
     throw new ConfigError(
       `${file}: the field ${field} of row ${index + 1} ${value} (${issue.message}). Correct it, or measure again.`,
     );

@@ -45,6 +45,7 @@ export const burstRow = z.object({
   errors: text,
   client_lag_p99_ms: amount,
   // Older results do not have them.
+  client_cpu_seconds: measured.default(null),
   server_cpu_seconds: measured.default(null),
   sessions_per_cpu_second: measured.default(null),
 });

@@ -1,5 +1,4 @@
-import type { GatewayParts, RequestContext, Session } from "openenv-ts/internal";
-import type { Host } from "../host.js";
+import type { GatewayParts, Host, HostRequest, HostSession } from "../host.js";
 import type { CallRequest } from "./bodies.js";
 import { sendError, sendTask, type TaskOutcome } from "./event-stream.js";
 
@@ -16,11 +15,11 @@ const TASK_ID = /^[\w-]{36}-(\d{1,15})$/;
 interface Started {
   id: string;
   body: CallRequest;
-  response: RequestContext["response"];
+  response: HostRequest["response"];
 }
 
 /** The last call of each session, until its stream has ended. */
-const started = new WeakMap<Session, Started>();
+const started = new WeakMap<HostSession, Started>();
 
 /**
  * Calls a tool once, and streams its result. The result is kept with the answers to other repeatable requests of the
@@ -28,13 +27,13 @@ const started = new WeakMap<Session, Started>();
  * client also comes back to the next process, which makes the call if it had no result. A client that was cut off before it
  * got the id sends the same call again.
  */
-export async function call(host: Host, ctx: RequestContext, session: Session, body: CallRequest): Promise<void> {
+export async function call(host: Host, ctx: HostRequest, session: HostSession, body: CallRequest): Promise<void> {
   const { parts, context } = host;
   const { response } = ctx;
   const { name, input } = body;
   const task_id = body.task_id ?? findCut(host, session, body);
-  const { answers } = context.sessions.durable.ledgerOf(session);
-  const isKnown = task_id == null || answers.has(task_id);
+  const known = context.sessions.keeper?.remember(session);
+  const isKnown = task_id == null || known?.has(task_id) === true;
   if (!isKnown && !isNext(task_id, session)) return sendError(response, "unknown task_id");
   const id = task_id ?? `${crypto.randomUUID()}-${session.events.last}`;
   const action = parts.toStepAction(session.runtime, { name, given: input });
@@ -54,18 +53,18 @@ export async function call(host: Host, ctx: RequestContext, session: Session, bo
 }
 
 /** The id of the same call, whose stream was cut. */
-function findCut({ parts }: Host, session: Session, { name, input }: CallRequest): string | undefined {
+function findCut({ parts }: Host, session: HostSession, { name, input }: CallRequest): string | undefined {
   const last = started.get(session);
   if (!last?.response.closed || last.body.name !== name) return undefined;
   return parts.canonicalJson(last.body.input) === parts.canonicalJson(input) ? last.id : undefined;
 }
 
 /** True when the call came before everything that the session has done since it continues in this process. */
-function isNext(task_id: string, session: Session): boolean {
+function isNext(task_id: string, session: HostSession): boolean {
   return TASK_ID.exec(task_id)?.[1] === String(session.events.last);
 }
 
-function render({ context, parts }: Host, session: Session, result: Result): TaskOutcome {
+function render({ context, parts }: Host, session: HostSession, result: Result): TaskOutcome {
   const { runtime } = context;
   if (!result.ok) {
     const { reason, message, fault, error } = result;

@@ -1,5 +1,5 @@
-import type { GatewayRoute } from "openenv-ts/internal";
 import * as z from "zod";
+import type { HostRoute } from "../host.js";
 import { call, createRequest, createSessionRequest } from "./bodies.js";
 
 const ended = z.object({ sid: z.string() });
@@ -18,7 +18,7 @@ const prompt = z.array(
 const version = z.object({ version: z.string(), build_sha: z.null() });
 
 /** The routes that only ORS has, for `/openapi.json`; those that refuse every request are left out. */
-export const ORS_ROUTES: readonly GatewayRoute[] = [
+export const ORS_ROUTES: readonly HostRoute[] = [
   route("get", "/version", "The version of the server", { answer: version }),
   route("post", "/create_session", "Make the id of a session, in the event `task_id`", { body: createSessionRequest }),
   ofSession("post", "/create", "Open the session and begin its reset", { body: createRequest, answer: ended }),
@@ -31,12 +31,12 @@ export const ORS_ROUTES: readonly GatewayRoute[] = [
   ofSession("post", "/{env_name}/call", "Call a tool: a step; the result is in the event `end`", { body: call }),
 ];
 
-type Bodies = Pick<GatewayRoute, "body" | "answer">;
+type Bodies = Pick<HostRoute, "body" | "answer">;
 
-function route(method: "get" | "post", path: string, summary: string, bodies: Bodies): GatewayRoute {
+function route(method: "get" | "post", path: string, summary: string, bodies: Bodies): HostRoute {
   return { method, path, summary, ofSession: false, ...bodies };
 }
 
-function ofSession(...given: Parameters<typeof route>): GatewayRoute {
+function ofSession(...given: Parameters<typeof route>): HostRoute {
   return { ...route(...given), ofSession: true };
 }

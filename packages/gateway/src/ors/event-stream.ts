@@ -1,6 +1,7 @@
-import type { Fault, RequestContext } from "openenv-ts/internal";
+import type { Fault } from "openenv-ts";
+import type { HostRequest } from "../host.js";
 
-type Answer = RequestContext["response"];
+type Answer = HostRequest["response"];
 
 const HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",

@@ -1,5 +1,4 @@
-import type { ErrorData, RequestContext } from "openenv-ts/internal";
-import type { Host } from "../host.js";
+import type { Host, HostError, HostRequest } from "../host.js";
 import {
   callRequest,
   createRequest,
@@ -14,7 +13,7 @@ import { Refusal, SessionFailure } from "./refusal.js";
 import { OrsSessions, STARTING } from "./sessions.js";
 import { OrsTasks } from "./tasks.js";
 
-type Handler = (ctx: RequestContext) => void | Promise<void>;
+type Handler = (ctx: HostRequest) => void | Promise<void>;
 
 const MAX_DETAIL = 2_000;
 const BLOCK_TYPES = ["text", "image"];
@@ -53,7 +52,7 @@ export function createOrs(host: Host): Handler {
 }
 
 /** When the server is full or its journal is unavailable, nothing has run: the client waits as for a session that starts. */
-function refuse({ parts }: Host, ctx: RequestContext, data: ErrorData): void {
+function refuse({ parts }: Host, ctx: HostRequest, data: HostError): void {
   if (LATER.includes(data.code)) {
     for (const [header, value] of Object.entries(STARTING)) ctx.response.setHeader(header, value);
   }
@@ -61,7 +60,7 @@ function refuse({ parts }: Host, ctx: RequestContext, data: ErrorData): void {
 }
 
 /** @throws Refusal (400) */
-function sessionId({ request }: RequestContext): string {
+function sessionId({ request }: HostRequest): string {
   const id = request.headers["x-session-id"];
   if (typeof id === "string" && id.trim() !== "") return id.trim();
   throw new Refusal(400, "X-Session-ID header is required");
@@ -92,7 +91,7 @@ function environmentRoutes(host: Host, name: string): Record<string, Handler> {
   const { parts, context } = host;
   const tasks = new OrsTasks(host);
   const limit = context.runtime.maxAnswerBytes;
-  const send = (ctx: RequestContext, body: object): void => parts.sendJson(ctx.response, 200, body, limit);
+  const send = (ctx: HostRequest, body: object): void => parts.sendJson(ctx.response, 200, body, limit);
   return {
     tools: (ctx) => send(ctx, listTools(host)),
     splits: async (ctx) => send(ctx, await tasks.splits()),
@@ -113,7 +112,7 @@ function environmentRoutes(host: Host, name: string): Record<string, Handler> {
   };
 }
 
-type SessionHandler = (ctx: RequestContext, id: string) => void | Promise<void>;
+type SessionHandler = (ctx: HostRequest, id: string) => void | Promise<void>;
 
 /** What a session does. */
 function sessionRoutes(host: Host, name: string, sessions: OrsSessions): Record<string, SessionHandler> {

@@ -1,4 +1,4 @@
-import type { ErrorData } from "openenv-ts/internal";
+import type { HostError } from "../host.js";
 
 /** A request that is answered with a status and `{ detail }`. */
 export class Refusal extends Error {
@@ -14,9 +14,9 @@ export class Refusal extends Error {
 
 /** A request that fails with an error of the session, which has its own status. */
 export class SessionFailure extends Error {
-  readonly data: ErrorData;
+  readonly data: HostError;
 
-  constructor(data: ErrorData) {
+  constructor(data: HostError) {
     super(data.message);
     this.data = data;
   }

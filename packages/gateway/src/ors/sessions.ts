@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { ContentBlock, ErrorData, JsonObject, RequestContext, Session } from "openenv-ts/internal";
-import type { Host } from "../host.js";
+import type { JsonObject } from "openenv-ts/protocol";
+import type { Host, HostContent, HostError, HostRequest, HostSession } from "../host.js";
 import { Refusal, SessionFailure } from "./refusal.js";
 
 /** Ids of deleted sessions, so that later requests get 410 with the reason. */
@@ -27,14 +27,14 @@ interface Opening {
 
 /** A session of an ORS client. */
 export interface OrsSession {
-  readonly session: Session;
+  readonly session: HostSession;
   /** Resolves after the reset, or its failure. */
   ready: Promise<void>;
   isReady: boolean;
   /** What the first observation shows; undefined if another process has made it. */
-  prompt: ContentBlock[] | undefined;
+  prompt: HostContent[] | undefined;
   /** Why the reset failed. */
-  failure: ErrorData | undefined;
+  failure: HostError | undefined;
 }
 
 /**
@@ -44,31 +44,35 @@ export interface OrsSession {
 export class OrsSessions {
   readonly #host: Host;
   readonly #opening = new Map<string, Opening>();
-  readonly #known = new WeakMap<Session, OrsSession>();
+  readonly #known = new WeakMap<HostSession, OrsSession>();
   readonly #deleted = new Set<string>();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
+  get #hasJournal(): boolean {
+    return this.#host.context.sessions.keeper?.hasJournal === true;
+  }
+
   /** With a journal, another worker than the one that the id names may have continued the session. */
   key(id: string): { id: string } | { address: string } {
-    return this.#host.context.sessions.journal === undefined ? { id } : { address: addressOf(id) };
+    return this.#hasJournal ? { address: addressOf(id) } : { id };
   }
 
   /** The session, which this request keeps from expiring; undefined while it opens. @throws Refusal (404, 410) */
-  async find(ctx: RequestContext, id: string): Promise<OrsSession | undefined> {
+  async find(ctx: HostRequest, id: string): Promise<OrsSession | undefined> {
     if (this.#opening.has(id)) return undefined;
     const session = await this.#attach(ctx, id, "find");
     if (session !== undefined) return this.#adopt(ctx, session);
-    const lost = this.#host.context.sessions.durable.reasonFor(addressOf(id));
+    const lost = this.#host.context.sessions.keeper?.reasonFor(addressOf(id));
     const reason = this.#deleted.has(id) ? "its client deleted it" : lost;
     if (reason !== undefined) throw new Refusal(410, `The session has ended: ${reason}`);
     throw new Refusal(404, "Active environment not found: POST /create opens it");
   }
 
   /** Waits for the reset. @throws Refusal (503) when it takes long, SessionFailure when it failed. */
-  async findReady(ctx: RequestContext, id: string): Promise<OrsSession> {
+  async findReady(ctx: HostRequest, id: string): Promise<OrsSession> {
     const found = await this.find(ctx, id);
     if (found !== undefined && !found.isReady) await within(found.ready, SETUP_WAIT_MS);
     if (!found?.isReady) throw new Refusal(503, "The environment is still starting", STARTING);
@@ -78,7 +82,7 @@ export class OrsSessions {
   }
 
   /** What the agent reads first. @throws as {@link findReady}. */
-  async prompt(ctx: RequestContext, id: string): Promise<ContentBlock[]> {
+  async prompt(ctx: HostRequest, id: string): Promise<HostContent[]> {
     const found = await this.findReady(ctx, id);
     if (found.prompt !== undefined) return found.prompt;
     if (found.session.stepCount > 0 || found.session.busy) {
@@ -94,10 +98,10 @@ export class OrsSessions {
    * the client has not got the answer.
    * @throws Refusal (400) for an id in use; SessionRejectedError at capacity or when the factory fails.
    */
-  async create(ctx: RequestContext, id: string, reset: JsonObject): Promise<void> {
-    const { sessions, runtime } = this.#host.context;
+  async create(ctx: HostRequest, id: string, reset: JsonObject): Promise<void> {
+    const { runtime } = this.#host.context;
     // With a journal, a session continues in another worker than the one that its id names.
-    if (!ID.test(id) || (sessions.journal === undefined && !id.startsWith(runtime.idPrefix))) {
+    if (!ID.test(id) || (!this.#hasJournal && !id.startsWith(runtime.idPrefix))) {
       throw new Refusal(400, "X-Session-ID is not the id of a session: take it from POST /create_session");
     }
     const opening = this.#opening.get(id);
@@ -106,7 +110,7 @@ export class OrsSessions {
     return opening.done;
   }
 
-  #start(ctx: RequestContext, id: string, reset: JsonObject): Promise<void> {
+  #start(ctx: HostRequest, id: string, reset: JsonObject): Promise<void> {
     const own: Opening = { reset, waiter: {}, done: Promise.resolve() };
     this.#opening.set(id, own);
     own.done = this.#open(ctx, id, own).finally(() => {
@@ -115,13 +119,13 @@ export class OrsSessions {
     return own.done;
   }
 
-  async #open(ctx: RequestContext, id: string, own: Opening): Promise<void> {
+  async #open(ctx: HostRequest, id: string, own: Opening): Promise<void> {
     const { sessions } = this.#host.context;
     const { reset } = own;
     const open = await this.#attach(ctx, id, "find");
     const isOther = open !== undefined && (!isSame(open.start, reset) || open.stepCount > 0);
     if (isOther || (open === undefined && isUsed(sessions, id))) throw inUse();
-    const session = open ?? ((await this.#attach(ctx, id, "open", own)) as Session);
+    const session = open ?? ((await this.#attach(ctx, id, "open", own)) as HostSession);
     // Its client has deleted it meanwhile.
     if (this.#opening.get(id) !== own) return this.#release(session);
     this.#deleted.delete(id);
@@ -129,7 +133,7 @@ export class OrsSessions {
   }
 
   /** Ends a session; of one that is unknown or has ended nothing is left to do. @throws Refusal (403) */
-  async delete(ctx: RequestContext, id: string): Promise<void> {
+  async delete(ctx: HostRequest, id: string): Promise<void> {
     const { addresses, authorization } = this.#host.context;
     const opening = this.#opening.get(id);
     if (opening !== undefined) {
@@ -149,24 +153,25 @@ export class OrsSessions {
     this.#release(session);
   }
 
-  #release(session: Session): void {
+  #release(session: HostSession): void {
     this.#host.context.sessions.release(session, "deleted by its client");
   }
 
   /** The session of the id, from the journal if another process has had it. */
-  async #attach(ctx: RequestContext, id: string, use: "find" | "open", opening?: Opening) {
+  async #attach(ctx: HostRequest, id: string, use: "find" | "open", opening?: Opening) {
     const { addresses, authorization } = this.#host.context;
     if (!ID.test(id)) return undefined;
     const orchestrator = authorization.isOrchestrator(ctx.request.headers);
-    const opener = { client: "http", orchestrator, id, start: opening?.reset } as const;
+    const { principal } = ctx;
+    const opener = { client: "http", orchestrator, principal, id, start: opening?.reset } as const;
     const attached = await addresses.attach(addressOf(id), { use, opener, waiter: opening?.waiter });
-    const session = attached?.target as Session | undefined;
+    const session = attached?.target as HostSession | undefined;
     session?.claim();
     session?.touch();
     return session;
   }
 
-  #adopt(ctx: RequestContext, session: Session): OrsSession {
+  #adopt(ctx: HostRequest, session: HostSession): OrsSession {
     const known = this.#known.get(session);
     if (known !== undefined) return known;
     const isReady = session.progress.episodeId !== null;
@@ -176,7 +181,7 @@ export class OrsSessions {
     return entry;
   }
 
-  #begin({ request }: RequestContext, entry: OrsSession): void {
+  #begin({ request }: HostRequest, entry: OrsSession): void {
     const orchestrator = this.#host.context.authorization.isOrchestrator(request.headers);
     entry.isReady = false;
     entry.ready = this.#reset(entry, orchestrator);
@@ -189,9 +194,9 @@ export class OrsSessions {
     const reply = await session.call(message, { orchestrator });
     if (reply.type === "observation") {
       const { description } = session.runtime.definition.contract;
-      const about: ContentBlock[] = description === "" ? [] : [{ type: "text", text: description }];
+      const about: HostContent[] = description === "" ? [] : [{ type: "text", text: description }];
       entry.prompt = [...about, ...parts.renderContent(reply.data.observation)];
-    } else entry.failure = reply.data as ErrorData;
+    } else entry.failure = reply.data as HostError;
     entry.isReady = true;
   }
 
@@ -206,8 +211,8 @@ function isSame(start: JsonObject | undefined, reset: JsonObject): boolean {
   return JSON.stringify(start) === JSON.stringify(reset);
 }
 
-function isUsed({ named, durable }: Host["context"]["sessions"], id: string): boolean {
-  return named.find(id) !== undefined || durable.find(id) !== undefined;
+function isUsed({ named, keeper }: Host["context"]["sessions"], id: string): boolean {
+  return named.find(id) !== undefined || keeper?.has(id) === true;
 }
 
 function inUse(): Refusal {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 import type { Host } from "../host.js";
 import type { CreateRequest } from "./bodies.js";
 import { Refusal } from "./refusal.js";

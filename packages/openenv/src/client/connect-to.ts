@@ -4,20 +4,21 @@ import { type ClientParts, createEnvClient, type EnvClient } from "./env-client.
 import type { ConnectOptions } from "./options.js";
 import { type Prepared, prepare } from "./prepare.js";
 import { createTaskClient } from "./tasks.js";
-import type { ExplainExit } from "./transport/exit-reason.js";
+import { createExitExplainer, type WaitForExit } from "./transport/exit-reason.js";
 import { ClientSession } from "./transport/session.js";
 
 /**
- * Opens one session of a server, typed by a contract or generic from its `/schema`. `explainLoss` adds the reason to a
+ * Opens one session of a server, typed by a contract or generic from its `/schema`. `ended` adds the reason to a
  * loss; only the code that started the server knows it.
  */
 export async function connectTo(
   url: string | URL,
   contract: ClientContract | undefined,
-  { explainLoss, ...options }: ConnectOptions & { explainLoss?: ExplainExit | undefined },
+  { ended, ...options }: ConnectOptions & { ended?: WaitForExit | undefined },
 ): Promise<EnvClient> {
   const prepared = await prepare(url, contract, options);
-  const session = new ClientSession({ ...prepared, explain: explainLoss }, await prepared.open(options.signal));
+  const explain = ended && createExitExplainer({ url: String(url), ended });
+  const session = new ClientSession({ ...prepared, explain }, await prepared.open(options.signal));
   return createEnvClient(partsOf(prepared, session));
 }
 

@@ -1,22 +1,30 @@
 import { webStepRequest } from "../protocol/bodies.js";
 import { parseJson } from "../protocol/codec/json.js";
 import type { ClientMessage, JsonObject, ServerMessage } from "../protocol/messages.js";
+import type { ServerContext } from "../server/context.js";
 import { checkBody } from "../server/http/body.js";
-import { knownSession } from "../server/http/http-session.js";
+import { knownSession, visitorOf } from "../server/http/http-session.js";
 import { passToRoom } from "../server/http/pass-on.js";
 import { sendInvalid, sendJson } from "../server/http/respond.js";
 import { type RequestContext, type Route, withBody } from "../server/http/router.js";
 import { readKey } from "../server/http/session-key.js";
 import { cancelledWith, send, withEphemeralSession } from "../server/routes/control.js";
 import { renderMetadata } from "../server/routes/metadata.js";
+import type { Mount } from "../server/routes/mount.js";
 import type { Session } from "../session/session.js";
 import { isObject } from "../util/is-object.js";
 import { clip } from "../util/text/clip.js";
 import type { Checked } from "../validation/parse-input.js";
 import { webUiOf } from "./web-ui-session.js";
+import { WebUiSockets } from "./web-ui-sockets.js";
+
+/** The web interface of the Python package: its routes, and the WebSocket of its pages. */
+export function createWebUi(context: ServerContext): Mount {
+  return { routes: ROUTES, sockets: [new WebUiSockets(context)] };
+}
 
 /** The routes of the Python package's web interface. A cookie names the session of a visitor. */
-export const WEB_UI_ROUTES: Readonly<Record<string, Route>> = {
+const ROUTES: Readonly<Record<string, Route>> = {
   "/web/metadata": { GET: metadata },
   "/web/reset": { POST: reset, key: readKey },
   "/web/step": { POST: step, key: readKey },
@@ -56,7 +64,7 @@ async function play(ctx: RequestContext, body: string, message: Move): Promise<v
   const { sessions } = ctx.context;
   const known = knownSession(ctx);
   if (known === undefined && passToRoom(ctx, body)) return;
-  const session = known ?? (await sessions.openNamed());
+  const session = known ?? (await sessions.openNamed(visitorOf(ctx)));
   const reply = await session.call(message, cancelledWith(ctx));
   const isOver = known === undefined && (reply.type === "error" || ctx.response.closed);
   if (isOver) sessions.end(session, "its first request failed");

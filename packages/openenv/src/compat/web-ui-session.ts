@@ -1,6 +1,5 @@
 import { stringifyJson } from "../protocol/codec/json.js";
 import type { JsonObject, ObservationData } from "../protocol/messages.js";
-import type { SessionObserver } from "../session/registry/options.js";
 import type { Session } from "../session/session.js";
 
 /** The limits of the kept steps of an episode: their number, and their characters together. */
@@ -36,6 +35,16 @@ export class WebUiSession {
     this.#logs.push(stringifyJson(log));
     while (this.#logs.length > MAX_LOGS || countCharacters(this.#logs) > MAX_CHARACTERS) this.#logs.shift();
     this.#publish();
+  }
+
+  /** A session with an open page counts as in use. */
+  get isWatching(): boolean {
+    return this.subscribers.size > 0;
+  }
+
+  /** Closes the pages of a session that has ended. */
+  ended(reason: string): void {
+    for (const subscriber of this.subscribers) subscriber.close(reason);
   }
 
   /** Sends the episode now and after each change. */
@@ -74,13 +83,6 @@ export function webUiOf(session: Session): WebUiSession {
   if (known !== undefined) return known;
   const created = new WebUiSession();
   webUiSessions.set(session, created);
+  session.observer = created;
   return created;
 }
-
-/** A session with an open page counts as in use. Its pages close with it. */
-export const webUiObserver: SessionObserver = {
-  isWatching: (session) => (webUiSessions.get(session)?.subscribers.size ?? 0) > 0,
-  ended(session, reason) {
-    for (const subscriber of webUiSessions.get(session)?.subscribers ?? []) subscriber.close(reason);
-  },
-};

@@ -5,9 +5,10 @@ import type { ServerContext } from "../server/context.js";
 import { sessionCookieHeader } from "../server/http/http-session.js";
 import { cookieId } from "../server/http/session-key.js";
 import type { SocketRoute } from "../server/websocket/socket-target.js";
+import { OVER_HTTP, type Principal } from "../session/attachable-session.js";
 import type { Session } from "../session/session.js";
 import type { SessionRejectedError } from "../session/session-rejected-error.js";
-import { type Subscriber, webUiObserver, webUiOf } from "./web-ui-session.js";
+import { type Subscriber, webUiOf } from "./web-ui-session.js";
 
 /** The maximum number of pages that subscribe to one session. */
 const MAX_SUBSCRIBERS = 16;
@@ -35,9 +36,9 @@ export class WebUiSockets implements SocketRoute {
   }
 
   /** A visitor without a session gets a new one, as with a first reset. */
-  async upgrade(upgrade: Upgrade): Promise<void> {
+  async upgrade(upgrade: Upgrade, principal: Principal | undefined): Promise<void> {
     const { request } = upgrade;
-    const session = await this.#findSession(request).catch((refusal: SessionRejectedError) => refusal);
+    const session = await this.#findSession(request, principal).catch((refusal: SessionRejectedError) => refusal);
     if (session instanceof Error) return upgrade.reject("503 Service Unavailable", session.message);
     if (webUiOf(session).subscribers.size >= MAX_SUBSCRIBERS) {
       return upgrade.reject("503 Service Unavailable", "too many pages are open for this session");
@@ -62,18 +63,17 @@ export class WebUiSockets implements SocketRoute {
     for (const page of this.#pages) page.terminate();
   }
 
-  async #findSession(request: UpgradeRequest): Promise<Session> {
+  async #findSession(request: UpgradeRequest, principal: Principal | undefined): Promise<Session> {
     const { sessions } = this.#context;
     const id = cookieId(request.headers);
     const known = id === undefined ? undefined : sessions.named.find(id);
     if (known !== undefined) return known;
-    const session = await sessions.openNamed();
+    const session = await sessions.openNamed({ ...OVER_HTTP, principal });
     sessions.markUnclaimed(session);
     return session;
   }
 
   #subscribe(ws: PeerSocket, session: Session): void {
-    this.#context.sessions.observer = webUiObserver;
     const webUi = webUiOf(session);
     const page = new Page(ws, this.#context, () => {
       webUi.subscribers.delete(page);

@@ -1,3 +1,4 @@
+import { DEFAULT_VERSION } from "../contract/contract.js";
 import { ConfigError } from "../errors.js";
 import { type EnvironmentDefinition, isEnvironmentDefinition } from "./environment.js";
 
@@ -17,4 +18,12 @@ export function pickEnvironment(module: Record<string, unknown>, name: string): 
   }
   const names = found.map(([key]) => key).join(", ");
   throw new ConfigError(`${name} exports several environments (${names}); make one of them the default export.`);
+}
+
+/** The environment with the version of its manifest, unless its contract has one. */
+export function withVersion(environment: EnvironmentDefinition, version: string): EnvironmentDefinition {
+  const { contract } = environment;
+  if (contract.version !== DEFAULT_VERSION) return environment;
+  const fingerprint = async () => ({ ...(await contract.fingerprint()), version });
+  return { ...environment, contract: { ...contract, version, fingerprint } };
 }

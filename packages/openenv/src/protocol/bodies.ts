@@ -6,14 +6,7 @@ import * as z from "zod";
 import { isObject } from "../util/is-object.js";
 import type { RESET_KEYS } from "./codec/codec.js";
 import type { JsonObject } from "./messages.js";
-import type {
-  ContractFingerprint,
-  ForkBody,
-  ForkRequest,
-  MetadataBody,
-  PublishedTool,
-  SchemaBody,
-} from "./published.js";
+import type * as published from "./published.js";
 
 /** Passed on as it is. A record of zod would copy each member and lose one named `__proto__`. */
 const jsonObject = z
@@ -67,7 +60,7 @@ export const taskRangeBody = tasksBody.pick({ tasks: true });
 const contractFingerprint = z.object({
   version: z.string(),
   hash: z.string(),
-}) satisfies z.ZodType<ContractFingerprint>;
+}) satisfies z.ZodType<published.ContractFingerprint>;
 
 export const metadataBody = z.object({
   name: z.string(),
@@ -78,14 +71,14 @@ export const metadataBody = z.object({
   documentation_url: z.string().nullable(),
   contract: contractFingerprint.exactOptional(),
   server_version: z.string().exactOptional(),
-}) satisfies z.ZodType<MetadataBody>;
+}) satisfies z.ZodType<published.MetadataBody>;
 
 const publishedTool = z.object({
   name: z.string(),
   description: z.string(),
   input_schema: jsonObject,
   output_schema: jsonObject.exactOptional(),
-}) satisfies z.ZodType<PublishedTool>;
+}) satisfies z.ZodType<published.PublishedTool>;
 
 export const schemaBody = z.object({
   action: jsonObject,
@@ -94,7 +87,7 @@ export const schemaBody = z.object({
   reset_observation: jsonObject,
   tools: z.array(publishedTool).exactOptional(),
   tool_observation: jsonObject.exactOptional(),
-}) satisfies z.ZodType<SchemaBody>;
+}) satisfies z.ZodType<published.SchemaBody>;
 
 export const healthStatus = z.enum(["healthy", "unhealthy", "degraded"]);
 /** `GET /health`. */
@@ -121,17 +114,14 @@ const sessionInfo = z.object({
   environment_type: z.string(),
   episode_id: z.string().nullable(),
   attached: z.boolean(),
-});
-/** One session as operators see it. Times are Unix seconds. */
-export type SessionInfo = z.infer<typeof sessionInfo>;
+}) satisfies z.ZodType<published.SessionInfo>;
 
 const serverCapacityStatus = z.object({
   active_sessions: z.int(),
   max_sessions: z.int(),
   available_slots: z.int(),
   is_at_capacity: z.boolean(),
-});
-export type ServerCapacityStatus = z.infer<typeof serverCapacityStatus>;
+}) satisfies z.ZodType<published.ServerCapacityStatus>;
 
 /** `GET /sessions`. */
 export const sessionsBody = z.object({ capacity: serverCapacityStatus, sessions: z.array(sessionInfo) });
@@ -149,13 +139,13 @@ export const forkRequest = z.strictObject({
   count: z.int().min(1).max(MAX_FORKS),
   event: z.int().min(1).nullish(),
   rng: z.enum(["same", "split"]).nullish(),
-}) satisfies z.ZodType<ForkRequest>;
+}) satisfies z.ZodType<published.ForkRequest>;
 
 /** Answer to `POST /sessions/{session_id}/fork`: each copy waits for a socket that resumes it with its token. */
 export const forkBody = z.object({
   event: z.int(),
   sessions: z.array(z.object({ session_id: z.string(), token: z.string() })),
-}) satisfies z.ZodType<ForkBody>;
+}) satisfies z.ZodType<published.ForkBody>;
 
 /** Answer to `GET /sessions/{session_id}/events`. `recorded` is what the environment got from outside. */
 export const eventsBody = z.object({

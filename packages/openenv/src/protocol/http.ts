@@ -1,3 +1,5 @@
+import type { WireCode } from "./messages.js";
+
 export type {
   EventsBody,
   HealthBody,
@@ -5,23 +7,20 @@ export type {
   NotReadyReason,
   PausedBody,
   ReadinessBody,
-  ServerCapacityStatus,
   SessionEndedBody,
-  SessionInfo,
   SessionsBody,
   StepBody,
 } from "./bodies.js";
-export type { ForkBody, ForkRequest, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
-
-/** Header that names an HTTP session. `none` in an answer: no session was kept; in a request: none is wanted. */
-export const SESSION_HEADER = "openenv-session";
-/** Header by which a client names its session itself, like the name in `/session/<name>`. */
-export const NAME_HEADER = "x-openenv-session-id";
-/** Header of an answer with a warning for the people who wrote the client. */
-export const WARNING_HEADER = "openenv-warning";
-/** Header with the token of a resumable session. */
-export const SESSION_TOKEN_HEADER = "openenv-session-token";
-export const NO_SESSION = "none";
+export { NAME_HEADER, NO_SESSION, SESSION_HEADER, SESSION_TOKEN_HEADER, WARNING_HEADER } from "./headers.js";
+export type {
+  ForkBody,
+  ForkRequest,
+  MetadataBody,
+  PublishedTool,
+  SchemaBody,
+  ServerCapacityStatus,
+  SessionInfo,
+} from "./published.js";
 
 /**
  * Cookie that names an HTTP session. A browser sends a cookie to every port of a host, so its name contains the port of
@@ -40,3 +39,34 @@ function cookieName(name: string, host: string): string {
   const port = /:(\d+)$/.exec(host)?.[1];
   return port === undefined ? name : `${name}_${port}`;
 }
+
+/** HTTP status of each error code of the wire. */
+export const STATUS: Readonly<Record<WireCode, number>> = {
+  INVALID_JSON: 422,
+  UNKNOWN_TYPE: 422,
+  VALIDATION_ERROR: 422,
+  EXECUTION_ERROR: 500,
+  TIMEOUT: 504,
+  ISOLATE_LOST: 503,
+  SESSION_LOST: 503,
+  CAPACITY_REACHED: 503,
+  FACTORY_ERROR: 500,
+  SESSION_ERROR: 404,
+  SESSION_IN_USE: 409,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  SEQUENCE_CONFLICT: 409,
+  SEQUENCE_GAP: 409,
+  SEQUENCE_OVERFLOW: 409,
+  ANSWER_EXPIRED: 409,
+  STEP_CRASHED: 500,
+  SESSION_ELSEWHERE: 503,
+  RESET_ELSEWHERE: 503,
+  JOURNAL_UNAVAILABLE: 503,
+  PLUGIN_FAILED: 503,
+  NOT_RESTORABLE: 409,
+  EVENT_NOT_KEPT: 409,
+  SNAPSHOT_FAILED: 500,
+  SNAPSHOT_MISMATCH: 409,
+  RESTORE_FAILED: 500,
+};

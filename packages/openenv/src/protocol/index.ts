@@ -7,5 +7,7 @@ export {
   type RecordedStep,
 } from "./episode.js";
 export { renderEpisode } from "./episode-line.js";
+export { NO_SESSION, SESSION_HEADER } from "./headers.js";
 export type { JsonObject } from "./messages.js";
 export type { ContractFingerprint, MetadataBody, PublishedTool, SchemaBody } from "./published.js";
+export type { ServerView, View, WebInfo } from "./web.js";

@@ -27,7 +27,8 @@ export type WireCode =
   | "STEP_CRASHED"
   | "SESSION_ELSEWHERE"
   | "RESET_ELSEWHERE"
-  | "JOURNAL_UNAVAILABLE";
+  | "JOURNAL_UNAVAILABLE"
+  | "PLUGIN_FAILED";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -38,6 +39,15 @@ export type ClientMessage =
   | { type: "state" }
   | { type: "close" }
   | { type: "mcp"; data: JsonObject };
+
+/** For each of these frames, whether it has `data`, and the type of its answer, unless that is an error. */
+export const FRAMES = {
+  reset: { data: "optional", answer: "observation" },
+  step: { data: "required", answer: "observation" },
+  mcp: { data: "required", answer: "mcp" },
+  state: { data: "none", answer: "state" },
+  close: { data: "none", answer: undefined },
+} as const satisfies Record<ClientMessage["type"], { data: string; answer: ServerMessage["type"] | undefined }>;
 
 /** The answer to a reset or a step. `metadata` is in `observation`, and repeated here when it is not empty. */
 export interface ObservationData {

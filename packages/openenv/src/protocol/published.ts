@@ -68,3 +68,22 @@ export interface ForkBody {
   event: number;
   sessions: { session_id: string; token: string }[];
 }
+
+/** One session as operators see it. Times are Unix seconds. */
+export interface SessionInfo {
+  session_id: string;
+  created_at: number;
+  last_activity_at: number;
+  step_count: number;
+  environment_type: string;
+  episode_id: string | null;
+  attached: boolean;
+}
+
+/** The sessions that a server has room for. */
+export interface ServerCapacityStatus {
+  active_sessions: number;
+  max_sessions: number;
+  available_slots: number;
+  is_at_capacity: boolean;
+}

@@ -1,5 +1,3 @@
-import type { ServerViewSession } from "./web.js";
-
 /** The columns by which sessions can be sorted; `state` sorts by the duration of the call in flight. */
 export const SESSION_COLUMNS = ["session", "client", "state", "open", "episodes", "step", "idle", "worker"] as const;
 export type SessionColumn = (typeof SESSION_COLUMNS)[number];
@@ -14,7 +12,7 @@ export interface SessionQuery {
 }
 
 /** The most sessions that `GET /web/server` lists. */
-export const MAX_LISTED_SESSIONS = 1000;
+const MAX_LISTED_SESSIONS = 1000;
 
 /** The longest call in flight first, then the oldest session. */
 export const DEFAULT_SESSION_QUERY: SessionQuery = { limit: 200, sort: "state", down: true, find: "" };
@@ -32,27 +30,4 @@ export function parseSessionQuery(parameters: URLSearchParams): SessionQuery {
     down: parameters.get("order") !== "asc",
     find: (parameters.get("find") ?? "").slice(0, MAX_FIND),
   };
-}
-
-/** The inverse of {@link parseSessionQuery}. */
-export function renderSessionQuery({ limit, sort, down, find }: SessionQuery): string {
-  return new URLSearchParams({ limit: String(limit), sort, order: down ? "desc" : "asc", find }).toString();
-}
-
-/** Seconds after which a call is shown as slow, with its duration. */
-const SLOW_S = 2;
-/** Seconds after its last call during which a session counts as stepping. */
-const ACTIVE_S = 1;
-
-/**
- * What a session is doing at a time (Unix seconds). `slow`: its call takes longer than a step should. `detached`: it waits
- * for its client, which lost the connection.
- */
-export function sessionState(
-  { busy_s, detached_s, last_activity_at }: ServerViewSession,
-  at: number,
-): "slow" | "stepping" | "detached" | "idle" {
-  if (busy_s !== null) return busy_s >= SLOW_S ? "slow" : "stepping";
-  if (detached_s !== null) return "detached";
-  return at - last_activity_at < ACTIVE_S ? "stepping" : "idle";
 }

@@ -1,6 +1,7 @@
 import { type Fault, TOOL_FAULTS, type ToolErrorType } from "../errors.js";
+import { FAULT_OF } from "../faults.js";
 import { isObject } from "../util/is-object.js";
-import type { JsonObject } from "./messages.js";
+import type { JsonObject, WireCode } from "./messages.js";
 
 /** Names that tools cannot have: agents must not control the episode itself. */
 export const RESERVED_TOOL_NAMES: readonly string[] = ["reset", "step", "state", "close"];
@@ -17,8 +18,11 @@ export const FAULT_META = "openenv/fault";
 export interface ToolErrorBody {
   error_type: ToolErrorType;
   message: string;
-  /** The environment has lost the session, or the call has twice ended the process that executed it. */
-  code?: "SESSION_LOST" | "STEP_CRASHED";
+  /**
+   * The code of the same failure of a step: the environment has lost the session, the call has twice ended the process that
+   * executed it, or a plugin has refused it.
+   */
+  code?: WireCode;
 }
 
 /** False for a call that failed through no fault of the agent: it must not give a reward, not even zero. */
@@ -62,7 +66,7 @@ export type AgentOutcome =
 /** Who caused the failure of a call. */
 export function toolFault(error: NonNullable<AgentOutcome["error"]>): Fault {
   if (error.error_type === "infrastructure") return error.fault;
-  if (error.code === "STEP_CRASHED") return "environment";
+  if (error.code !== undefined) return FAULT_OF[error.code];
   return error.error_type === "episode_finished" ? "client" : TOOL_FAULTS[error.error_type];
 }
 

@@ -1,6 +1,6 @@
 import type { Fault } from "../errors.js";
-import type { ServerCapacityStatus, SessionInfo } from "./http.js";
 import type { JsonObject, WireCode } from "./messages.js";
+import type { ServerCapacityStatus, SessionInfo } from "./published.js";
 
 /** The query key of `/ws` that requests views: `?view=1`. The first answer confirms `view` among its extensions. */
 export const VIEW_KEY = "view";
@@ -75,6 +75,11 @@ export interface WebInfo {
 export interface ServerViewSession extends SessionInfo {
   /** The kind of connection of its client. */
   client: "websocket" | "batch" | "http" | "mcp";
+  /**
+   * What it is doing. `slow`: its call takes longer than a step should. `detached`: it waits for its client, which lost
+   * the connection.
+   */
+  state: "slow" | "stepping" | "detached" | "idle";
   /** Seconds the call in flight has taken so far; null when none is. */
   busy_s: number | null;
   /** Seconds since a resumable session lost its connection; null for any other. */

@@ -8,7 +8,9 @@ import { findFreePort } from "../../../../test-support/free-port.js";
 
 const TOKEN = "token-of-the-operator";
 
-test("a server that is bundled into one file answers all of its pages", { timeout: 60_000 }, async () => {
+test("a server that is bundled into one file answers all of its pages, and keeps sessions by address", {
+  timeout: 60_000,
+}, async () => {
   const folder = await mkdtemp(join(tmpdir(), "openenv-bundled-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const port = await findFreePort();
@@ -24,6 +26,8 @@ test("a server that is bundled into one file answers all of its pages", { timeou
       const response = await fetch(url + path, { headers: { authorization: `Bearer ${TOKEN}` } });
       expect([path, response.status, await response.text()]).toEqual([path, 200, expect.any(String)]);
     }
+    const named = `${url}/session/run-7_worker-3_5f1c9a/reset`;
+    expect((await fetch(named, { method: "POST", body: "{}" })).status).toBe(200);
   } finally {
     await server.end();
   }

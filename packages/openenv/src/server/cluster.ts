@@ -5,6 +5,7 @@ import type { SchemaBody, SessionInfo } from "../protocol/http.js";
 import type { SessionQuery } from "../protocol/session-query.js";
 import type { WorkerLoad } from "../session/registry/capacity.js";
 import type { Workers } from "../session/registry/options.js";
+import type { CentralAnswer } from "./plugins/central.js";
 import type { ClusterReport, WorkerReport } from "./worker-report.js";
 
 /** What a server reports to the supervisor, which does not load the environment. */
@@ -68,6 +69,8 @@ export interface Cluster extends Workers {
   pause(paused: boolean): Promise<void>;
   /** The reports of all workers with the sessions that match the query, and the workers that do not answer. */
   reports(query: SessionQuery): Promise<ClusterReport>;
+  /** Sends a message to the central part of a plugin. */
+  askCentral(plugin: string, message: unknown): Promise<CentralAnswer>;
   /** Another worker with capacity for a session when this worker has none. */
   withRoom(): number | undefined;
   /** True when another worker should open the session of a new socket. */

@@ -2,8 +2,8 @@ import type { Backlog } from "#parts/sockets";
 import type { ByteBudget, RunQueue } from "#parts/sockets/scheduling";
 import type { ServerView } from "../protocol/web.js";
 import type { SessionDirectory } from "../session/registry/directory.js";
+import type { SessionAddresses } from "../session/registry/session-keeper.js";
 import type { Sessions } from "../session/registry/sessions.js";
-import type { Addresses } from "../session/resume/addresses.js";
 import type { Runtime } from "../session/runtime.js";
 import type { Audit } from "./access/audit.js";
 import type { Authorization } from "./access/authorization.js";
@@ -11,6 +11,7 @@ import type { Origins } from "./access/origins.js";
 import type { Cluster } from "./cluster.js";
 import type { Descriptors } from "./limits/descriptors.js";
 import type { Gauge } from "./limits/gauge.js";
+import type { Plugins } from "./plugins/plugins.js";
 
 export interface WebSettings {
   /** Markdown. */
@@ -23,11 +24,12 @@ export interface WebSettings {
 export interface ServerContext {
   readonly runtime: Runtime;
   readonly sessions: Sessions;
-  readonly addresses: Addresses;
+  readonly addresses: SessionAddresses;
   readonly directory: SessionDirectory;
   readonly origins: Origins;
   readonly authorization: Authorization;
   readonly audit: Audit;
+  readonly plugins: Plugins;
   readonly maxMessageBytes: number;
   readonly pingIntervalMs: number;
   /** The memory for all HTTP bodies that are being read. */

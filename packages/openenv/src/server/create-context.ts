@@ -3,8 +3,8 @@ import { ByteBudget } from "#parts/sockets/scheduling";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { ServerView } from "../protocol/web.js";
 import { SessionDirectory } from "../session/registry/directory.js";
+import { NO_ADDRESSES } from "../session/registry/session-keeper.js";
 import { Sessions } from "../session/registry/sessions.js";
-import { Addresses } from "../session/resume/addresses.js";
 import { createRuntime } from "../session/runtime.js";
 import { Audit } from "./access/audit.js";
 import { createAuthorization } from "./access/authorization.js";
@@ -16,12 +16,23 @@ import { Descriptors } from "./limits/descriptors.js";
 import { Gauge } from "./limits/gauge.js";
 import { BACKLOG_BYTES, BODIES_BYTES } from "./limits/memory.js";
 import type { Logger } from "./logging/logger.js";
+import type { DurablePart } from "./parts/durable.js";
+import type { Central } from "./plugins/central.js";
+import { Plugins } from "./plugins/plugins.js";
+
+interface ContextParts {
+  log: Logger;
+  cluster: Cluster | undefined;
+  central: Central;
+  /** Undefined where it is missing. */
+  durable: DurablePart | undefined;
+}
 
 /** Creates what the transports of a server share. */
 export function createContext(
   environment: EnvironmentDefinition,
   config: Config,
-  { log, cluster }: { log: Logger; cluster: Cluster | undefined },
+  { log, cluster, central, durable }: ContextParts,
 ): ServerContext {
   const runtime = createRuntime(environment, {
     mode: config.mode,
@@ -31,17 +42,26 @@ export function createContext(
     restore: config.restore,
     guarded: config.mode === "production" && config.orchestratorToken !== undefined,
   });
-  const sessions = new Sessions(runtime, { ...config, cluster });
+  const plugins = new Plugins(config.plugins, {
+    runtime,
+    variables: process.env,
+    worker: cluster?.number ?? 0,
+    sessions: () => sessions.all,
+    ask: (plugin, message) => cluster?.askCentral(plugin, message) ?? central.answer(plugin, message, 0),
+  });
+  const { admit, hooksFor } = plugins;
+  const sessions: Sessions = new Sessions(runtime, { ...config, cluster, admit, hooksFor }, durable?.createKeeper);
   const authorization = createAuthorization(config);
   return {
     runtime,
     sessions,
-    addresses: new Addresses(sessions, config.mode),
+    addresses: sessions.keeper?.addresses ?? NO_ADDRESSES,
     directory: new SessionDirectory(sessions, cluster),
     cluster,
     origins: createOrigins(config),
     authorization,
     audit: new Audit(log, authorization),
+    plugins,
     maxMessageBytes: config.maxMessageBytes,
     pingIntervalMs: config.pingIntervalMs,
     bodies: new ByteBudget(Math.max(BODIES_BYTES, config.maxMessageBytes)),

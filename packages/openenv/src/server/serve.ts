@@ -1,20 +1,18 @@
 import type { Server } from "node:http";
 import { loadRuntime, type Upgrade } from "#parts/sockets";
-import { WEB_UI_ROUTES } from "../compat/web-ui-routes.js";
-import { WebUiSockets } from "../compat/web-ui-sockets.js";
+import { createWebUi } from "../compat/web-ui-routes.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
-import { isolateEnvironment } from "../session/isolation/isolate-environment.js";
 import type { Sessions } from "../session/registry/sessions.js";
+import { listInfo } from "../session/session-info.js";
 import { watchLoop } from "../session/watchdog.js";
-import { serverUrl } from "../util/text/http-url.js";
+import { serverUrl } from "../util/text/server-url.js";
 import type { Cluster } from "./cluster.js";
 import type { Config } from "./config/config.js";
 import { readTokens } from "./config/read-settings.js";
 import type { ServerContext } from "./context.js";
 import { createContext } from "./create-context.js";
 import { createRouter } from "./http/router.js";
-import { holdJournal, startJournal } from "./journal.js";
 import { createLifecycle, EndStack } from "./lifecycle/lifecycle.js";
 import { listenProblem } from "./lifecycle/listen-problem.js";
 import { onCrash } from "./lifecycle/on-crash.js";
@@ -22,6 +20,11 @@ import { onSignals } from "./lifecycle/signals.js";
 import { watchHeap } from "./limits/heap.js";
 import { createLogger, type Logger } from "./logging/logger.js";
 import { noteAccess, noteContainer, noteSharedState } from "./logging/start-notes.js";
+import { type DurablePart, findDurable, holdJournal, rejectLimits } from "./parts/durable.js";
+import { startHost } from "./parts/isolation.js";
+import { Central } from "./plugins/central.js";
+import type { Mount } from "./routes/mount.js";
+import { pluginRoutes } from "./routes/plugin-routes.js";
 import { createRoutes } from "./routes/routes.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { SocketServer } from "./websocket/socket-server.js";
@@ -58,32 +61,29 @@ async function start(
   ends.add(() => stopSignals());
   const log = createLogger(config.logLevel);
   ends.add(() => log.close());
-  const isolated = config.isolation && (await isolateEnvironment(environment, config.isolation, log));
-  ends.add(() => isolated?.close());
-  const context = createContext(isolated ?? environment, config, { log, cluster });
+  const host = config.isolation && (await startHost(environment, config.isolation, log));
+  ends.add(() => host?.[Symbol.asyncDispose]());
+  // That of a cluster is in its supervisor.
+  const central = new Central(log);
+  ends.add(() => central.close());
+  if (cluster === undefined) await central.start(config.plugins);
+  const durable = await findDurable();
+  if (durable === undefined) rejectLimits(config);
+  const served = host ? { ...environment, create: () => host.create() } : environment;
+  const context = createContext(served, config, { log, cluster, central, durable });
+  await startParts(context, config, ends);
   const { runtime, sessions } = context;
-  ends.add(
-    watchLoop({
-      number: runtime.number,
-      environment: environment.contract.name,
-      prefix: runtime.idPrefix,
-      logLevel: config.logLevel,
-    }),
+  const mounts = mountAll(context, config, durable);
+  const sockets = new SocketServer(
+    context,
+    mounts.flatMap((mount) => mount.sockets ?? []),
   );
-  for (const part of [context.audit, context.gauge, context.descriptors]) ends.add(() => part.close());
-  // The supervisor holds the one of its workers.
-  const held = cluster === undefined ? await holdJournal(config) : undefined;
-  ends.add(() => held?.[Symbol.asyncDispose]());
-  const journal = await startJournal(config, sessions, { cluster, log, runtime });
-  ends.add(() => journal?.[Symbol.asyncDispose]());
-  const hasWebUi = config.webInterface && config.mode === "simulation";
-  const sockets = new SocketServer(context, hasWebUi ? [new WebUiSockets(context)] : []);
   context.openSockets = () => sockets.open;
   ends.add(() => sockets.close());
-  const handle = createRouter(context, createRoutes(config, hasWebUi ? WEB_UI_ROUTES : {}));
-  const parts = { config, context, handle, upgrade: (upgrade: Upgrade) => sockets.upgrade(upgrade) };
+  const handle = createRouter(context, createRoutes(config, mounts));
+  const own = { config, context, handle, upgrade: (upgrade: Upgrade) => sockets.upgrade(upgrade) };
   const listenShared = cluster && ((server: Server) => cluster.listen(server, config.host));
-  const listener = await platform.listen({ ...parts, listenShared }).catch((error) => cannotListen(error, config));
+  const listener = await platform.listen({ ...own, listenShared }).catch((error) => cannotListen(error, config));
   const { port } = listener;
   ends.add(startReaper(sessions, config));
   ends.add(watchHeap(runtime, sessions, config));
@@ -92,17 +92,13 @@ async function start(
   const lifecycle = createLifecycle({ context, config, sockets, listener, ends, onClosing: () => stopGuarding() });
   const { drain, close } = lifecycle;
   const rereadTokens = (): void => replaceTokens(context, options, log);
-  if (config.handleSignals) stopSignals = onSignals({ drain, close, reload: rereadTokens }, log);
-  if (config.handleSignals || cluster !== undefined) stopGuarding = onCrash(log, () => sockets.terminate());
+  const closePeers = (): Promise<void> => sockets.terminate();
+  if (config.handleSignals) stopSignals = onSignals({ drain, close, reload: rereadTokens, closePeers }, log);
+  if (cluster !== undefined) stopGuarding = onCrash(log, closePeers);
   // Every worker has the same limits: one warning is enough.
-  if (cluster === undefined || cluster.number === 0) {
-    context.descriptors.warn(config);
-    noteAccess(config, log);
-    noteContainer(config, log);
-    noteSharedState(environment, config, log);
-  }
+  if (cluster === undefined || cluster.number === 0) noteStart(environment, context, config);
   log.info({ host: config.host, port, mode: config.mode, capacity: config.maxConcurrentEnvs }, "listening");
-  await cluster?.join(createWorkerServer({ ...parts, environment, sockets, listener, lifecycle, rereadTokens }));
+  await cluster?.join(createWorkerServer({ ...own, environment, sockets, listener, lifecycle, rereadTokens }));
 
   return {
     url: serverUrl(config.host, port),
@@ -112,7 +108,7 @@ async function start(
     environment,
     webInterface: config.webInterface,
     capacity: () => sessions.capacity(),
-    sessions: async () => (cluster === undefined ? sessions.list() : await cluster.sessions()),
+    sessions: async () => (cluster === undefined ? listInfo(sessions.all) : await cluster.sessions()),
     drain,
     close,
     [Symbol.asyncDispose]: close,
@@ -122,6 +118,35 @@ async function start(
 /** The cluster reports its own errors. */
 function cannotListen(error: NodeJS.ErrnoException, { host, port }: Config): never {
   throw error instanceof ConfigError ? error : new ConfigError(listenProblem(error, host, port));
+}
+
+/** Starts what the sessions need before the server listens. */
+async function startParts(context: ServerContext, config: Config, ends: EndStack): Promise<void> {
+  const { cluster, plugins, runtime, sessions } = context;
+  const { definition, idPrefix: prefix, number } = runtime;
+  ends.add(watchLoop({ number, environment: definition.contract.name, prefix, logLevel: config.logLevel }));
+  for (const part of [context.audit, context.gauge, context.descriptors]) ends.add(() => part.close());
+  // The supervisor holds the one of its workers.
+  const held = cluster === undefined ? await holdJournal(config) : undefined;
+  ends.add(() => held?.[Symbol.asyncDispose]());
+  const journal = await sessions.keeper?.start(config);
+  ends.add(() => journal?.[Symbol.asyncDispose]());
+  await plugins.start((end) => ends.add(end));
+}
+
+/** The parts of the server that are not its own. @throws ConfigError for a route of a plugin that the server has. */
+function mountAll(context: ServerContext, config: Config, durable: DurablePart | undefined): Mount[] {
+  const hasWebUi = config.webInterface && config.mode === "simulation";
+  const own = [...(hasWebUi ? [createWebUi(context)] : []), ...(durable ? [{ ofSession: durable.routes }] : [])];
+  // Simulation has the routes of all modes.
+  return [...own, pluginRoutes(context.plugins, createRoutes({ ...config, mode: "simulation" }, own))];
+}
+
+function noteStart(environment: EnvironmentDefinition, { descriptors, runtime }: ServerContext, config: Config): void {
+  descriptors.warn(config);
+  noteAccess(config, runtime.log);
+  noteContainer(config, runtime.log);
+  noteSharedState(environment, config, runtime.log);
 }
 
 function replaceTokens({ authorization }: ServerContext, options: ServeOptions, log: Logger): void {

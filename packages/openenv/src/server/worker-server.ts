@@ -1,5 +1,6 @@
 import type { Listener, ServerParts, Upgrade } from "#parts/sockets";
 import type { EnvironmentDefinition } from "../environment/environment.js";
+import { listInfo } from "../session/session-info.js";
 import type { ClusterServer } from "./cluster.js";
 import type { Config } from "./config/config.js";
 import type { ServerContext } from "./context.js";
@@ -30,13 +31,13 @@ export function createWorkerServer(parts: WorkerParts): ClusterServer {
       const load = sessions.load();
       return { ...load, active: load.active + addresses.expected };
     },
-    list: () => sessions.list(),
+    list: () => listInfo(sessions.all),
     report: async (query) => (await import("./metrics/report.js")).makeReport(context, query),
     upgrade: (...handed) => sockets.acceptForwarded(listener.takeOver?.(...handed) as Upgrade),
     handle: (request, response) => void handle(request, response, { forwarded: true }),
     hasSession: (id) => directory.has(id),
     hasAddress: (address) => addresses.has(address),
-    loseAddress: (address) => sessions.durable.lose(address, "was lost with its worker"),
+    loseAddress: (address) => sessions.keeper?.loseAddress(address),
     inUse: () => sessions.inUse,
     drain: () => void drainSessions(context, { limitMs: config.drainMs, isDone: () => false }),
     retire: lifecycle.retire,

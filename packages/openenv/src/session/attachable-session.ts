@@ -4,11 +4,22 @@ import { makeId } from "../util/make-id.js";
 import type { Progress } from "./calls/session-event.js";
 import { errorMessage } from "./messages/message-codec.js";
 
+/** The name of a peer that a plugin has recognised. */
+export interface Principal {
+  /** For logs, quotas and the setting `operators`. */
+  readonly name: string;
+  /** What else the plugin knows about it, for the plugin itself. */
+  readonly claims?: Readonly<JsonObject>;
+}
+
 /** The peer that opened a session. */
 export interface SessionOpener {
   client: ServerViewSession["client"];
   /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;
+  principal?: Principal | undefined;
+  /** Called once when the session has ended or could not open. */
+  release?: (() => void) | undefined;
   /** The id of a session that has one before it opens: it is restored, or the handshake has named it. */
   id?: string | undefined;
   /** SHA-256 of the name in its address, hexadecimal. */
@@ -23,7 +34,7 @@ export const RESET_ELSEWHERE = errorMessage(
   "RESET_ELSEWHERE",
   "the server is paused or stops: reset on another server, or here once more",
 );
-const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
+export const OVER_HTTP: SessionOpener = { client: "http", orchestrator: false };
 
 /** An MCP client (Streamable HTTP) of a session. */
 export interface SessionPeer {
@@ -33,6 +44,14 @@ export interface SessionPeer {
   readonly silent: boolean;
   /** Called when the session has ended. */
   end(): void;
+}
+
+/** A client that watches a session without using it. */
+interface SessionObserver {
+  /** A watched session does not end to make room. */
+  readonly isWatching: boolean;
+  /** Called when the session has ended. */
+  ended(reason: string): void;
 }
 
 /** The socket of a session. */
@@ -54,6 +73,8 @@ export abstract class AttachableSession {
   readonly ownedByOrchestrator: boolean;
   readonly nameHash: string | undefined;
   readonly start: JsonObject | undefined;
+  readonly principal: Principal | undefined;
+  observer: SessionObserver | undefined;
   /** When a session that is kept for its client lost its connection, by `performance.now()`; undefined while it has one. */
   detachedAt: number | undefined;
   /** Its number on its batch socket. */
@@ -74,14 +95,20 @@ export abstract class AttachableSession {
   #peer: SessionPeer | undefined;
   /** The client was asked to make its next reset on another server. */
   #isAsked = false;
+  readonly #release: SessionOpener["release"];
 
-  constructor(idPrefix: string, { client, orchestrator, start, id, nameHash }: SessionOpener = OVER_HTTP) {
+  constructor(
+    idPrefix: string,
+    { client, orchestrator, start, id, nameHash, principal, release }: SessionOpener = OVER_HTTP,
+  ) {
     this.#idPrefix = idPrefix;
     this.#id = id;
     this.client = client;
     this.nameHash = nameHash;
     this.ownedByOrchestrator = orchestrator;
     this.start = start;
+    this.principal = principal;
+    this.#release = release;
   }
 
   get id(): string {
@@ -178,5 +205,7 @@ export abstract class AttachableSession {
   protected notifyEnded(reason: string): void {
     this.#socket?.sessionEnded(reason);
     this.#peer?.end();
+    this.observer?.ended(reason);
+    this.#release?.();
   }
 }

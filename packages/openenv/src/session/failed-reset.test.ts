@@ -4,8 +4,7 @@ import * as z from "zod";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { connect } from "../connect.js";
 import { defineContract, defineEnvironment, type EnvironmentDefinition } from "../index.js";
-import { createSessionProtocol } from "../server/websocket/session-protocol.js";
-import { errorMessage } from "./messages/message-codec.js";
+import { SessionProtocol } from "../server/websocket/session-protocol.js";
 import { Sessions } from "./registry/sessions.js";
 import { createRuntime } from "./runtime.js";
 
@@ -68,19 +67,20 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
   const runtime = createRuntime(environment as unknown as EnvironmentDefinition, { maxAnswerBytes: 1_000 });
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = await sessions.open();
-  const { answer } = createSessionProtocol(runtime, sessions);
+  const protocol = new SessionProtocol(runtime, sessions);
   const connection = {
     session,
     batch: undefined,
     extensions: [],
     orchestrator: false,
+    principal: undefined,
     answered: true,
     arrivedAt: 0,
     peer: undefined,
   };
-  const socket = { ...connection, durable: undefined, opensSession: true, resume: () => refused };
-  const refused = errorMessage("EXECUTION_ERROR", "not used");
-  const ask = async (message: object) => JSON.parse(String(await answer(socket, JSON.stringify(message)))) as object;
+  const socket = { ...connection, opensSession: true, resume: undefined };
+  const ask = async (message: object) =>
+    JSON.parse(String(await protocol.answer(socket, JSON.stringify(message)))) as object;
   expect(await ask({ type: "reset", data: { how: "is large" } })).toMatchObject({ type: "error" });
   expect(await ask({ type: "step", data: {} })).toMatchObject({ data: NO_EPISODE });
 });

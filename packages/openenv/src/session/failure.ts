@@ -1,5 +1,11 @@
 import type { ErrorCode, ToolErrorType } from "../errors.js";
-import { type ErrorData, errorData, type ServerMessage, type WireCode } from "../protocol/messages.js";
+import {
+  type ClientMessage,
+  type ErrorData,
+  errorData,
+  type ServerMessage,
+  type WireCode,
+} from "../protocol/messages.js";
 import type { ToolOutcome } from "../protocol/tools.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
 import { type ErrorMessage, errorMessage } from "./messages/message-codec.js";
@@ -8,7 +14,7 @@ import { SessionKilledError } from "./session-killed.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
 
 /** The calls that a session performs one after the other. */
-export type CallKind = "reset" | "step" | "state" | "tool" | "capture";
+export type CallKind = Exclude<ClientMessage["type"], "mcp" | "close"> | "tool" | "capture";
 
 /** The answer to a request that did not reach the environment or timed out. */
 export function rejectRequest(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
@@ -105,7 +111,7 @@ export function failedCall(error_type: ToolErrorType, message: string): ToolOutc
   return { result: null, error: { error_type, message } };
 }
 
-function lostCall(reason: string): ToolOutcome {
+export function lostCall(reason: string): ToolOutcome {
   return { result: null, error: { error_type: "transport_error", message: reason, code: "SESSION_LOST" } };
 }
 

@@ -35,7 +35,7 @@ function logFields({ id, nameHash, member, progress: { episodeId } }: DescribedS
 }
 
 /** What a client sees of its session. */
-export function describeInfo(session: DescribedSession): SessionInfo {
+function describeInfo(session: DescribedSession): SessionInfo {
   const { id, createdAt, lastActivityAt, progress, runtime, attached } = session;
   return {
     session_id: id,
@@ -48,17 +48,34 @@ export function describeInfo(session: DescribedSession): SessionInfo {
   };
 }
 
+export function listInfo(sessions: Iterable<DescribedSession>): SessionInfo[] {
+  return [...sessions].map(describeInfo);
+}
+
+/** The duration from which a call is shown as slow. */
+const SLOW_MS = 2000;
+/** The time after its last call during which a session counts as stepping. */
+const ACTIVE_MS = 1000;
+
 /** What an operator sees; `busySince`: when the call in flight started. */
 export function describeView(session: DescribedSession, worker: number, busySince: number | null): ServerViewSession {
   const now = performance.now();
-  const { client, detachedAt, progress } = session;
+  const { client, detachedAt, lastActivityAt, progress } = session;
+  const isActive = busySince !== null || (detachedAt === undefined && now - lastActivityAt < ACTIVE_MS);
+  const isSlow = busySince !== null && now - busySince >= SLOW_MS;
   return {
     ...describeInfo(session),
     client,
+    state: isSlow ? "slow" : isActive ? "stepping" : detachedAt === undefined ? "idle" : "detached",
     busy_s: busySince === null ? null : (now - busySince) / 1000,
     detached_s: detachedAt === undefined ? null : (now - detachedAt) / 1000,
     episodes: progress.episodes,
     steps: progress.earlierSteps + progress.stepCount,
     worker,
   };
+}
+
+/** The id gives access to a session, so the log contains only its start, like the page at /web. */
+export function shortenSessionId(id: string): string {
+  return /^(?:w\d+-)?.{0,8}/.exec(id)?.[0] ?? "";
 }

@@ -3,8 +3,7 @@ import { describe, expect, test } from "vitest";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { defineDesk } from "../../../../test-support/environments/tool-environment.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
-import { createSessionProtocol } from "../server/websocket/session-protocol.js";
-import { errorMessage } from "./messages/message-codec.js";
+import { SessionProtocol } from "../server/websocket/session-protocol.js";
 import { Sessions } from "./registry/sessions.js";
 import { createRuntime } from "./runtime.js";
 import type { Session } from "./session.js";
@@ -13,18 +12,18 @@ function openSession(environment: EnvironmentDefinition) {
   const runtime = createRuntime(environment);
   const sessions = new Sessions(runtime, { maxConcurrentEnvs: 1, sessionTimeoutMs: null });
   const session = sessions.open() as Session;
-  const protocol = createSessionProtocol(runtime, sessions);
+  const protocol = new SessionProtocol(runtime, sessions);
   const connection = {
     session,
     batch: undefined,
     extensions: [],
     orchestrator: false,
+    principal: undefined,
     answered: true,
     arrivedAt: 0,
     peer: undefined,
-    durable: undefined,
     opensSession: true,
-    resume: () => errorMessage("EXECUTION_ERROR", "not used"),
+    resume: undefined,
   };
   return { session, ask: (message: object) => protocol.answer(connection, JSON.stringify(message)) };
 }

@@ -1,6 +1,5 @@
 import { Fifo } from "#parts/sockets/scheduling";
 import type { Environment, ResetRequest, Transition } from "../environment/environment.js";
-import type { SessionInfo } from "../protocol/http.js";
 import type { JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
@@ -13,7 +12,7 @@ import { AttachableSession, RESET_ELSEWHERE, type SessionOpener } from "./attach
 import { ABANDONED_GRACE_MS, type Answer, Call, ResetContext, type SessionCallOptions } from "./calls/call.js";
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
-import { type CallTarget, observe, reportDropped, reportNonFinite } from "./calls/observation.js";
+import { type CallTarget, observe, readState, reportDropped } from "./calls/observation.js";
 import type { EnvironmentMessage, PeerRequest, ResetMessage } from "./calls/peer-request.js";
 import type { ImageMessage, Progress } from "./calls/session-event.js";
 import {
@@ -22,16 +21,15 @@ import {
   listTools,
   type PreparedCall,
   prepareCall,
+  stepTool,
   type ToolRequest,
-  toToolCall,
-  toTransition,
 } from "./calls/tool-call.js";
 import { answerFailure, checkEpisode, forbidden, lostReason, refuseLost, rejectRequest, toError } from "./failure.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { takeImage } from "./restore/image.js";
 import { SessionEvents } from "./restore/session-events.js";
 import type { Runtime } from "./runtime.js";
-import { describeInfo, describeView, logStart } from "./session-info.js";
+import { describeView, logStart } from "./session-info.js";
 
 /** `lost`: the environment has lost the session, which ends as soon as the answer has left it. */
 export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
@@ -57,11 +55,10 @@ export class Session extends AttachableSession {
   onLost: (reason: string) => void = (reason) => void this.close(reason);
   /** Part of an image. `episodeId` is null until the first reset. */
   progress: Progress = { ...NO_PROGRESS };
+  lastActivityAt = performance.now();
   #state: SessionState = "created";
   /** Set with the environment. */
   #target: CallTarget | undefined;
-  /** A time of `performance.now()`, which is monotonic. */
-  #lastActivityAt = performance.now();
   /** The call in flight, until it is answered. */
   #call: Call | undefined;
   /** Resolves when the next call may start; undefined while nothing runs. */
@@ -86,10 +83,6 @@ export class Session extends AttachableSession {
     return this.progress.stepCount;
   }
 
-  get lastActivityAt(): number {
-    return this.#lastActivityAt;
-  }
-
   /** True if only the orchestrator may drive the episode, and the peer is not. */
   isForbidden(orchestrator = false): boolean {
     return (this.guarded || this.runtime.guarded) && !orchestrator;
@@ -102,7 +95,7 @@ export class Session extends AttachableSession {
 
   /** No call has run since then, by `performance.now()`. */
   isIdleSince(time: number): boolean {
-    return this.#state === "ready" && this.#running === undefined && this.#lastActivityAt <= time;
+    return this.#state === "ready" && this.#running === undefined && this.lastActivityAt <= time;
   }
 
   get environment(): Environment | undefined {
@@ -110,7 +103,7 @@ export class Session extends AttachableSession {
   }
 
   touch(): void {
-    this.#lastActivityAt = performance.now();
+    this.lastActivityAt = performance.now();
   }
 
   /** Sets the environment of the session. After the end of the session, the environment is closed immediately. */
@@ -141,9 +134,12 @@ export class Session extends AttachableSession {
     return hooks.around(request, options);
   }
 
-  /** Performs a request past the hooks. */
-  perform(request: Request, options: SessionCallOptions): Eventual<Answer> {
+  /** Performs a request past the ledger; with `isAdmitted`, also past the hooks of plugins. */
+  perform(request: Request, options: SessionCallOptions, isAdmitted = false): Eventual<Answer> {
     const { type } = request;
+    const { plugins } = this.events;
+    if (plugins?.around !== undefined && !isAdmitted && type !== "capture" && this.events.replayed === undefined)
+      return plugins.around(request, options);
     if (this.#state !== "ready") return rejectRequest(type, "SESSION_ERROR", "the session has ended");
     if (type === "reset" && options.moves && this.asksToMove(this.progress)) return RESET_ELSEWHERE;
     const call = new Call(options, type, this.member);
@@ -171,11 +167,7 @@ export class Session extends AttachableSession {
     return this.#closed;
   }
 
-  info(): SessionInfo {
-    return describeInfo(this);
-  }
-
-  /** The content of {@link info}, with the details for operators. */
+  /** What operators see of it. */
   view(worker: number): ServerViewSession {
     return describeView(this, worker, this.busy ? (this.#call?.startedAt ?? 0) : null);
   }
@@ -189,7 +181,7 @@ export class Session extends AttachableSession {
     if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
     if (this.#state === "lost") return rejectRequest(request.type, "SESSION_ERROR", "the session has ended");
     this.#call = call;
-    this.#lastActivityAt = call.startedAt = performance.now();
+    this.lastActivityAt = call.startedAt = performance.now();
     call.step = request.type === "reset" ? 0 : this.progress.stepCount + Number(request.type === "step");
     enterCall(this.runtime.number, this.tag, CALL[request.type]);
     let answer: Eventual<Answer>;
@@ -200,8 +192,10 @@ export class Session extends AttachableSession {
       else if (request.type === "tool") {
         this.events.begin(call, { name: request.tool.name, arguments: request.given });
         answer = callTool(request, call, target);
-      } else if (request.type === "state") answer = this.#readState(target);
-      else answer = after(this.takeImage(), (data): ImageMessage => ({ type: "image", data }));
+      } else if (request.type === "state") {
+        this.claim();
+        answer = readState(target);
+      } else answer = after(this.takeImage(), (data): ImageMessage => ({ type: "image", data }));
     } catch (error) {
       answer = this.#fail(call, error);
     } finally {
@@ -263,31 +257,12 @@ export class Session extends AttachableSession {
     const missing = checkEpisode(this.progress, definition.stepBeforeReset, call.options);
     if (missing !== undefined) return missing;
     this.events.begin(call, data);
-    if (usesTools) return this.#stepTool(action, call, target);
-    const returned = target.environment.step(action, call);
+    const returned = usesTools ? stepTool(action, call, target) : target.environment.step(action, call);
     return isThenable(returned) ? this.#stepLater(returned, call, target) : this.#stepped(returned, call, target);
   }
 
   #stepLater(returned: PromiseLike<Transition>, call: Call, target: CallTarget): Promise<ServerMessage> {
     return Promise.resolve(returned).then((transition) => this.#stepped(transition, call, target));
-  }
-
-  /** Performs a tool call as a step; sync with sync handlers. */
-  #stepTool(action: JsonObject, call: Call, target: CallTarget): Reply {
-    const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
-    const finish = (outcome: ToolOutcome): Reply => {
-      call.limitedByTool = false;
-      const called = toTransition(request, outcome, this.runtime.definition.contract);
-      const more = target.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
-      return after(more, ({ reward = called.reward ?? null, ...rest }) =>
-        this.#stepped({ ...rest, ...called, reward }, call, target),
-      );
-    };
-    call.kind = "tool";
-    const prepared = prepareCall(this.runtime.tools, request);
-    if (!("tool" in prepared)) return finish(prepared);
-    call.limitedByTool = true;
-    return after(callTool(prepared, call, target), finish);
   }
 
   #stepped(transition: Transition, call: Call, target: CallTarget): Reply {
@@ -323,38 +298,29 @@ export class Session extends AttachableSession {
     });
   }
 
-  #readState({ environment }: CallTarget): Reply {
-    this.claim();
-    return after(environment.state?.() ?? {}, (own) => {
-      const { value, nonFinite } = this.runtime.validator.state(own);
-      if (nonFinite > 0) reportNonFinite(this, "state", nonFinite);
-      return {
-        type: "state",
-        data: { ...value, episode_id: this.progress.episodeId, step_count: this.progress.stepCount },
-      };
-    });
-  }
-
   /** Records an event before its answer leaves the session. */
   #finish(request: Request, call: Call, answer: Answer): Eventual<Answer> {
     if (request.type === "step") countAnswer(this.progress, answer as ServerMessage);
     else if (request.type === "reset" && call.event > 0) {
       if (call.aborted !== undefined || (answer as ServerMessage).type === "error") this.dropEpisode();
     }
-    if (call.event === 0 || !this.events.isRecording || this.#state !== "ready") return answer;
+    if (call.event === 0 || !this.events.isRecording) return answer;
     const { aborted } = call;
     const given = aborted === undefined ? answer : rejectRequest(request.type, "TIMEOUT", aborted.message);
-    return this.events.finish(call, given as ServerMessage | ToolOutcome);
+    return this.events.finish(call, given as ServerMessage | ToolOutcome, this.#state === "ready");
   }
 
   #fail(call: Call, error: unknown): Answer {
     const reason = lostReason(error);
-    if (reason !== undefined && this.#state === "ready") {
-      this.#state = "lost";
-      // The answer leaves first.
-      setTimeout(() => this.onLost(reason), 0);
-    }
+    if (reason !== undefined) this.lose(reason);
     return answerFailure(this, call, error);
+  }
+
+  /** Ends the session as soon as the answer in flight has left it. */
+  lose(reason: string): void {
+    if (this.#state !== "ready") return;
+    this.#state = "lost";
+    setTimeout(() => this.onLost(reason), 0);
   }
 
   #close(reason: string): Promise<void> {

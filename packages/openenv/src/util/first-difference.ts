@@ -6,14 +6,22 @@ export interface Difference {
 }
 
 /** The first difference of plain JSON as text; undefined when both are equal. */
-export function firstDifference(a: unknown, b: unknown): string | undefined {
-  const found = findDifference(a, b);
+export function firstDifference(a: unknown, b: unknown, isIgnored?: IsIgnored): string | undefined {
+  const found = findDifference(a, b, isIgnored);
   return found && `${found.path || "(root)"}: ${show(found.one)} and ${show(found.other)}`;
 }
 
+/** True for the path of a value that is not compared. */
+type IsIgnored = (path: string) => boolean;
+
 /** The first difference of plain JSON; undefined when both are equal. */
-export function findDifference(one: unknown, other: unknown, path = ""): Difference | undefined {
-  if (Object.is(one, other)) return undefined;
+export function findDifference(
+  one: unknown,
+  other: unknown,
+  isIgnored: IsIgnored = () => false,
+  path = "",
+): Difference | undefined {
+  if (Object.is(one, other) || isIgnored(path)) return undefined;
   if (
     typeof one !== "object" ||
     typeof other !== "object" ||
@@ -26,7 +34,7 @@ export function findDifference(one: unknown, other: unknown, path = ""): Differe
   const left = one as Record<string, unknown>;
   const right = other as Record<string, unknown>;
   for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
-    const found = findDifference(left[key], right[key], path ? `${path}.${key}` : key);
+    const found = findDifference(left[key], right[key], isIgnored, path ? `${path}.${key}` : key);
     if (found !== undefined) return found;
   }
   return undefined;

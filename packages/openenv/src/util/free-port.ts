@@ -1,10 +1,16 @@
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 
 /** These are below the ephemeral ports of Linux, macOS and Windows: the system gives them to no other socket. */
 const LOWEST = 24_000;
 const COUNT = 8_000;
 const TRIES = 100;
+/**
+ * Processes with consecutive numbers start this many ports apart, so that 500 of them choose different ones. A program
+ * may listen seconds after its port was chosen: until then, another process must not choose the same port.
+ */
+const APART = 16;
+let calls = 0;
 
 /**
  * A port of the host that is free at this moment, for programs that cannot choose one themselves.
@@ -12,7 +18,7 @@ const TRIES = 100;
  */
 export async function findFreePort(host = "127.0.0.1"): Promise<number> {
   for (let tries = 1; ; tries++) {
-    const port = LOWEST + Math.floor(Math.random() * COUNT);
+    const port = LOWEST + ((process.pid * APART + calls++) % COUNT);
     try {
       await probePort(host, port);
       return port;
@@ -28,13 +34,4 @@ export async function probePort(host: string, port: number): Promise<void> {
   await once(server, "listening");
   server.close();
   await once(server, "close");
-}
-
-/** True when a process on this machine accepts connections at that port. */
-export function isTaken(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
-  });
 }

@@ -1,14 +1,6 @@
+import { ConfigError, OpenEnvError, ProviderError } from "openenv-ts";
 import { connect } from "openenv-ts/client";
-import {
-  type CheckDefinition,
-  CheckSkip,
-  ConfigError,
-  demand,
-  OpenEnvError,
-  ProviderError,
-  playEpisode,
-  runChecks,
-} from "openenv-ts/internal";
+import { checker, playEpisode } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { CheckReport } from "openenv-ts/testing";
 import { listOrphans } from "../orphans/list-orphans.js";
@@ -38,7 +30,7 @@ export interface CheckProviderOptions {
  * renderCheckReport(await checkProvider({ create: dockerProvider, works: { image: "echo" }, broken: {} }));
  */
 export async function checkProvider(options: CheckProviderOptions): Promise<CheckReport> {
-  return runChecks(`provider ${options.create().name}`, [
+  return checker.runChecks(`provider ${options.create().name}`, [
     { id: "play", description: "a started server can be played", run: () => play(options) },
     { id: "logs", description: "its log can be read", run: () => logs(options) },
     { id: "close", description: "close ends it, and can be called twice", run: () => close(options) },
@@ -58,34 +50,35 @@ export async function checkProvider(options: CheckProviderOptions): Promise<Chec
       description: `${signal} to the caller leaves nothing running`,
       run: () => callerEnds(options, signal),
     })),
-  ] satisfies CheckDefinition[]);
+  ] satisfies checker.CheckDefinition[]);
 }
 
 /** The time limit for a server to end, or to answer. */
 const WAIT_MS = 20_000;
 const POLL_MS = 50;
+const ANSWER_MS = 2_000;
 
 async function play({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
   await using started = await create().start(works);
   await using env = await connect(started.url);
   const { length } = await playEpisode(env, {}, actions);
-  demand(length > 1, "the episode was done after reset; give `actions` that can be played");
+  checker.demand(length > 1, "the episode was done after reset; give `actions` that can be played");
 }
 
 async function logs({ create, works, writes = "" }: CheckProviderOptions): Promise<void> {
   await using started = await create().start(works);
   await until(async () => (await started.logs()).includes(writes));
   const text = await started.logs();
-  demand(text.includes(writes), `"${writes}" is not in its log: ${text.slice(-500)}`);
+  checker.demand(text.includes(writes), `"${writes}" is not in its log: ${text.slice(-500)}`);
 }
 
 async function close({ create, works }: CheckProviderOptions): Promise<void> {
   const started = await create().start(works);
-  demand((await leftByThis()).length > 0, "the running server is not in the list of `openenv ps`");
+  checker.demand((await leftByThis()).length > 0, "the running server is not in the list of `openenv ps`");
   await Promise.all([started.close(), started.close()]);
   await started.close();
   await demandNothing();
-  demand(!(await answers(started.url)), `${started.url} still answers after close()`);
+  checker.demand(!(await answers(started.url)), `${started.url} still answers after close()`);
 }
 
 async function two({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
@@ -93,7 +86,7 @@ async function two({ create, works, actions = [{}] }: CheckProviderOptions): Pro
   const both = await Promise.all([provider.start(works), provider.start(works)]);
   const [first, second] = both as [StartedServer, StartedServer];
   try {
-    demand(first.url !== second.url, `both have the URL ${first.url}`);
+    checker.demand(first.url !== second.url, `both have the URL ${first.url}`);
     await first.close();
     await using env = await connect(second.url);
     await playEpisode(env, {}, actions);
@@ -105,9 +98,9 @@ async function two({ create, works, actions = [{}] }: CheckProviderOptions): Pro
 
 async function unknownOptions({ create, works }: CheckProviderOptions): Promise<void> {
   const made = await failure(async () => create({ nonesuch: 1 }));
-  demand(made instanceof ConfigError, `the provider accepted the unknown option "nonesuch": ${String(made)}`);
+  checker.demand(made instanceof ConfigError, `the provider accepted the unknown option "nonesuch": ${String(made)}`);
   const started = await failure(() => create().start({ ...works, ...{ nonesuch: 1 } }));
-  demand(started instanceof ConfigError, `start() accepted the unknown option "nonesuch": ${String(started)}`);
+  checker.demand(started instanceof ConfigError, `start() accepted the unknown option "nonesuch": ${String(started)}`);
 }
 
 async function replicas({ create, works }: CheckProviderOptions): Promise<void> {
@@ -118,7 +111,7 @@ async function replicas({ create, works }: CheckProviderOptions): Promise<void> 
     return;
   }
   const refusal = await failure(() => provider.start({ ...works, replicas: 2 }));
-  demand(refusal instanceof ConfigError, `expected a ConfigError for replicas, got ${String(refusal)}`);
+  checker.demand(refusal instanceof ConfigError, `expected a ConfigError for replicas, got ${String(refusal)}`);
 }
 
 async function deadline({ create, works }: CheckProviderOptions): Promise<void> {
@@ -140,25 +133,28 @@ async function broken({ create, broken }: CheckProviderOptions, name: string): P
   const { spec, code, message = /./ } = broken[name] ?? {};
   const error = await failure(() => create().start(spec as StartSpec));
   demandCode(error, code as ProviderError["code"]);
-  demand(message.test(error.message), `the message does not match ${message}: ${error.message}`);
+  checker.demand(message.test(error.message), `the message does not match ${message}: ${error.message}`);
   await demandNothing();
 }
 
 async function unavailable({ unavailable, works }: CheckProviderOptions): Promise<void> {
-  if (!unavailable) throw new CheckSkip("no `unavailable` was given");
+  if (!unavailable) throw new checker.CheckSkip("no `unavailable` was given");
   demandCode(await failure(() => unavailable().start(works)), "PROVIDER_UNAVAILABLE");
 }
 
 async function callerEnds({ create, works }: CheckProviderOptions, signal: NodeJS.Signals): Promise<void> {
   const { descriptor } = create();
-  if (!descriptor) throw new CheckSkip("the provider has no `descriptor`, so another process cannot create it");
+  if (!descriptor) throw new checker.CheckSkip("the provider has no `descriptor`, so another process cannot create it");
   const caller = await startCaller(descriptor, works);
-  demand(await until(() => answers(caller.url)), `${caller.url} does not answer`);
+  checker.demand(await until(() => answers(caller.url)), `${caller.url} does not answer`);
   await endCaller(caller, signal);
   const left = async (): Promise<number> => (await leftBy(caller.pid)).length;
   await until(async () => (await left()) === 0 && !(await answers(caller.url)));
-  demand((await left()) === 0, `${await left()} are still running ${WAIT_MS} ms after the caller received ${signal}`);
-  demand(!(await answers(caller.url)), `${caller.url} still answers`);
+  checker.demand(
+    (await left()) === 0,
+    `${await left()} are still running ${WAIT_MS} ms after the caller received ${signal}`,
+  );
+  checker.demand(!(await answers(caller.url)), `${caller.url} still answers`);
 }
 
 async function failure(work: () => Promise<unknown>): Promise<Error> {
@@ -173,13 +169,13 @@ async function failure(work: () => Promise<unknown>): Promise<Error> {
 
 function demandCode(error: Error, code: ProviderError["code"]): void {
   const isIt = error instanceof OpenEnvError && error.code === code;
-  demand(isIt && error instanceof ProviderError, `expected a ProviderError ${code}, got ${String(error)}`);
+  checker.demand(isIt && error instanceof ProviderError, `expected a ProviderError ${code}, got ${String(error)}`);
 }
 
 async function demandNothing(): Promise<void> {
   await until(async () => (await leftByThis()).length === 0);
   const left = await leftByThis();
-  demand(left.length === 0, `still running: ${left.map(({ provider, id }) => `${provider} ${id}`).join(", ")}`);
+  checker.demand(left.length === 0, `still running: ${left.map(({ provider, id }) => `${provider} ${id}`).join(", ")}`);
 }
 
 const leftByThis = () => leftBy(process.pid);
@@ -198,8 +194,9 @@ async function until(condition: () => Promise<boolean>): Promise<boolean> {
   return true;
 }
 
+/** Servers of other languages may have no `/health`: any status is an answer. */
 async function answers(url: string): Promise<boolean> {
-  return fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).then(
+  return fetch(`${url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
     () => true,
     () => false,
   );

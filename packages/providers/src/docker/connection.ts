@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, isObject } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
+import { isObject } from "openenv-ts/internal";
 
 /** Where a container engine listens. Plain data: the reaper gets it as JSON. */
 export interface EngineAddress {

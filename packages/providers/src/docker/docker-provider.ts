@@ -1,8 +1,10 @@
-import { ConfigError, httpUrl, isTaken, ProviderError, stopSeconds } from "openenv-ts/internal";
+import { stopSeconds } from "@openenv-ts/deploy";
+import { ConfigError, ProviderError } from "openenv-ts";
+import { httpUrl, isTaken } from "../address.js";
 import { rejectReplicas, rejectSource } from "../lifecycle/check-options.js";
 import { makeRemovable } from "../lifecycle/make-removable.js";
 import { startEnvironment } from "../lifecycle/start.js";
-import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import type { AcquiredServer, StartContext } from "../lifecycle/start-context.js";
 import { registerOrphans } from "../orphans/reaper.js";
 import type { Provider, StartedServer, StartSpec } from "../provider.js";
 import { type EngineAddress, findEngine } from "./connection.js";
@@ -68,7 +70,7 @@ async function startContainer(spec: StartSpec, settings: ContainerSettings): Pro
       url: await findUrls({ engine, name, ports, settings, start }),
       logs: () => readContainerLogs(engine, name),
       ended: (signal) => waitForEnd(engine, name, signal),
-    } satisfies ServerHandle;
+    } satisfies AcquiredServer;
   });
 }
 

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import type { EngineAddress } from "./connection.js";
 
 /** The part of a container engine's HTTP API that we use. */

@@ -1,4 +1,5 @@
-import { ConfigError, isObject, ProviderError } from "openenv-ts/internal";
+import { ConfigError, ProviderError } from "openenv-ts";
+import { isObject } from "openenv-ts/internal";
 import type { StartContext } from "../lifecycle/start-context.js";
 import { type Engine, EngineError } from "./engine.js";
 import { registryAuth } from "./registry-auth.js";

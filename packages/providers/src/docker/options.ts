@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
 /** Options of a container. The defaults are those of `docker run`. */

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import { placeInside } from "../repository/place-inside.js";
 import type { HubAccess, Space } from "./find-space.js";
 import { hubEndpoint } from "./hub-account.js";

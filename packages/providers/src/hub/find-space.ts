@@ -1,4 +1,5 @@
-import { isObject, ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
+import { isObject } from "openenv-ts/internal";
 import { hubEndpoint } from "./hub-account.js";
 import { explainHubError } from "./hub-error.js";
 import { spaceSubdomain } from "./space-id.js";

@@ -1,10 +1,10 @@
+import { ConfigError, ConnectionError, ProviderError } from "openenv-ts";
 import type { ClientContract, GenericContract } from "openenv-ts/client";
-import { ConfigError, ConnectionError, ProviderError, settled } from "openenv-ts/internal";
 import { connectStarted, type ManagedClient } from "../connect-started.js";
 import { dockerProvider } from "../docker/docker-provider.js";
 import type { ManagedClientOptions } from "../docker/from-docker-image.js";
 import { checkSpec, rejectReplicas, rejectUnknown } from "../lifecycle/check-options.js";
-import { createDeadline, type Deadline } from "../lifecycle/deadline.js";
+import { createDeadline, type Deadline, settled } from "../lifecycle/deadline.js";
 import { startPrewarmed } from "../lifecycle/prewarm.js";
 import { processProvider } from "../process/process-provider.js";
 import { uvProvider } from "../process/uv-provider.js";

@@ -1,4 +1,4 @@
-import { OpenEnvError, ProviderError } from "openenv-ts/internal";
+import { OpenEnvError, ProviderError } from "openenv-ts";
 import { hubEndpoint } from "./hub-account.js";
 
 interface HubQuery {

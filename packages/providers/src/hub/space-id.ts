@@ -1,4 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { hubEndpoint } from "./hub-account.js";
 
 const PART = "[A-Za-z0-9][A-Za-z0-9._-]{0,95}";

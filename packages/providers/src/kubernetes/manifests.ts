@@ -7,8 +7,7 @@ import type {
   V1Secret,
   V1Service,
 } from "@kubernetes/client-node";
-import { SERVER_USER, unprivileged, WITHOUT_RIGHTS } from "@openenv-ts/deploy";
-import { IMAGE_STOP_VARIABLES, stopSeconds } from "openenv-ts/internal";
+import { IMAGE_STOP_VARIABLES, SERVER_USER, stopSeconds, unprivileged, WITHOUT_RIGHTS } from "@openenv-ts/deploy";
 import { MARK, renderLabels } from "../docker/labels.js";
 import { OWNER } from "../orphans/owner.js";
 import type { StartOptions } from "../provider.js";

@@ -1,4 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { rejectUnknown } from "../lifecycle/check-options.js";
 
 /** Options of Pods. The defaults are those of the cluster. */

@@ -1,5 +1,5 @@
 import type { V1Pod } from "@kubernetes/client-node";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 
 const NO_IMAGE = ["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 const NO_START = ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { type BalancedServer, balanceReady } from "../balancer.js";
-import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import type { AcquiredServer, StartContext } from "../lifecycle/start-context.js";
 import type { KubernetesCluster } from "./cluster.js";
 import { createForwarder, type Forwarder } from "./forwarder.js";
 import type { KubernetesWorkload } from "./manifests.js";
 import { isReady, isRunning, pollPause } from "./pod-state.js";
 
-interface Reaching extends Required<Pick<ServerHandle, "logs" | "ended">> {
+interface Reaching extends Required<Pick<AcquiredServer, "logs" | "ended">> {
   pods: readonly V1Pod[];
   start: StartContext;
 }

@@ -1,5 +1,8 @@
-import { ConfigError, MAX_TIMER_MS } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import type { StartOptions, StartSpec } from "../provider.js";
+
+/** The longest delay of a timer, milliseconds. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Rejects unknown options: a misspelt limit must not start without the limit.

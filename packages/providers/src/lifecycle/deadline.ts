@@ -41,3 +41,10 @@ export function createDeadline(timeoutMs: number, outer: AbortSignal | undefined
     },
   };
 }
+
+/** Resolves when the work has settled or the time is up. */
+export async function settled(work: Promise<unknown>, limitMs: number): Promise<void> {
+  const limit = createDeadline(limitMs, undefined);
+  await limit.race(work).catch(() => {});
+  limit.end();
+}

@@ -1,4 +1,4 @@
-import { ConfigError, ProviderError } from "openenv-ts/internal";
+import { ConfigError, ProviderError } from "openenv-ts";
 import { DEFAULT_START_TIMEOUT_MS, type Provider, type StartedServer, type StartSpec } from "../provider.js";
 import { checkSpec } from "./check-options.js";
 import { createDeadline } from "./deadline.js";

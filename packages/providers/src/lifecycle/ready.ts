@@ -1,13 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ConnectionError,
-  isHealthy,
-  loadConnection,
-  ProviderError,
-  parseAddress,
-  type ReceivedMessage,
-} from "openenv-ts/internal";
-import type { ServerHandle } from "./start-context.js";
+import { ProviderError } from "openenv-ts";
+import { connect, RemoteError } from "openenv-ts/client";
+import { MAX_TIMER_MS } from "./check-options.js";
+import type { AcquiredServer } from "./start-context.js";
 
 /**
  * Returns the URL that answered a reset over the WebSocket; `GET /health` may succeed long before that, or without it.
@@ -15,7 +10,7 @@ import type { ServerHandle } from "./start-context.js";
  * @throws ProviderError when the server exits, when it cannot create its environment, or when the signal is aborted;
  * then with the last error.
  */
-export async function waitReady(acquired: ServerHandle, signal: AbortSignal): Promise<string> {
+export async function waitReady(acquired: AcquiredServer, signal: AbortSignal): Promise<string> {
   const done = new AbortController();
   const both = AbortSignal.any([signal, done.signal]);
   const { url, headers = {} } = acquired;
@@ -39,7 +34,7 @@ export async function waitReady(acquired: ServerHandle, signal: AbortSignal): Pr
 /** {@link waitReady} for each of several servers, with one shared watch for their end. */
 export async function waitAllReady(
   urls: readonly string[],
-  { logs, ended }: Pick<ServerHandle, "logs"> & Required<Pick<ServerHandle, "ended">>,
+  { logs, ended }: Pick<AcquiredServer, "logs"> & Required<Pick<AcquiredServer, "ended">>,
   signal: AbortSignal,
 ): Promise<void> {
   const done = new AbortController();
@@ -77,7 +72,8 @@ async function poll(
   let seen = "nothing answered";
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LAST_PAUSE_MS)) {
     try {
-      return check(await reset(url, headers, signal));
+      await reset(url, headers, signal).catch(judge);
+      return undefined;
     } catch (error) {
       if (error instanceof ProviderError) throw error;
       if (signal.aborted) return seen;
@@ -87,36 +83,28 @@ async function poll(
   }
 }
 
-async function reset(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<ReceivedMessage> {
-  const options = { headers: { ...headers }, timeoutMs: TRY_MS, signal };
-  const { openConnection } = await loadConnection();
-  const link = await openConnection(parseAddress(url).socket({}), options);
-  let stop = (): void => {};
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(new ConnectionError("ABORTED", "the socket opened, but the reset was not answered"));
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([link.request({ type: "reset", data: {} }), stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-    await link.close();
-  }
+async function reset(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  const limits = { connectTimeoutMs: TRY_MS, timeoutMs: MAX_TIMER_MS, signal };
+  await using env = await connect(url, { check: false, headers: { ...headers }, ...limits });
+  await env.reset({}, { signal });
 }
 
-function check({ type, data }: ReceivedMessage): undefined {
-  if (type !== "error" || data["code"] !== "FACTORY_ERROR") return;
-  throw new ProviderError(
-    "START_FAILED",
-    `The server runs, but cannot create its environment: ${String(data["message"])}`,
-  );
+/** @throws ProviderError for a server that cannot create its environment, and what is not an answer of a server. */
+function judge(error: unknown): void {
+  if (!(error instanceof RemoteError)) throw error;
+  if (error.wireCode !== "FACTORY_ERROR") return;
+  throw new ProviderError("START_FAILED", `The server runs, but cannot create its environment: ${error.message}`);
 }
 
 async function notReady(url: string, seen: string): Promise<ProviderError> {
   const health = (await isHealthy(url, HEALTH_WAIT_MS)) ? "GET /health answers, but /ws does not: " : "";
   return new ProviderError("START_TIMEOUT", health + seen.replace(/\.$/, ""));
+}
+
+/** True when `GET /health` succeeds within the limit, milliseconds. */
+async function isHealthy(url: string, limitMs: number): Promise<boolean> {
+  return fetch(`${url}/health`, { signal: AbortSignal.timeout(limitMs) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }

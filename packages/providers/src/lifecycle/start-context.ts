@@ -1,5 +1,5 @@
 /** A started server, before it is known to be ready. */
-export interface ServerHandle {
+export interface AcquiredServer {
   /** Its URL; of several, the first that answers a reset is used. */
   url: string | readonly string[];
   /** Returns the last lines of its output; also called after it has ended. */
@@ -24,5 +24,5 @@ export interface StartContext {
   /** Reports progress to the caller, in words that continue `while …` (`pulling echo-env`). */
   progress(stage: string): void;
   /** Sets the log source for the error, in case `acquire` itself fails later. */
-  running(acquired: Pick<ServerHandle, "logs">): void;
+  running(acquired: Pick<AcquiredServer, "logs">): void;
 }

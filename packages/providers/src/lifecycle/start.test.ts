@@ -10,13 +10,13 @@ import type { StartSpec } from "../provider.js";
 import { makeRemovable } from "./make-removable.js";
 import { waitAllReady } from "./ready.js";
 import { startEnvironment } from "./start.js";
-import type { ServerHandle } from "./start-context.js";
+import type { AcquiredServer } from "./start-context.js";
 
 const servers = useServers();
 const SPEC: StartSpec = { directory: "." };
 const NOBODY = "http://127.0.0.1:1";
 
-const quiet = (url: ServerHandle["url"]): ServerHandle => ({ url, logs: async () => "line 1\nline 2\n" });
+const quiet = (url: AcquiredServer["url"]): AcquiredServer => ({ url, logs: async () => "line 1\nline 2\n" });
 
 async function failed(starting: Promise<unknown>): Promise<ProviderError> {
   const error = await starting.then(

@@ -1,10 +1,10 @@
-import { ConfigError, ProviderError, settled } from "openenv-ts/internal";
+import { ConfigError, ProviderError } from "openenv-ts";
 import { DEFAULT_START_TIMEOUT_MS, type StartedServer, type StartSpec } from "../provider.js";
 import { checkSpec } from "./check-options.js";
 import { type CleanupStack, createCleanupStack } from "./cleanup-stack.js";
-import { createDeadline, type Deadline } from "./deadline.js";
+import { createDeadline, type Deadline, settled } from "./deadline.js";
 import { waitReady } from "./ready.js";
-import type { ServerHandle, StartContext } from "./start-context.js";
+import type { AcquiredServer, StartContext } from "./start-context.js";
 
 /**
  * Starts an environment for any provider: acquires it, waits until it answers a reset over the WebSocket, and releases
@@ -15,7 +15,7 @@ import type { ServerHandle, StartContext } from "./start-context.js";
 export async function startEnvironment(
   provider: string,
   spec: StartSpec,
-  acquire: (start: StartContext) => Promise<ServerHandle>,
+  acquire: (start: StartContext) => Promise<AcquiredServer>,
 ): Promise<StartedServer> {
   checkSpec(provider, spec);
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal, onProgress } = spec;
@@ -26,7 +26,7 @@ export async function startEnvironment(
     attempt.stage = stage;
     onProgress?.(stage);
   };
-  const running = (source: Pick<ServerHandle, "logs">): void => {
+  const running = (source: Pick<AcquiredServer, "logs">): void => {
     attempt.source = source;
   };
   try {
@@ -64,11 +64,11 @@ interface Attempt {
   spec: StartSpec;
   deadline: Deadline;
   stage: string;
-  source: Pick<ServerHandle, "logs"> | undefined;
+  source: Pick<AcquiredServer, "logs"> | undefined;
   failed: boolean;
 }
 
-type Ready = ServerHandle & { url: string };
+type Ready = AcquiredServer & { url: string };
 
 interface Owned {
   provider: string;
@@ -76,7 +76,7 @@ interface Owned {
   cleanup: CleanupStack;
 }
 
-async function endedInTime(work: Promise<ServerHandle>, deadline: Deadline): Promise<ServerHandle> {
+async function endedInTime(work: Promise<AcquiredServer>, deadline: Deadline): Promise<AcquiredServer> {
   try {
     return await deadline.race(work);
   } catch (error) {

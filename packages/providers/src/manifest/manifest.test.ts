@@ -37,6 +37,7 @@ describe("a manifest", () => {
       runtime: "node",
       port: 8000,
       variables: {},
+      plugins: [],
     });
   });
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigError, clip, findNearest } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
+import { findNearest } from "openenv-ts/internal";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import * as z from "zod";
 import { readAsWritten } from "./as-written.js";
@@ -112,7 +113,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   const hint = meaning === undefined ? "" : ` (${meaning})`;
   if (issue.input === undefined) return `${path} is required${hint}.`;
   const shown = JSON.stringify(issue.input) ?? String(issue.input);
-  return `${path} must be ${expectation(issue)}, got ${clip(shown, MAX_SHOWN)}${hint}.`;
+  return `${path} must be ${expectation(issue)}, got ${shown.slice(0, MAX_SHOWN).toWellFormed()}${hint}.`;
 }
 
 function expectation(issue: z.core.$ZodIssue): string {

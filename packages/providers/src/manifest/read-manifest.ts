@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { parseManifest } from "./parse-manifest.js";
 import { MANIFEST_FILE, type Manifest } from "./schema.js";
 

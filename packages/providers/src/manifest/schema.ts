@@ -40,6 +40,13 @@ export const manifestSchema = z.object({
       "public environment variables of the server, set on a Space and, unless already set, by `openenv serve`: settings " +
         "of size and behavior, and the environment's own variables",
     ),
+  plugins: z
+    .array(relativePath())
+    .default([])
+    .describe(
+      "modules with plugins of the server, relative to this folder; only `openenv serve --allow-plugins` loads them: " +
+        "without it the server does not start, and no image is built",
+    ),
   validation: validationBlock.optional().describe("what `openenv validate` checks the environment against"),
 });
 

@@ -1,4 +1,4 @@
-import { loadSettings, type Setting } from "openenv-ts/internal";
+import { loadSettings } from "openenv-ts/internal";
 import { expect, test } from "vitest";
 import { objectToVariable } from "./variable-policy.js";
 
@@ -39,8 +39,7 @@ test.each([
 });
 
 test("a manifest may set no setting but those whose row allows it, in any spelling", async () => {
-  const { SETTINGS } = await loadSettings();
-  for (const { variable, inManifest, mayBeFile } of Object.values<Setting<unknown, unknown>>(SETTINGS)) {
+  for (const { variable, inManifest, mayBeFile } of (await loadSettings()).listSettings()) {
     if (variable === undefined) continue;
     expect(objectToVariable(variable) === undefined, variable).toBe(inManifest ?? false);
     if (!inManifest) expect(objectToVariable(variable.toLowerCase()), variable).toBeDefined();

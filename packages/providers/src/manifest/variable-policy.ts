@@ -1,7 +1,7 @@
-import { hasPassword, isSecretName, loadSettings, type Setting } from "openenv-ts/internal";
+import { hasPassword, isSecretName } from "@openenv-ts/deploy";
+import { loadSettings } from "openenv-ts/internal";
 
-const { SETTINGS } = await loadSettings();
-const SERVER_SETTINGS: Setting<unknown, unknown>[] = Object.values(SETTINGS);
+const SERVER_SETTINGS = (await loadSettings()).listSettings();
 const SETTABLE = new Set(SERVER_SETTINGS.filter(({ inManifest }) => inManifest).map(({ variable }) => variable));
 /** Settings that expose the server, raise a protective limit, read a file of the machine or silence the log. */
 const OPERATOR_SETTINGS = new Set(

@@ -1,4 +1,4 @@
-import { OpenEnvError } from "openenv-ts/internal";
+import { OpenEnvError } from "openenv-ts";
 import { findEngine } from "../docker/connection.js";
 import { EngineError } from "../docker/engine.js";
 import { createDockerOrphanFinder } from "../docker/orphans.js";

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 
 /** What serves one environment in a process of its own. @throws ConfigError where the command line is not installed. */
 export function findServeScript(): string {

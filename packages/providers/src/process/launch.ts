@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { ProviderError } from "openenv-ts/internal";
-import type { ServerHandle, StartContext } from "../lifecycle/start-context.js";
+import { ProviderError } from "openenv-ts";
+import type { AcquiredServer, StartContext } from "../lifecycle/start-context.js";
 import { registerOrphans } from "../orphans/reaper.js";
 import { endGroup, signalGroup } from "./group.js";
 import { createRecord, removeRecord, writeRecord } from "./records.js";
@@ -20,7 +20,7 @@ export interface LaunchOptions {
   channel?: boolean;
 }
 
-export interface LaunchedProcess extends Omit<Required<ServerHandle>, "url" | "headers"> {
+export interface LaunchedProcess extends Omit<Required<AcquiredServer>, "url" | "headers"> {
   readonly pid: number;
   /** The first message of the process on its channel. @throws ProviderError when the process exits before. */
   message(signal: AbortSignal): Promise<unknown>;

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { ConfigError, ProviderError } from "openenv-ts/internal";
+import { ConfigError, ProviderError } from "openenv-ts";
 import { rejectReplicas, rejectSource, rejectUnknown } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
 import type { StartContext } from "../lifecycle/start-context.js";

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isObject, ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
+import { isObject } from "openenv-ts/internal";
 import { OWNER, type Owner, processStart } from "../orphans/owner.js";
 import { stateDir } from "../orphans/state-dir.js";
 

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ConfigError, findFreePort, isTaken, ProviderError } from "openenv-ts/internal";
+import { ConfigError, ProviderError } from "openenv-ts";
+import { findFreePort } from "openenv-ts/internal";
+import { isTaken } from "../address.js";
 import { rejectReplicas, rejectSource, rejectUnknown } from "../lifecycle/check-options.js";
 import { startEnvironment } from "../lifecycle/start.js";
 import { isPythonApp } from "../manifest/python.js";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import type { Space } from "../hub/find-space.js";
 import { registerOrphans } from "../orphans/reaper.js";
 import { repositoryCache } from "./cache.js";

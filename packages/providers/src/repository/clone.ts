@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import type { GitSource } from "./git-source.js";
 import { rejectEscapingLinks } from "./place-inside.js";
 import { runTool } from "./run-tool.js";

@@ -1,6 +1,6 @@
 import { readdir, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 
 /** The absolute path of a repository's file below the folder. @throws ProviderError when it would be outside. */
 export function placeInside(dir: string, path: string): string {

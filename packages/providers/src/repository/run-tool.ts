@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import { registerOrphans } from "../orphans/reaper.js";
 import { signalGroup } from "../process/group.js";
 import { PROCESS_ORPHANS } from "../process/launch.js";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 
 interface CommandOptions {
   signal?: AbortSignal | undefined;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import { runSlurm } from "./command.js";
 
 /** The state of a job as the scheduler reports it. */

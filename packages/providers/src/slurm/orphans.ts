@@ -1,4 +1,4 @@
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import { MARK, readLabels } from "../docker/labels.js";
 import type { Orphan, OrphanFinder } from "../orphans/orphan.js";
 import { runSlurm } from "./command.js";

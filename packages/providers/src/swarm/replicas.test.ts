@@ -7,7 +7,7 @@ import { useServers } from "../../../../test-support/servers/servers.js";
 import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
 import type { BalancedServer } from "../balancer.js";
 import { createEngine } from "../docker/engine.js";
-import { createReplicas } from "./replicas.js";
+import { Replicas } from "./replicas.js";
 
 const servers = useServers();
 const NODE = "node";
@@ -39,7 +39,7 @@ async function startService(ports: Map<string, number>) {
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   let used: readonly BalancedServer[] = [];
-  const replicas = createReplicas({
+  const replicas = new Replicas({
     engine: createEngine({ name: "the engine", host: "127.0.0.1", port }),
     name: "service",
     node: NODE,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import type { BalancedServer } from "../balancer.js";
 import { type Engine, EngineError } from "../docker/engine.js";
 import { waitReady } from "../lifecycle/ready.js";
@@ -16,109 +16,118 @@ export interface ReplicasOptions {
   use(backends: readonly BalancedServer[]): void;
 }
 
+const POLL_MS = 250;
+const IDLE_POLL_MS = 1_000;
+const TRY_MS = 60_000;
+
 /** The running replicas of a service that have answered a reset, watched until `close()`. */
-export interface Replicas {
+export class Replicas {
+  readonly #options: ReplicasOptions;
+  readonly #ready = new Map<string, BalancedServer>();
+  readonly #trying = new Map<string, Promise<void>>();
+  /** Errors of running replicas that cannot create their environment. */
+  readonly #broken = new Map<string, ProviderError>();
+  readonly #stop = new AbortController();
+  #hosts: ReadonlyMap<string, string> = new Map();
+  #shown = "";
+  #following: Promise<void> | undefined;
+
+  constructor(options: ReplicasOptions) {
+    this.#options = options;
+  }
+
   /**
    * Resolves when this many are ready and no others run.
    * @throws ProviderError START_FAILED when a replica has ended meanwhile, START_TIMEOUT when the signal is aborted.
    */
-  waitFor(count: number, signal: AbortSignal, progress?: (stage: string) => void): Promise<void>;
-  close(): Promise<void>;
-}
+  async waitFor(count: number, signal: AbortSignal, progress?: (stage: string) => void): Promise<void> {
+    const { engine, name } = this.#options;
+    const before = new Set((await listTasks(engine, name, signal)).filter(hasEnded).map(({ ID }) => ID));
+    if (!this.#following) before.clear();
+    let reported = "";
+    for (;;) {
+      const tasks = await this.#look();
+      if (this.#areReady(count, tasks, before)) break;
+      const stage = describeWait(this.#ready.size, count, tasks);
+      if (signal.aborted) throw new ProviderError("START_TIMEOUT", `Timed out while ${stage}.`);
+      if (stage !== reported) progress?.(stage);
+      reported = stage;
+      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+    this.#following ??= this.#follow();
+  }
 
-const POLL_MS = 250;
-const IDLE_POLL_MS = 1_000;
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await Promise.allSettled([...this.#trying.values(), this.#following]);
+  }
 
-export function createReplicas({ engine, name, node, ports, use }: ReplicasOptions): Replicas {
-  const ready = new Map<string, BalancedServer>();
-  const trying = new Map<string, Promise<void>>();
-  /** Errors of running replicas that cannot create their environment. */
-  const broken = new Map<string, ProviderError>();
-  const stop = new AbortController();
-  let hosts: ReadonlyMap<string, string> = new Map();
-  let shown = "";
+  /** `before` are those that had ended when the wait began. @throws ProviderError when another has ended or is broken. */
+  #areReady(count: number, tasks: readonly Task[], before: ReadonlySet<string>): boolean {
+    const running = tasks.filter(isRunning);
+    if (running.length === count && running.every(({ ID }) => this.#ready.has(ID))) return true;
+    const ended = tasks.find((task) => hasEnded(task) && !before.has(task.ID));
+    if (ended) throw new ProviderError("START_FAILED", `${describeEnd(ended)} before all replicas answered a reset.`);
+    const failure = running.map(({ ID }) => this.#broken.get(ID)).find(Boolean);
+    if (failure) throw failure;
+    return false;
+  }
 
   /** Reads the replicas once: forgets those that are gone and starts to check new ones. */
-  async function look(): Promise<Task[]> {
-    const tasks = await listTasks(engine, name, stop.signal);
+  async #look(): Promise<Task[]> {
+    const { engine, name, node } = this.#options;
+    const tasks = await listTasks(engine, name, this.#stop.signal);
     const running = tasks.filter(isRunning);
-    const unknown = running.filter(({ NodeID }) => !hosts.has(NodeID));
-    if (unknown.length > 0) hosts = await findHosts(engine, node, stop.signal);
+    const unknown = running.filter(({ NodeID }) => !this.#hosts.has(NodeID));
+    if (unknown.length > 0) this.#hosts = await findHosts(engine, node, this.#stop.signal);
     const ids = new Set(running.map(({ ID }) => ID));
-    for (const known of [ready, broken]) for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
-    for (const task of running) {
-      if (ready.has(task.ID) || trying.has(task.ID)) continue;
-      const attempt = tryTask(task).finally(() => trying.delete(task.ID));
-      trying.set(task.ID, attempt);
+    for (const known of [this.#ready, this.#broken]) {
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     }
-    notify();
+    for (const task of running) {
+      if (this.#ready.has(task.ID) || this.#trying.has(task.ID)) continue;
+      const attempt = this.#try(task).finally(() => this.#trying.delete(task.ID));
+      this.#trying.set(task.ID, attempt);
+    }
+    this.#notify();
     return tasks;
   }
 
-  async function tryTask(task: Task): Promise<void> {
+  async #try(task: Task): Promise<void> {
+    const { engine, node, ports } = this.#options;
     // No longer than until the next poll: the replica may have ended or been replaced.
-    const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(TRY_MS)]);
+    const limit = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(TRY_MS)]);
     try {
-      const host = hosts.get(task.NodeID);
+      const host = this.#hosts.get(task.NodeID);
       const own = task.NodeID === node;
       const published = await publishedPorts(engine, task, { own, ports: ports(), signal: limit });
       const url = published.map((port) => `http://${host}:${port}`);
       if (host === undefined || url.length === 0) return;
       const answered = new URL(await waitReady({ url, logs: async () => "" }, limit));
-      ready.set(task.ID, { id: task.ID, host, port: Number(answered.port) });
-      broken.delete(task.ID);
-      notify();
+      this.#ready.set(task.ID, { id: task.ID, host, port: Number(answered.port) });
+      this.#broken.delete(task.ID);
+      this.#notify();
     } catch (error) {
       // Other errors, such as an unreachable engine, are left to the next poll.
-      if (error instanceof ProviderError && error.code === "START_FAILED") broken.set(task.ID, error);
+      if (error instanceof ProviderError && error.code === "START_FAILED") this.#broken.set(task.ID, error);
     }
   }
 
-  function notify(): void {
-    const now = [...ready.keys()].sort().join();
-    if (now !== shown) use([...ready.values()]);
-    shown = now;
+  #notify(): void {
+    const now = [...this.#ready.keys()].sort().join();
+    if (now !== this.#shown) this.#options.use([...this.#ready.values()]);
+    this.#shown = now;
   }
 
-  async function follow(): Promise<void> {
-    while (!stop.signal.aborted) {
-      await sleep(IDLE_POLL_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+  async #follow(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await sleep(IDLE_POLL_MS, undefined, { signal, ref: false }).catch(() => {});
       // The engine may be unreachable for a while; known replicas stay in use.
-      if (!stop.signal.aborted) await look().catch(() => {});
+      if (!signal.aborted) await this.#look().catch(() => {});
     }
   }
-  let following: Promise<void> | undefined;
-
-  return {
-    async waitFor(count, signal, progress) {
-      const before = new Set((await listTasks(engine, name, signal)).filter(hasEnded).map(({ ID }) => ID));
-      if (!following) before.clear();
-      let reported = "";
-      for (;;) {
-        const tasks = await look();
-        const running = tasks.filter(isRunning);
-        if (running.length === count && running.every(({ ID }) => ready.has(ID))) break;
-        const ended = tasks.find((task) => hasEnded(task) && !before.has(task.ID));
-        if (ended)
-          throw new ProviderError("START_FAILED", `${describeEnd(ended)} before all replicas answered a reset.`);
-        const failure = running.map(({ ID }) => broken.get(ID)).find(Boolean);
-        if (failure) throw failure;
-        const stage = describeWait(ready.size, count, tasks);
-        if (signal.aborted) throw new ProviderError("START_TIMEOUT", `Timed out while ${stage}.`);
-        if (stage !== reported) progress?.(stage);
-        reported = stage;
-        await sleep(POLL_MS, undefined, { signal }).catch(() => {});
-      }
-      following ??= follow();
-    },
-    async close() {
-      stop.abort();
-      await Promise.allSettled([...trying.values(), following]);
-    },
-  };
 }
-
-const TRY_MS = 60_000;
 
 interface Task {
   ID: string;

@@ -1,4 +1,4 @@
-import { countSilentChecks, stopSeconds } from "openenv-ts/internal";
+import { countSilentChecks, stopSeconds } from "@openenv-ts/deploy";
 import type { ImageConfig } from "../docker/image.js";
 import { renderLabels } from "../docker/labels.js";
 import type { StartOptions } from "../provider.js";

@@ -1,4 +1,4 @@
-import { OpenEnvError, ProviderError } from "openenv-ts/internal";
+import { OpenEnvError, ProviderError } from "openenv-ts";
 import { createBalancer } from "../balancer.js";
 import { findEngine } from "../docker/connection.js";
 import { containerName, portCandidates } from "../docker/container.js";
@@ -13,7 +13,7 @@ import { registerOrphans } from "../orphans/reaper.js";
 import { DEFAULT_START_TIMEOUT_MS, type Provider, type StartedServer, type StartSpec } from "../provider.js";
 import { parseOptions, type ServiceSettings, type SwarmProviderOptions } from "./options.js";
 import { removeService } from "./orphans.js";
-import { createReplicas } from "./replicas.js";
+import { Replicas } from "./replicas.js";
 import { renderLife, renderService } from "./service.js";
 import { updateService } from "./update.js";
 
@@ -80,7 +80,7 @@ async function startService(spec: StartSpec, settings: ServiceSettings): Promise
     );
     start.running({ logs });
     const balancer = await createBalancer(start, settings.port);
-    const replicas = createReplicas({ engine, name, node, ports: () => ports, use: balancer.use });
+    const replicas = new Replicas({ engine, name, node, ports: () => ports, use: balancer.use });
     start.onCleanup(() => replicas.close());
     await replicas.waitFor(count, start.signal, start.progress);
     exchange = async (next, signal) => {

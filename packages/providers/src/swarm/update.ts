@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 import { type Engine, EngineError } from "../docker/engine.js";
 import { registryAuth } from "../docker/registry-auth.js";
 import { renderEndpoint } from "./service.js";

@@ -2,7 +2,9 @@ import { CLOSE } from "../close-codes.js";
 import type { Holder } from "../limits/backlog.js";
 import { readArrival } from "../limits/loop-clock.js";
 import type { PeerSocket, SocketPeer } from "../runtimes/runtime.js";
+import type { Registry } from "../scheduling/registry.js";
 import { LARGE_MESSAGE, type Runnable } from "../scheduling/run-queue.js";
+import type { HeartbeatPeer } from "./heartbeat.js";
 import { InboundQueue } from "./inbound-queue.js";
 import { type ConnectionLimits, Outflow } from "./outflow.js";
 
@@ -19,8 +21,10 @@ export interface InflowParts {
 }
 
 /** The receiving side of a socket: when frames are read and handled, and how much the runtime holds. */
-export abstract class Inflow extends Outflow implements Runnable, Holder, SocketPeer {
+export abstract class Inflow extends Outflow implements HeartbeatPeer, Holder, Runnable, SocketPeer {
   scheduled = false;
+  /** The sockets that get pings at the same time. */
+  group: Registry<Inflow> | undefined;
   readonly endsTurn = false;
   /** Frames of this size take long enough to check the clock after each. */
   protected heavyBytes = LARGE_MESSAGE;
@@ -50,7 +54,13 @@ export abstract class Inflow extends Outflow implements Runnable, Holder, Socket
   protected abstract handle(data: Buffer | string, isBinary: boolean): void;
   /** Called when all frames have been answered. */
   protected abstract idle(): void;
-  abstract gone(reason: string): void;
+
+  gone(reason: string): void {
+    this.group?.remove(this);
+    this.showLife(false);
+    this.closed(reason);
+    this.release();
+  }
 
   /** The first small frame of a turn is always handled: a peer that waits for each answer needs no clock check. */
   receive(data: Buffer | string, isBinary: boolean): void {

@@ -30,6 +30,9 @@ export abstract class Outflow {
   /** True while no frame is handled: a session or an answer is in progress, or the peer must read answers first. */
   protected blocked = true;
   ended = false;
+  missedPings = 0;
+  /** Its place among the sockets that get pings at the same time. */
+  index = -1;
   /** True while an answer or a pong is written in this turn of the event loop. */
   protected corked = false;
   /** True while the server waits for the peer to read its answers. */
@@ -54,6 +57,18 @@ export abstract class Outflow {
   protected abstract pause(): boolean;
   /** Handles waiting frames. */
   protected abstract unblock(): void;
+
+  ping(): void {
+    if (this.ws.bytesRead !== undefined) this.ws.ping();
+  }
+
+  close(code: number, reason: string): void {
+    this.ws.close(code, reason);
+  }
+
+  terminate(): void {
+    this.ws.terminate();
+  }
 
   /** True when the peer answers a ping in time, or when the runtime cannot ask: it closes dead sockets itself. */
   isAlive(): Promise<boolean> {

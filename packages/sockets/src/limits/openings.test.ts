@@ -16,7 +16,7 @@ test("a burst of connections is accepted before most of its sockets are opened, 
   const opened: string[] = [];
   let accepted = 0;
   let openedBefore = 0;
-  const context = createContext(createRuntime(defineCounter().environment), {});
+  const context = await createContext(createRuntime(defineCounter().environment), {});
   const server = createNodeServer({
     context,
     handle: async () => {},

@@ -69,6 +69,8 @@ export class FetchResponse extends Writable implements HttpResponse {
   readonly answer: Promise<Response>;
   headersSent = false;
   readonly #headers: Record<string, string> = {};
+  /** A header that is sent several times, as `set-cookie` may be. */
+  readonly #repeated: [name: string, values: string[]][] = [];
   #status = 200;
   #send!: (response: Response) => void;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -86,9 +88,12 @@ export class FetchResponse extends Writable implements HttpResponse {
     this.#headers[name] = value;
   }
 
-  writeHead(status: number, headers: Record<string, string | number> = {}): this {
+  writeHead(status: number, headers: Record<string, string | number | string[]> = {}): this {
     this.#status = status;
-    for (const [name, value] of Object.entries(headers)) this.#headers[name] = String(value);
+    for (const [name, value] of Object.entries(headers)) {
+      if (Array.isArray(value)) this.#repeated.push([name, value]);
+      else this.#headers[name] = String(value);
+    }
     return this;
   }
 
@@ -140,7 +145,9 @@ export class FetchResponse extends Writable implements HttpResponse {
 
   #sendHead(body: string | Uint8Array | ReadableStream | null): void {
     this.headersSent = true;
-    this.#send(new Response(body as BodyInit, { status: this.#status, headers: this.#headers }));
+    const response = new Response(body as BodyInit, { status: this.#status, headers: this.#headers });
+    for (const [name, values] of this.#repeated) for (const value of values) response.headers.append(name, value);
+    this.#send(response);
   }
 }
 

@@ -73,7 +73,7 @@ export interface HttpResponse extends EventEmitter {
   readonly destroyed: boolean;
   readonly closed: boolean;
   setHeader(name: string, value: string): unknown;
-  writeHead(status: number, headers?: Record<string, string | number>): HttpResponse;
+  writeHead(status: number, headers?: Record<string, string | number | string[]>): HttpResponse;
   flushHeaders(): void;
   write(chunk: string | Uint8Array): boolean;
   end(chunk?: string | Uint8Array): unknown;

@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
+import type { WebInfo } from "openenv-ts/protocol";
 import { useSyncExternalStore } from "react";
 import { Icon } from "../parts/icon.js";
 import { IconButton } from "../parts/icon-button.js";

@@ -1,5 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
-import type { SchemaBody } from "openenv-ts/protocol";
+import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Button } from "../parts/button.js";
 import { Boundary } from "../parts/loading/boundary.js";

@@ -1,6 +1,6 @@
 import Form from "@rjsf/core/lib/components/Form.js";
 import { type ErrorSchema, ErrorSchemaBuilder, type RJSFSchema, type RJSFValidationError } from "@rjsf/utils";
-import type { ValidationIssue } from "openenv-ts/internal";
+import type { ValidationIssue } from "openenv-ts";
 import type { JsonObject } from "openenv-ts/protocol";
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { REQUIRED } from "./issues.js";

@@ -1,4 +1,5 @@
-import { isObject, type ValidationIssue } from "openenv-ts/internal";
+import type { ValidationIssue } from "openenv-ts";
+import { isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { inWords } from "../parts/text/format.js";
 import type { RoundTrip } from "../server/server-socket.js";

@@ -1,8 +1,8 @@
-import type { RecordedFailure } from "openenv-ts/internal";
 import {
   EPISODE_FORMAT,
   type EpisodeRecord,
   parseEpisode,
+  type RecordedFailure,
   type RecordedStep,
   renderEpisode,
 } from "openenv-ts/protocol";

@@ -1,5 +1,5 @@
-import type { ValidationIssue, View, WebInfo } from "openenv-ts/internal";
-import type { JsonObject } from "openenv-ts/protocol";
+import type { ValidationIssue } from "openenv-ts";
+import type { JsonObject, View, WebInfo } from "openenv-ts/protocol";
 import type { RoundTrip } from "../server/server-socket.js";
 
 /** Why a request had no observation. */

@@ -1,18 +1,17 @@
-import {
-  describeClose,
-  openSocket,
-  parseJson,
-  type ReceivedMessage,
-  type Socket,
-  type SocketHandlers,
-  type View,
-} from "openenv-ts/internal";
-import type { JsonObject } from "openenv-ts/protocol";
+import { openSocket, parseJson } from "openenv-ts/internal";
+import type { JsonObject, View } from "openenv-ts/protocol";
 import { socketUrl } from "./base.js";
 import { tokenHeaders } from "./token.js";
 
+type Attach = Parameters<typeof openSocket>[2];
+type Socket = Parameters<Attach>[0];
+
 /** A response, with the data of the view extension. */
-export interface AnswerMessage extends ReceivedMessage {
+export interface AnswerMessage {
+  type: string;
+  data: JsonObject;
+  /** The number of the event that the request was, in a resumable session. */
+  event?: number;
   view?: View;
 }
 
@@ -67,7 +66,7 @@ export function openServerSocket(events: ServerSocketEvents, copy?: SessionCopy)
 }
 
 /** One session on `/ws`: requests are answered in order, one at a time. */
-export class ServerSocket implements SocketHandlers {
+export class ServerSocket {
   readonly #socket: Socket;
   readonly #events: ServerSocketEvents;
   readonly #isCopy: boolean;
@@ -119,7 +118,7 @@ export class ServerSocket implements SocketHandlers {
 
   onClose(code: number, reason: string): void {
     if (this.#ended) return;
-    this.#events.ended(this.#stop(this.#refused ?? { code, reason: describeClose(code, reason) }));
+    this.#events.ended(this.#stop(this.#refused ?? { code, reason }));
   }
 
   async #send(request: JsonObject): Promise<RoundTrip> {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { isObject, NO_SESSION, parseAddress, SESSION_HEADER } from "openenv-ts/internal";
+import { isObject, parseAddress } from "openenv-ts/internal";
+import { NO_SESSION, SESSION_HEADER } from "openenv-ts/protocol";
 import { LoadFailure } from "../../failure.js";
 import type { ConnectTarget } from "../../raw-session.js";
 import type { PlayJob, PlayOn } from "../types.js";

@@ -37,6 +37,8 @@ export interface SummaryRow extends Subject, Burst, Latencies {
   client_lag_p99_ms: number;
   client_busy: number;
   client_limited: boolean;
+  /** CPU time of all load generators. */
+  client_cpu_seconds: number;
   /** CPU time of the processes of a server on this machine; null when it could not be measured. */
   server_cpu_seconds: number | null;
   sessions_per_cpu_second: number | null;
@@ -83,6 +85,7 @@ export function summarise(subject: Subject, burst: Burst, results: readonly Burs
     client_lag_p99_ms: client.lagMs,
     client_busy: client.busy,
     client_limited: limitsBurst(client, spread, latencies.total_p50_ms),
+    client_cpu_seconds: round(client.cpuSeconds),
     ...serverUse(results, good.length),
   };
 }

@@ -2,27 +2,12 @@ import type { ConnectionError } from "../../errors.js";
 import { type BinaryCodec, loadBinary } from "../../protocol/codec/binary.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
 import { parseJson } from "../../protocol/codec/json.js";
-import type { JsonObject } from "../../protocol/messages.js";
+import { type ClientMessage, FRAMES, type JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
 import { isObject } from "../../util/is-object.js";
 import { lostBecause, protocolError } from "../failures.js";
-import { describeClose } from "./close-codes.js";
 import { type OpenSocketOptions, openSocket, type Socket, type SocketHandlers } from "./socket.js";
 
-/** The type of the answer to a request, if it is not an error. */
-const ANSWER_TYPES: Record<string, string> = {
-  reset: "observation",
-  step: "observation",
-  state: "state",
-  mcp: "mcp",
-  resume: "resumed",
-  open_many: "many",
-  reset_many: "many",
-  step_many: "many",
-  state_many: "many",
-  close_many: "many",
-  fork_many: "many",
-};
 /** After these codes, the server closes the socket. */
 const ENDING_CODES = ["CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR", "SESSION_LOST"];
 
@@ -102,7 +87,7 @@ class Connection implements Transport, SocketHandlers {
 
   onClose(code: number, reason: string): void {
     this.closeCode = code;
-    this.#end(describeClose(code, reason));
+    this.#end(reason);
   }
 
   onPong(): void {
@@ -121,7 +106,7 @@ class Connection implements Transport, SocketHandlers {
       const frame = renderRequest(message, this.#codec?.encode);
       const { type, seq } = message;
       this.#resumes ||= type === "resume";
-      this.#pending = { answerType: ANSWER_TYPES[String(type)], seq, resolve, reject };
+      this.#pending = { answerType: answerTypeOf(String(type)), seq, resolve, reject };
       this.#socket.send(frame);
       const { pingIntervalMs } = this.#options;
       if (pingIntervalMs === undefined || !this.#socket.ping) return;
@@ -166,6 +151,12 @@ class Connection implements Transport, SocketHandlers {
     clearInterval(this.#beating);
     return settled;
   }
+}
+
+/** The type of the answer to a request, if it is not an error. */
+function answerTypeOf(type: string): string | undefined {
+  if (Object.hasOwn(FRAMES, type)) return FRAMES[type as ClientMessage["type"]].answer;
+  return type === "resume" ? "resumed" : "many";
 }
 
 /** An answer that arrives twice on its way: that of a request before the one that waits. */

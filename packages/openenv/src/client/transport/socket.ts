@@ -3,6 +3,7 @@ import { SESSION_HEADER } from "../../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import { encodeBase64Url } from "../../util/text/base64.js";
 import { connectAborted, connectFailed } from "../failures.js";
+import { describeClose } from "./close-codes.js";
 
 /** An open WebSocket, independent of the runtime. */
 export interface Socket {
@@ -20,6 +21,7 @@ export interface Socket {
 export interface SocketHandlers {
   /** `data` is a string for a text frame, an ArrayBuffer or a Uint8Array for a binary one. */
   onMessage(data: unknown): void;
+  /** `reason` is a sentence with the code. */
   onClose(code: number, reason: string): void;
   /** The peer has answered a ping. */
   onPong?(): void;
@@ -88,7 +90,7 @@ export async function openSocket<Handlers extends SocketHandlers>(
       raw.onerror = ({ error }) => {
         cause = error;
       };
-      raw.onclose = ({ code, reason }) => handlers.onClose(code, reason || messageOf(cause));
+      raw.onclose = ({ code, reason }) => handlers.onClose(code, describeClose(code, reason || messageOf(cause)));
       // Bun has pings, and reports their answers as DOM events.
       (raw.on ?? raw.addEventListener)?.call(raw, "pong", () => handlers.onPong?.());
       resolve(handlers);

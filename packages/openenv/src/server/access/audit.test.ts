@@ -13,6 +13,9 @@ import { createRuntime } from "../../session/runtime.js";
 import type { Log } from "../../util/log.js";
 import type { Tokens } from "../config/settings.js";
 import { createRouter } from "../http/router.js";
+import { findDurable } from "../parts/durable.js";
+import { definePlugin, type ServerPlugin } from "../plugins/index.js";
+import { Plugins } from "../plugins/plugins.js";
 import { createRoutes } from "../routes/routes.js";
 import { SocketServer } from "../websocket/socket-server.js";
 import { Audit } from "./audit.js";
@@ -37,17 +40,24 @@ afterEach(async () => {
 });
 
 /** A server on Node whose delays last until `release` is called. */
-async function startServer(tokens: Partial<Tokens> = TOKENS) {
+async function startServer(tokens: Partial<Tokens> = TOKENS, given: ServerPlugin[] = []) {
   const { lines, log } = keepLines();
   const guarded = tokens.orchestratorToken !== undefined;
   const runtime = createRuntime(defineCounter().environment, { log, guarded });
   const authorization = createAuthorization({ ...TOKENS, clientToken: undefined, operatorToken: undefined, ...tokens });
   const waiting: (() => void)[] = [];
   const delay = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
-  const context = createContext(runtime, { authorization, audit: new Audit(log, authorization, delay) });
+  const own = { runtime, variables: {}, worker: 0, sessions: () => [], ask: async () => ({ answer: null }) };
+  const plugins = new Plugins(given, own);
+  const audit = new Audit(log, authorization, delay);
+  const context = await createContext(runtime, { authorization, audit, plugins });
   const sockets = new SocketServer(context);
   const upgrade: SocketServer["upgrade"] = (request) => sockets.upgrade(request);
-  const handle = createRouter(context, createRoutes({ mode: "simulation", webInterface: true }));
+  const durable = await findDurable();
+  const handle = createRouter(
+    context,
+    createRoutes({ mode: "simulation", webInterface: true }, durable && [{ ofSession: durable.routes }]),
+  );
   const server = createNodeServer({ context, handle, upgrade }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const release = (): void => waiting.splice(0).forEach((go) => void go());
@@ -150,8 +160,11 @@ describe("a refused token", () => {
   });
 });
 
-test("a wrong token of an orchestrator is logged and delayed where no other is required, and its peer is a client", async () => {
-  const server = await startServer({ orchestratorToken: "for orchestrators" });
+test.each<[string, ServerPlugin[]]>([
+  ["without a plugin", []],
+  ["with a plugin that does not know the peer", [definePlugin({ name: "names", authorize: () => undefined })]],
+])("a wrong token of an orchestrator is logged and delayed, and its peer is a client: %s", async (_what, plugins) => {
+  const server = await startServer({ orchestratorToken: "for orchestrators" }, plugins);
   expect(await server.handshake(bearer("wrong"))).toBe(101);
   const guesses = [server.handshake(bearer("wrong")), server.get("/mcp", bearer("wrong"), "POST")];
   const answered: number[] = [];

@@ -22,6 +22,8 @@ export interface Requester {
   client: string;
   headers: IncomingHttpHeaders;
   request: string;
+  /** The name of the peer, if a plugin has recognised it. */
+  principal?: string | undefined;
   /** The whole id, which the log shortens. */
   session?: string | undefined;
 }
@@ -124,8 +126,8 @@ export class Audit {
 }
 
 /** `forwardedFor` is a claim: a client can write it unless a proxy replaces it. */
-function describe({ client, headers, request, session }: Requester): object {
+function describe({ client, headers, principal, request, session }: Requester): object {
   const forwarded = headers["x-forwarded-for"];
   const forwardedFor = forwarded === undefined ? undefined : clip(String(forwarded), MAX_FORWARDED);
-  return { client, forwardedFor, request: clip(request, MAX_FORWARDED), session };
+  return { client, principal, forwardedFor, request: clip(request, MAX_FORWARDED), session };
 }

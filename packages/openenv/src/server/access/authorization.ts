@@ -2,14 +2,16 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { clientCookie } from "../../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
+import type { Principal } from "../../session/attachable-session.js";
 import type { Tokens } from "../config/settings.js";
 import { readCookie } from "./read-cookie.js";
 
 /** Decides by the bearer token of a request what it may do. Without a token for a right, no request has that right. */
 export interface Authorization {
-  /** True when an operator token is set: only that token makes an operator. */
+  /** True when an operator token or `operators` is set: nothing else makes an operator. */
   readonly hasOperator: boolean;
-  isOperator(headers: IncomingHttpHeaders): boolean;
+  /** True also for a principal that the setting `operators` names. */
+  isOperator(headers: IncomingHttpHeaders, principal?: Principal): boolean;
   isOrchestrator(headers: IncomingHttpHeaders): boolean;
   /**
    * True for all requests if no client token is set. Operators and orchestrators are clients, too. Clients of ORS send the
@@ -27,7 +29,8 @@ export interface Authorization {
   replace(tokens: Tokens): void;
 }
 
-export function createAuthorization(initial: Tokens): Authorization {
+export function createAuthorization(initial: Tokens & { operators?: readonly string[] }): Authorization {
+  const { operators = [] } = initial;
   let tokens = initial;
   let clientKey = deriveKey(initial);
   const hasToken = (headers: IncomingHttpHeaders): boolean => {
@@ -38,9 +41,10 @@ export function createAuthorization(initial: Tokens): Authorization {
     typeof key === "string" && hasToken({ authorization: BEARER + key });
   return {
     get hasOperator() {
-      return tokens.operatorToken !== undefined;
+      return tokens.operatorToken !== undefined || operators.length > 0;
     },
-    isOperator: (headers) => carries(headers, tokens.operatorToken),
+    isOperator: (headers, principal) =>
+      carries(headers, tokens.operatorToken) || (principal !== undefined && operators.includes(principal.name)),
     isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
     isClient(headers) {
       if (clientKey === undefined || hasToken(headers) || hasKey(headers)) return true;

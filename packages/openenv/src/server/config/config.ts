@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { EnvironmentDefinition } from "../../environment/environment.js";
 import { ConfigError } from "../../errors.js";
-import type { ResumeLimits } from "../../session/durable/durable-sessions.js";
-import type { IsolationConfig } from "../../session/isolation/isolate-environment.js";
+import type { ResumeLimits } from "../../session/registry/session-keeper.js";
 import type { RestoreLimits } from "../../session/restore-limits.js";
 import type { ServeOptions } from "../types.js";
 import { readSettings, type Variables } from "./read-settings.js";
@@ -45,6 +44,21 @@ export interface Config extends Omit<Settings, Resolved> {
   webInterface: boolean;
   /** What the web interface shows as README; null for none. */
   readme: string | null;
+}
+
+/** Configuration of isolation. */
+export interface IsolationConfig {
+  kind: "thread" | "process";
+  /** The JavaScript module that exports the environment: a URL or an absolute path. */
+  module: URL | string;
+  /** Number of isolates that all sessions share; undefined for one isolate per session. */
+  isolatePoolSize: number | undefined;
+  /** Number of isolates kept ready for new sessions, with one isolate per session. */
+  isolateSpares: number;
+  /** Time limit of a call in milliseconds, after which its session is killed; undefined for no limit. */
+  stepTimeoutMs: number | undefined;
+  /** Memory limit in megabytes: JavaScript heap of a thread, all memory of a process. */
+  isolateMemoryMb: number | undefined;
 }
 
 /** Characters of a README that are shown. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../../errors.js";
+import type { PluginSetting, PluginSettings, SettingValues } from "../plugins/plugin.js";
 import type { ServeOptions } from "../types.js";
 import type { Setting } from "./setting.js";
 import { SETTINGS, type Settings, type Tokens, VARIABLES_ONLY } from "./settings.js";
@@ -28,19 +29,40 @@ export function readTokens(options: ServeOptions, variables: Variables): Tokens 
   };
 }
 
-/** No message contains the value of a setting that may be a secret. */
+/**
+ * Reads the settings of a plugin from the variables `OPENENV_<PLUGIN>_<SETTING>`, which a manifest cannot set.
+ * @throws ConfigError for a value that is not allowed.
+ */
+export function readTable<S extends PluginSettings>(plugin: string, table: S, variables: Variables): SettingValues<S> {
+  const read = ([name, row]: [string, PluginSetting]) => {
+    const variable = `OPENENV_${plugin}_${name.replace(/[A-Z]/g, "_$&")}`.replaceAll("-", "_").toUpperCase();
+    return [name, readRow(`${plugin}.${name}`, { fallback: undefined, ...row, variable } as Row, { variables })];
+  };
+  return Object.fromEntries(Object.entries(table).map(read)) as SettingValues<S>;
+}
+
 function readSetting<K extends keyof Settings>(name: K, options: ServeOptions, variables: Variables): Settings[K] {
-  const { kind, variable = name, fallback, mayBeFile }: Setting<unknown, unknown> = SETTINGS[name];
+  const option = (options as Record<string, unknown>)[name];
+  return readRow(name, SETTINGS[name] as Row, { option, variables }) as Settings[K];
+}
+
+type Row = Setting<unknown, unknown>;
+
+/** No message contains the value of a setting that may be a secret. */
+function readRow(
+  name: string,
+  { kind, variable = name, fallback, mayBeFile }: Row,
+  { option, variables }: { option?: unknown; variables: Variables },
+): unknown {
   const check = (label: string, { parse, expects }: typeof kind, given: unknown): unknown => {
     const value = parse(given);
     if (value !== undefined) return value;
     if (mayBeFile) throw new ConfigError(`${name} (${variable}) must be a non-empty string.`);
     throw new ConfigError(`${label} must be ${expects}, not "${String(given)}".`);
   };
-  const option = (options as Record<string, unknown>)[name];
-  if (option !== undefined) return check(kind.variable === undefined ? variable : name, kind, option) as Settings[K];
+  if (option !== undefined) return check(kind.variable === undefined ? variable : name, kind, option);
   const text = mayBeFile ? readVariableOrFile(variable, variables) : variables[variable]?.trim() || undefined;
-  return (text === undefined ? fallback : check(variable, kind.variable ?? kind, text)) as Settings[K];
+  return text === undefined ? fallback : check(variable, kind.variable ?? kind, text);
 }
 
 /** @throws ConfigError if the variable and its file are both set, or the file is empty or cannot be read. */

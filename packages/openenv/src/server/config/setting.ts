@@ -51,6 +51,7 @@ export function renderDefault({ shown, fallback, kind }: Setting<unknown, unknow
   return kind.show?.(fallback) ?? String(fallback);
 }
 
+/** A string that is not empty. */
 export const text: Kind<string> = {
   expects: "a string that is not empty",
   parse: (given) => (typeof given === "string" && given.trim() !== "" ? given : undefined),
@@ -65,6 +66,7 @@ function number(min: number, max: number): Kind<number> {
   return { expects: `a number from ${min} to ${max}`, parse: (given) => readNumber(given, min, max) };
 }
 
+/** An integer from `min` to `max`. */
 export function integer(min: number, max: number): Kind<number> {
   return {
     expects: `an integer from ${min} to ${max}`,
@@ -94,7 +96,7 @@ export function list(expects: string, read: (names: readonly string[]) => string
   return { expects, parse: (given) => read(Array.isArray(given) ? given : String(given).split(",")) };
 }
 
-export function seconds(min: number): Kind<number> {
+function seconds(min: number): Kind<number> {
   return {
     expects: `a number of seconds from ${min} to ${MAX_SECONDS}`,
     parse: (given) => readNumber(given, min, MAX_SECONDS),

@@ -1,6 +1,8 @@
 import { MAX_MESSAGE_ITEMS } from "../../protocol/codec/json.js";
-import { RESUME_DEFAULTS } from "../../session/durable/durable-sessions.js";
+import { RESUME_DEFAULTS } from "../../session/registry/session-keeper.js";
 import { RESTORE_DEFAULTS } from "../../session/restore-limits.js";
+import { checkPlugins } from "../plugins/check-plugins.js";
+import type { ServerPlugin } from "../plugins/plugin.js";
 import { parseHosts, parseOrigins } from "./hosts.js";
 import {
   bytes,
@@ -11,7 +13,6 @@ import {
   list,
   milliseconds,
   type Setting,
-  seconds,
   sessionTimeout,
   setting,
   text,
@@ -24,6 +25,12 @@ const MAX_BYTES = 512 * 1024 * 1024;
 const MAX_COUNT = 10_000_000;
 const hosts = (variable: string): Kind<string[], readonly string[]> =>
   list("host names without a port", (names) => parseHosts(variable, names));
+
+const plugins: Kind<readonly ServerPlugin[]> = {
+  expects: "a list of plugins, each with a name",
+  parse: (given) => (Array.isArray(given) ? checkPlugins(given) : undefined),
+};
+const names = list("names without commas", (given) => given.map((name) => name.trim()).filter((name) => name !== ""));
 
 /** Any value: the isolation of the environment checks it when it loads the module. */
 const module: Kind<URL | string> = { expects: "a URL or a path", parse: (given) => given as URL | string };
@@ -244,10 +251,6 @@ export const SETTINGS = {
   journalDurability: setting("JOURNAL_DURABILITY", choice(["process", "disk"]), "process", {
     flag: "<kind> what a journal in a file survives: the end of the process, or also of the machine",
   }),
-  /** Seconds for which the journal remembers why a session ended. `JOURNAL_RETENTION`, default 3600. */
-  journalRetention: setting("JOURNAL_RETENTION", seconds(0), 3600, {
-    flag: "<seconds> how long the journal remembers why a session ended",
-  }),
   /**
    * Where sessions run: in this process, or each in a separate worker thread or child process, or in a pool of
    * `isolatePoolSize` of them. Requires `module`. `ISOLATION`, default none.
@@ -261,6 +264,16 @@ export const SETTINGS = {
    * Default none.
    */
   module: setting(undefined, module, undefined),
+  /**
+   * Plugins of the server, in their order, from `openenv-ts/plugin`. The command line loads them from modules: `--plugin
+   * <file>`, which may be repeated. Default none.
+   */
+  plugins: setting(undefined, plugins, [], { see: "[plugins](../guide/plugins.md)" }),
+  /**
+   * Names of principals that are operators, as text with commas. A plugin recognises principals; only this setting makes
+   * one an operator. `OPENENV_OPERATORS`, default none.
+   */
+  operators: setting("OPENENV_OPERATORS", names, [], { see: "[plugins](../guide/plugins.md#principals)" }),
   /**
    * Number of threads or processes that all sessions share; a session gets the least loaded. They start with the server.
    * Without it every session has its own. `ISOLATE_POOL_SIZE`, default none.

@@ -5,10 +5,10 @@ import type * as z from "zod";
 import type { ServerContext } from "../context.js";
 import type { Handler } from "../http/router.js";
 
-export type GatewayParts = typeof import("./parts.js");
+type GatewayParts = typeof import("./parts.js");
 
 /** What `@openenv-ts/gateway` serves. */
-export interface Gateway {
+interface Gateway {
   /** The routes of ORS, and those of the Task API for clients of ORS. */
   ors: Handler;
   /** What `/openapi.json` lists of it. */
@@ -29,7 +29,7 @@ export interface GatewayRoute {
 }
 
 /** The package, which gets the server instead of importing it. */
-interface GatewayModule {
+export interface GatewayModule {
   createGateway(context: ServerContext, parts: GatewayParts): Gateway;
 }
 
@@ -37,19 +37,8 @@ const PACKAGE: string = "@openenv-ts/gateway";
 /** The answer to a request for a standard whose package is missing. */
 export const NOT_INSTALLED = `This server speaks ORS with the package ${PACKAGE}, which is not installed: npm install ${PACKAGE}`;
 
-const gateways = new WeakMap<ServerContext, Promise<Gateway | undefined>>();
-
-/** Loads the package with the first request that needs it; undefined if it is not installed. */
-export function findGateway(context: ServerContext): Promise<Gateway | undefined> {
-  let gateway = gateways.get(context);
-  if (gateway === undefined) {
-    gateway = load(context);
-    gateways.set(context, gateway);
-  }
-  return gateway;
-}
-
-async function load(context: ServerContext): Promise<Gateway | undefined> {
+/** Loads the package for a server; undefined if it is not installed. */
+export async function loadGateway(context: ServerContext): Promise<Gateway | undefined> {
   const module = await importPackage();
   return module?.createGateway(context, await import("./parts.js"));
 }

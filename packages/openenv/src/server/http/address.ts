@@ -53,7 +53,7 @@ export function findAddress(path: string, headers: IncomingHttpHeaders): Address
   return problem(400, `The header X-OpenEnv-Session-Id needs ${RULE}, for example X-OpenEnv-Session-Id: ${EXAMPLE}`);
 }
 
-export function isAddressed(found: AddressedPath | AddressProblem | undefined): found is AddressedPath {
+export function isSessionPath(found: AddressedPath | AddressProblem | undefined): found is AddressedPath {
   return found !== undefined && "address" in found;
 }
 

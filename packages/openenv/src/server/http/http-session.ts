@@ -1,7 +1,8 @@
 import type { HttpRequest } from "#parts/sockets";
 import { NO_SESSION, SESSION_HEADER, sessionCookie } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
-import type { AddressUse } from "../../session/resume/addresses.js";
+import { OVER_HTTP, type SessionOpener } from "../../session/attachable-session.js";
+import type { AddressUse } from "../../session/registry/session-keeper.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import type { RequestContext } from "./router.js";
@@ -9,19 +10,32 @@ import { headerId, type NamedId, readId } from "./session-key.js";
 
 /**
  * The session of the address, if the request has one; {@link readId} returns it from now on.
- * @throws SessionRejectedError as {@link Addresses.attach}.
+ * @throws SessionRejectedError as {@link SessionAddresses.attach}.
  */
 export async function attachAddress(
   ctx: RequestContext,
   use: AddressUse,
   id = headerId(ctx.request.headers),
 ): Promise<void> {
-  const { request, context, address } = ctx;
+  const { context, address } = ctx;
   if (address === undefined) return;
-  const opener = { client: "http", orchestrator: context.authorization.isOrchestrator(request.headers) } as const;
+  const opener = openerOf(ctx);
   const attached = await context.addresses.attach(address.hash, { use, opener, id });
   address.session = attached?.target as Session | undefined;
   address.session?.touch();
+}
+
+/** The peer of a request, which may open a session. */
+export function openerOf(
+  { request, context, principal }: RequestContext,
+  client: "http" | "mcp" = "http",
+): SessionOpener {
+  return { client, orchestrator: context.authorization.isOrchestrator(request.headers), principal };
+}
+
+/** The same peer without the right to keep its session from others. */
+export function visitorOf({ principal }: RequestContext): SessionOpener {
+  return { ...OVER_HTTP, principal };
 }
 
 /**

@@ -34,7 +34,7 @@ const bodies = new ByteBudget(BUDGET);
 
 beforeEach(async () => {
   const runtime = createRuntime(environment, { maxAnswerBytes: 200 });
-  const context = createContext(runtime, { maxMessageBytes: 80_000, bodies });
+  const context = await createContext(runtime, { maxMessageBytes: 80_000, bodies });
   const handle = createRouter(context, createRoutes({ mode: "simulation", webInterface: false }));
   const server = createNodeServer({ context, handle, upgrade() {} }).listen(0, "127.0.0.1");
   await once(server, "listening");

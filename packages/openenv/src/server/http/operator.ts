@@ -12,7 +12,7 @@ export function forOperators(handler: Handler, act: string, how: "acts" | "polls
     const { request, response, context } = ctx;
     const objection = context.origins.hostRejectionReason(request.headers, true);
     if (objection !== undefined) return sendDetail(response, 403, objection);
-    if (context.authorization.isOperator(request.headers)) {
+    if (context.authorization.isOperator(request.headers, ctx.principal)) {
       if (!ctx.forwarded) context.audit[how](requesterOf(ctx), act);
       return handler(ctx);
     }

@@ -1,6 +1,7 @@
 import type { HttpResponse } from "#parts/sockets";
 import { faultOfStatus, type ValidationIssue } from "../../errors.js";
-import type { ErrorData, WireCode } from "../../protocol/messages.js";
+import { STATUS } from "../../protocol/http.js";
+import type { ErrorData } from "../../protocol/messages.js";
 import { invalidMessage, serializeReply } from "../../session/messages/message-codec.js";
 import type { Session } from "../../session/session.js";
 import type { ServerContext } from "../context.js";
@@ -59,36 +60,6 @@ export function sendInvalid({ response, context }: Answering, detail: Validation
   context.runtime.statistics.countError(data, session);
   sendJson(response, 422, { detail, fault: data.fault });
 }
-
-/** HTTP status of each error code of the wire. */
-export const STATUS: Readonly<Record<WireCode, number>> = {
-  INVALID_JSON: 422,
-  UNKNOWN_TYPE: 422,
-  VALIDATION_ERROR: 422,
-  EXECUTION_ERROR: 500,
-  TIMEOUT: 504,
-  ISOLATE_LOST: 503,
-  SESSION_LOST: 503,
-  CAPACITY_REACHED: 503,
-  FACTORY_ERROR: 500,
-  SESSION_ERROR: 404,
-  SESSION_IN_USE: 409,
-  UNAUTHORIZED: 401,
-  FORBIDDEN: 403,
-  SEQUENCE_CONFLICT: 409,
-  SEQUENCE_GAP: 409,
-  SEQUENCE_OVERFLOW: 409,
-  ANSWER_EXPIRED: 409,
-  STEP_CRASHED: 500,
-  SESSION_ELSEWHERE: 503,
-  RESET_ELSEWHERE: 503,
-  JOURNAL_UNAVAILABLE: 503,
-  NOT_RESTORABLE: 409,
-  EVENT_NOT_KEPT: 409,
-  SNAPSHOT_FAILED: 500,
-  SNAPSHOT_MISMATCH: 409,
-  RESTORE_FAILED: 500,
-};
 
 /** Answers a failure with its code and message; the Python package answers plain text. */
 export function sendFailure(

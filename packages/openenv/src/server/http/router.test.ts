@@ -23,6 +23,7 @@ async function get(target: string): Promise<string> {
 test.each([
   ["http://localhost/health", /^HTTP\/1.1 200/],
   ["HTTP://localhost:80/health?x=1", /^HTTP\/1.1 200/],
+  ["http://[/readyz?exclude=full", /^HTTP\/1.1 200/],
   ["/%68ealth", /^HTTP\/1.1 200/],
   ["/COUNTER%5Fenv/splits", /^HTTP\/1.1 501/],
   ["/%zz", /^HTTP\/1.1 404/],

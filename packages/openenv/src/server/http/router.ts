@@ -1,15 +1,18 @@
 import { IncomingMessage } from "node:http";
 import type * as z from "zod";
-import { type HttpRequest, type HttpResponse, type RequestOrigin, readArrival } from "#parts/sockets";
+import { clientAddress, type HttpRequest, type HttpResponse, type RequestOrigin, readArrival } from "#parts/sockets";
 import { NO_SESSION, SESSION_HEADER } from "../../protocol/http.js";
-import { errorData } from "../../protocol/messages.js";
+import { type ErrorData, errorData } from "../../protocol/messages.js";
+import type { Principal } from "../../session/attachable-session.js";
 import { internalError } from "../../session/failure.js";
 import { SerializationError, serializationFailure } from "../../session/messages/message-codec.js";
 import type { SessionKey } from "../../session/registry/directory.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { CLIENTS_ONLY } from "../access/authorization.js";
 import type { ServerContext } from "../context.js";
-import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isAddressed } from "./address.js";
+import { isRefusal, refusalData } from "../plugins/hook.js";
+import type { Plugins } from "../plugins/plugins.js";
+import { type AddressedRequest, type AddressProblem, decodePath, findAddress, isSessionPath } from "./address.js";
 import { BodiesTooLargeError, BodyTooLargeError, checkBody, parseBody, readBody } from "./body.js";
 import { passToWorker } from "./pass-on.js";
 import { requesterOf } from "./requester.js";
@@ -40,6 +43,8 @@ export interface RequestContext {
   path: string;
   /** The address of a path below `/session/<name>`. */
   address?: AddressedRequest | undefined;
+  /** The peer, if a plugin has recognised it. */
+  principal?: Principal | undefined;
   /** Forwarded by another worker of the cluster. */
   forwarded: boolean;
   /** Milliseconds on the clock of `performance.now()`. */
@@ -53,11 +58,14 @@ export interface RequestContext {
 export type Handler = (ctx: RequestContext) => void | Promise<void>;
 
 type Method = "GET" | "POST" | "DELETE";
+type Authorize = NonNullable<Plugins["authorize"]>;
 
 /** The handlers of one path, by method. */
 export type Route = { [M in Method]?: Handler } & {
   /** The name of a request's session: another worker that has it answers. A route whose body names it asks itself. */
   key?(ctx: RequestContext): SessionKey;
+  /** A peer needs no token. */
+  isOpen?: boolean;
   /** Answers a request that lacks the client's token with a page; false if the request is not for a page. */
   askToken?(ctx: RequestContext): boolean;
 };
@@ -74,7 +82,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
   ): Promise<void> => {
     const { path } = splitTarget(request);
     const found = findAddress(path, request.headers);
-    const addressed = isAddressed(found) ? found : undefined;
+    const addressed = isSessionPath(found) ? found : undefined;
     const ctx: RequestContext = {
       request,
       response,
@@ -86,7 +94,7 @@ export function createRouter(context: ServerContext, lookup: Lookup) {
       bodyBytes: 0,
       isPipelined,
     };
-    const routes = found === undefined || isAddressed(found) ? lookup : () => refuseWith(found);
+    const routes = found === undefined || isSessionPath(found) ? lookup : () => refuseWith(found);
     // A request with a body waits for its turn after the body has been read.
     return isPipelined && !hasBody(request) ? takeTurn(ctx, () => handle(ctx, routes)) : handle(ctx, routes);
   };
@@ -131,7 +139,26 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
     return;
   }
   if (allowCrossOrigin(ctx, route)) return;
-  if (!context.authorization.isClient(request.headers) && !OPEN_PATHS.test(path)) return rejectUnauthorized(ctx, route);
+  const { authorize } = context.plugins;
+  return authorize === undefined ? permit(ctx, route) : recognise(ctx, route, authorize);
+}
+
+/** A plugin decides whether the peer may make the request. */
+async function recognise(ctx: RequestContext, route: Route, authorize: Authorize): Promise<void> {
+  const { request, path } = ctx;
+  const { method = "GET", url = "/", headers } = request;
+  const isOpen = route.isOpen === true || OPEN_PATHS.test(path);
+  const decided = await authorize({ method, url, headers, address: clientAddress(request), isOpen });
+  if (isRefusal(decided)) return refuse(ctx, route, refusalData(decided));
+  ctx.principal = decided;
+  return permit(ctx, route);
+}
+
+function permit(ctx: RequestContext, route: Route): void | Promise<void> {
+  const { context, path, principal, request } = ctx;
+  if (principal !== undefined) return perform(ctx, route);
+  if (!context.authorization.isClient(request.headers) && !route.isOpen && !OPEN_PATHS.test(path))
+    return refuse(ctx, route, errorData("UNAUTHORIZED", CLIENTS_ONLY));
   if (isGuess(ctx)) return context.audit.refuse(requesterOf(ctx)).then(() => perform(ctx, route));
   return perform(ctx, route);
 }
@@ -157,15 +184,17 @@ function perform(ctx: RequestContext, route: Route): void | Promise<void> {
   return passToWorker(ctx, route.key(ctx)).then((isPassed) => (isPassed ? undefined : handler(ctx)));
 }
 
-function methodsOf({ key: _, askToken: __, ...handlers }: Route): string {
+function methodsOf({ key: _, askToken: __, isOpen: ___, ...handlers }: Route): string {
   return Object.keys(handlers).join(", ");
 }
 
-async function rejectUnauthorized(ctx: RequestContext, route: Route): Promise<void> {
-  await ctx.context.audit.refuse(requesterOf(ctx));
-  ctx.response.setHeader("www-authenticate", "Bearer");
-  if (route.askToken?.(ctx)) return;
-  sendFailure(ctx, errorData("UNAUTHORIZED", CLIENTS_ONLY));
+async function refuse(ctx: RequestContext, route: Route, data: ErrorData): Promise<void> {
+  if (data.code === "UNAUTHORIZED") {
+    await ctx.context.audit.refuse(requesterOf(ctx));
+    ctx.response.setHeader("www-authenticate", "Bearer");
+    if (route.askToken?.(ctx)) return;
+  }
+  sendFailure(ctx, data);
 }
 
 /** Sets the headers for a page of an allowed origin; true if the request was a preflight, which is answered here. */
@@ -194,6 +223,11 @@ function splitTarget({ url = "/" }: HttpRequest): Target {
   return mark < 0 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark) };
 }
 
+/** The query of a request, whose target may be an absolute URL that is not valid. */
+export function readQuery(request: HttpRequest): URLSearchParams {
+  return new URLSearchParams(splitTarget(request).query);
+}
+
 /** The path without its trailing slashes, if it has some and a route without them exists. */
 function withoutSlash({ request }: RequestContext, lookup: Lookup): string | undefined {
   const { path, query } = splitTarget(request);
@@ -203,7 +237,7 @@ function withoutSlash({ request }: RequestContext, lookup: Lookup): string | und
   // A browser reads a backslash as a slash, and a path that begins with two as another host.
   const isElsewhere = bare === "" || end === path.length || /^[/\\]{2}/.test(bare);
   const addressed = findAddress(bare, {});
-  const target = isAddressed(addressed) ? addressed.path : bare;
+  const target = isSessionPath(addressed) ? addressed.path : bare;
   return isElsewhere || lookup(decodePath(target)) === undefined ? undefined : bare + query;
 }
 

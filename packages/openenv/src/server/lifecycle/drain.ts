@@ -36,10 +36,10 @@ export async function drainSessions(
   runtime.log.info({ sessions: sessions.inUse, seconds: limitMs / 1000 }, "draining");
   const isQuiet = quietFor(limitMs);
   // Servers of another version may start meanwhile, or end.
-  void sessions.journal?.findTakers(true);
-  const looking = setInterval(() => void sessions.journal?.findTakers(true), LOOK_MS);
+  void sessions.keeper?.findTakers(true);
+  const looking = setInterval(() => void sessions.keeper?.findTakers(true), LOOK_MS);
   while (!isQuiet(!isDone()) && !context.closing && left() > 0) {
-    if (left() < limitMs - notice) sessions.rejectNew();
+    if (left() < limitMs - notice) sessions.rejectsNew = true;
     await sleep(DRAIN_POLL_MS);
   }
   clearInterval(looking);

@@ -41,7 +41,7 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
   const retire = async (limitMs: number): Promise<void> => {
     const deadline = performance.now() + limitMs;
     sessions.departure.stop();
-    if (!context.draining) await sessions.journal?.findTakers(false);
+    if (!context.draining) await sessions.keeper?.findTakers(false);
     const sessionsEnd = async (): Promise<void> => {
       while (sessions.inUse > 0 && !context.closing && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
     };

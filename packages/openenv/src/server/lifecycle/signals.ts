@@ -1,20 +1,24 @@
 import { isatty } from "node:tty";
 import type { Logger } from "../logging/logger.js";
 import type { RunningServer } from "../types.js";
+import { onCrash } from "./on-crash.js";
 
 const STANDARD_STREAMS = [0, 1, 2];
 
 interface SignalHandlers extends Pick<RunningServer, "drain" | "close"> {
   /** Called on SIGHUP, unless the terminal was closed. */
   reload(): void;
+  /** Called before an uncaught exception ends the process; a supervisor, which has no peers, continues. */
+  closePeers?(): Promise<void>;
 }
 
 /**
  * Stops the server on signals: SIGTERM drains first, a second signal ends the drain; SIGINT does not drain. A second
  * SIGINT also ends the grace period, a SIGTERM does not. SIGHUP reloads, or stops the server if its terminal was
- * closed: no terminal could stop it any more. Returns a function that removes the handlers.
+ * closed: no terminal could stop it any more. The process is the server's own, so it handles crashes, too. Returns a
+ * function that removes the handlers.
  */
-export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger): () => void {
+export function onSignals({ drain, close, reload, closePeers }: SignalHandlers, log: Logger): () => void {
   let isStopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ signal }, "shutting down");
@@ -31,7 +35,9 @@ export function onSignals({ drain, close, reload }: SignalHandlers, log: Logger)
   process.on("SIGTERM", stop).on("SIGINT", stop).on("SIGHUP", hangUp);
   // The handlers of the start are removed only now: a signal without a handler in place is lost.
   handOver?.();
+  const stopGuarding = onCrash(log, closePeers);
   return () => {
+    stopGuarding();
     process.removeListener("SIGTERM", stop).removeListener("SIGINT", stop).removeListener("SIGHUP", hangUp);
   };
 }

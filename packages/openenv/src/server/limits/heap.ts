@@ -11,6 +11,13 @@ const ONCE_BYTES = 16 * 1024 * 1024;
 const USABLE = 0.8;
 const MB = 1024 * 1024;
 
+/** The heap in use and its limit, bytes; undefined on Bun and Deno, where HEAP_MB has no effect. */
+export function readHeap(): { used: number; limit: number } | undefined {
+  if ("Bun" in globalThis || "Deno" in globalThis) return undefined;
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return { used, limit };
+}
+
 /**
  * Measures how much heap the sessions of this process take, and warns once when the heap cannot hold as many as the
  * server accepts. No call is measured: the heap is read after V8 has collected all of it, and then contains no garbage.
@@ -21,10 +28,11 @@ export function watchHeap(
   sessions: Pick<Sessions, "load">,
   { maxConcurrentEnvs, isolation }: Pick<Config, "maxConcurrentEnvs" | "isolation">,
 ): () => void {
-  // Isolated sessions have separate heaps. HEAP_MB has no effect on Bun and Deno.
-  if (isolation !== undefined || "Bun" in globalThis || "Deno" in globalThis) return () => {};
+  const start = readHeap();
+  // Isolated sessions have separate heaps.
+  if (isolation !== undefined || start === undefined) return () => {};
   /** The last measurement with few sessions: it contains what sessions share, such as data that the first one loads. */
-  let few = { sessions: 0, bytes: getHeapStatistics().used_heap_size };
+  let few = { sessions: 0, bytes: start.used };
   let before = { active: 0, opened: statistics.counts.openenv_sessions_opened_total };
   let isDone = false;
   const look = (): void => {

@@ -1,5 +1,5 @@
 import { HARD_STOP } from "#parts/sockets";
-import { RESUME_DEFAULTS } from "../../session/durable/durable-sessions.js";
+import { RESUME_DEFAULTS } from "../../session/registry/session-keeper.js";
 
 const MB = 1024 * 1024;
 /** The bytes that all connections of a process may have waiting; beyond that each is limited to a small share. */

@@ -1,5 +1,6 @@
 import { isatty } from "node:tty";
 import pino from "pino";
+import { shortenSessionId } from "../../session/session-info.js";
 import type { Log, LogLevel } from "../../util/log.js";
 import { LogWriter } from "./log-writer.js";
 import { readableLines } from "./readable-log.js";
@@ -22,7 +23,14 @@ export function createLogger(level: LogLevel): Logger {
   void process.stderr;
   const blocks = new LogWriter(STDERR);
   const writer = isatty(STDERR) ? readableLines(blocks) : blocks;
-  const logger = pino({ level, base: null, serializers: { session: shortenSessionId } }, writer);
+  const logger = pino(
+    {
+      level,
+      base: null,
+      serializers: { session: (id: unknown) => (typeof id === "string" ? shortenSessionId(id) : id) },
+    },
+    writer,
+  );
   const timer = setInterval(() => blocks.flush(), FLUSH_MS);
   timer.unref();
   const flush = (): void => blocks.flushSync();
@@ -39,9 +47,4 @@ export function createLogger(level: LogLevel): Logger {
       flush();
     },
   };
-}
-
-/** The id gives access to a session, so the log contains only its start, like the page at /web. */
-function shortenSessionId(id: unknown): unknown {
-  return typeof id === "string" ? /^(?:w\d+-)?.{0,8}/.exec(id)?.[0] : id;
 }

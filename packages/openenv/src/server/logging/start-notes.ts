@@ -4,11 +4,17 @@ import type { Log } from "../../util/log.js";
 import { isLoopback } from "../access/origins.js";
 import type { Config } from "../config/config.js";
 
-type Access = Pick<Config, "host" | "mode" | "clientToken" | "operatorToken" | "orchestratorToken">;
+type Access = Pick<
+  Config,
+  "host" | "mode" | "clientToken" | "operatorToken" | "operators" | "orchestratorToken" | "plugins"
+>;
 
 /** Logs once, at the start, which settings leave a server open and which have no effect. */
-export function noteAccess({ host, mode, operatorToken, orchestratorToken, clientToken }: Access, log: Log): void {
-  if (operatorToken === undefined) {
+export function noteAccess(
+  { host, mode, operatorToken, operators, orchestratorToken, clientToken, plugins }: Access,
+  log: Log,
+): void {
+  if (operatorToken === undefined && operators.length === 0) {
     log.info(
       {},
       "/sessions, /metrics and /web/server are closed: set OPENENV_OPERATOR_TOKEN to allow access with this token",
@@ -20,8 +26,9 @@ export function noteAccess({ host, mode, operatorToken, orchestratorToken, clien
   if (mode === "production" && orchestratorToken === undefined) {
     log.warn({}, "any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN");
   }
+  const isDecided = plugins.some(({ authorize }) => authorize !== undefined);
   const isGuarded = mode === "production" && orchestratorToken !== undefined;
-  if (!isLoopback(host) && clientToken === undefined && !isGuarded) {
+  if (!isLoopback(host) && clientToken === undefined && !isGuarded && !isDecided) {
     log.warn({ host }, "any client on the network can open sessions: set OPENENV_CLIENT_TOKEN");
   }
 }

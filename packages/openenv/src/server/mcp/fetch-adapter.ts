@@ -1,7 +1,7 @@
-import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { toWebRequest } from "@modelcontextprotocol/node";
 import type { HttpRequest, HttpResponse } from "#parts/sockets";
+import { sendResponse } from "../http/web-response.js";
 import { acceptsOnlyEvents, EVENT_HEADERS, renderEvent } from "./event-stream.js";
 
 /** One request with its parsed body, if it has one. */
@@ -35,9 +35,7 @@ export async function answerWith(fetch: Fetch, { request, response, value }: Inc
     response.end(renderEvent(await new Response(body).text()));
     return;
   }
-  response.writeHead(status, Object.fromEntries(headers));
-  if (body !== null) await stream(body, response, gone.signal);
-  response.end();
+  await sendResponse(response, { status, headers, body }, gone.signal);
 }
 
 function isJson(headers: Headers): boolean {
@@ -46,14 +44,3 @@ function isJson(headers: Headers): boolean {
 
 /** In a server, a request always has both. */
 type Named = { method: string; url: string };
-
-async function stream(body: ReadableStream<Uint8Array>, response: HttpResponse, gone: AbortSignal): Promise<void> {
-  // A body that is available at once is written together with the head; otherwise the head does not wait for it.
-  const waiting = setImmediate(() => response.flushHeaders());
-  const reader = body.getReader();
-  gone.addEventListener("abort", () => void reader.cancel().catch(() => {}));
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    clearImmediate(waiting);
-    if (!response.write(part.value)) await once(response, "drain", { signal: gone }).catch(() => {});
-  }
-}

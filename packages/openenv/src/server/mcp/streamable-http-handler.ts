@@ -9,13 +9,13 @@ import type { HttpRequest, HttpResponse } from "#parts/sockets";
 import { parseJson } from "../../protocol/codec/json.js";
 import { RPC_ERRORS, RpcError, rpcFailure, rpcIdOf } from "../../protocol/jsonrpc.js";
 import { listAgentTools } from "../../session/agents/agent-call.js";
-import type { SessionPeer } from "../../session/attachable-session.js";
+import type { SessionOpener, SessionPeer } from "../../session/attachable-session.js";
 import { OF_ORCHESTRATOR, rejectionToRpc } from "../../session/doors/rpc.js";
 import type { Session } from "../../session/session.js";
 import { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isObject } from "../../util/is-object.js";
 import type { ServerContext } from "../context.js";
-import { attachAddress, markSession, requireSession } from "../http/http-session.js";
+import { attachAddress, markSession, openerOf, requireSession } from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
 import { sendJson } from "../http/respond.js";
 import type { RequestContext } from "../http/router.js";
@@ -104,14 +104,15 @@ export class StreamableHttpHandler {
 
   /** One MCP session is one environment session: a new one, or the one that the header names. */
   async #open(ctx: Parsed, body = ""): Promise<void> {
-    const { request, response, context } = ctx;
+    const { response, context } = ctx;
     const { sessions } = context;
-    const ofOrchestrator = context.authorization.isOrchestrator(request.headers);
+    const opener = openerOf(ctx, "mcp");
+    const ofOrchestrator = opener.orchestrator;
     const named = readId(ctx);
     const joined = named?.explicit ? requireSession(ctx, named) : undefined;
     if (joined === undefined && passToRoom(ctx, body)) return;
     if (!ofOrchestrator) keepOrchestrator(joined?.peer);
-    const session = joined ?? (await this.#openSession(ctx, ofOrchestrator));
+    const session = joined ?? (await this.#openSession(ctx, opener));
     const owned = joined === undefined;
     const leave = (): void => {
       this.#peers.delete(peer);
@@ -132,10 +133,10 @@ export class StreamableHttpHandler {
     }
   }
 
-  async #openSession({ response, context: { sessions } }: RequestContext, orchestrator: boolean): Promise<Session> {
+  async #openSession({ response, context: { sessions } }: RequestContext, opener: SessionOpener): Promise<Session> {
     const leave = (): void => sessions.leave(response);
     response.once("close", leave);
-    const session = await sessions.open(response, { client: "mcp", orchestrator });
+    const session = await sessions.open(response, opener);
     response.removeListener("close", leave);
     sessions.named.add(session);
     return session;
@@ -183,7 +184,7 @@ export class StreamableHttpHandler {
     const ctx = this.#requests.get(webRequest) as RequestContext;
     const named = readId(ctx);
     const { sessions, runtime } = this.#context;
-    const place = named === undefined ? sessions : requireSession(ctx, named);
+    const place = named === undefined ? { sessions, opener: openerOf(ctx, "mcp") } : requireSession(ctx, named);
     return renderServer(runtime, place, acceptsEvents(ctx.request.headers));
   }
 }

@@ -1,11 +1,12 @@
 import { FAULT_OF, FAULTS } from "../../errors.js";
+import { STATUS } from "../../protocol/http.js";
 import type { WireCode } from "../../protocol/messages.js";
 import type { ServerViewWorker } from "../../protocol/web.js";
 import { boundary, Histogram } from "../../session/statistics/histogram.js";
 import { COUNTED, type Counts, type MetricText } from "../../session/statistics/metrics.js";
 import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
-import { STATUS } from "../http/respond.js";
+import { readHeap } from "../limits/heap.js";
 import type { ClusterReport, HistogramReport, MetricValue } from "../worker-report.js";
 
 type Labels = Record<string, string>;
@@ -35,17 +36,21 @@ const ERROR_SERIES = (Object.keys(STATUS) as WireCode[]).flatMap((code) =>
 );
 
 /** A metric that the code counts; one with a label has a count for each value of the label. */
-function readCounted(name: keyof Counts, { context }: Source): MetricValue | Histogram {
-  const value: number | Histogram | Record<string, number> = context.runtime.statistics.counts[name];
+function readCount(
+  value: number | Histogram | Record<string, number>,
+  { labels: [label = ""] = [] }: MetricText,
+): MetricValue | Histogram {
   if (typeof value === "number" || value instanceof Histogram) return value;
-  const { labels: [label = ""] = [] }: MetricText = COUNTED[name];
   return Object.entries(value).map(([key, count]) => [{ [label]: key }, count]);
 }
 
 const counted = Object.fromEntries(
   (Object.keys(COUNTED) as (keyof Counts)[]).map((name) => [
     name,
-    { ...COUNTED[name], read: (source: Source) => readCounted(name, source) },
+    {
+      ...COUNTED[name],
+      read: ({ context }: Source) => readCount(context.runtime.statistics.counts[name], COUNTED[name]),
+    },
   ]),
 ) as unknown as Record<keyof Counts, Metric>;
 
@@ -82,17 +87,19 @@ export const METRICS = {
   openenv_sessions_max: gauge("Capacity, in sessions.", ({ worker }) => worker.max_sessions),
   openenv_sessions_detached: gauge(
     "Open sessions that lost their connection and can be resumed.",
-    ({ context }) => context.sessions.durable.detached,
+    ({ context }) => context.sessions.keeper?.detached ?? 0,
     "See [sessions that survive](../guide/sessions-that-survive.md).",
   ),
   openenv_sessions_resumed_total: counter(
     "Connections that resumed a session or the sessions of a batch socket.",
-    ({ context }) => context.sessions.durable.resumed,
+    ({ context }) => context.sessions.keeper?.resumed ?? 0,
   ),
   openenv_sessions_waiting: gauge("Peers that wait for a session.", ({ worker }) => worker.waiting),
   openenv_queue_size: gauge("Capacity of the queue, in peers.", ({ context }) => context.sessions.load().queueSize),
   openenv_draining: gauge("1 while the server drains or stops.", ({ context }) => Number(context.draining)),
-  openenv_paused: gauge("1 while an operator has paused the server.", ({ context }) => Number(context.sessions.paused)),
+  openenv_paused: gauge("1 while an operator has paused the server.", ({ context }) =>
+    Number(context.sessions.departure.paused),
+  ),
   openenv_errors_total: {
     type: "counter",
     help: "Errors sent to clients, by code and by who caused them.",
@@ -102,6 +109,16 @@ export const METRICS = {
       const { errors } = context.runtime.statistics;
       return ERROR_SERIES.map((labels) => [labels, errors[labels.code]?.[labels.fault] ?? 0]);
     },
+  },
+  openenv_plugin_failures_total: {
+    type: "counter",
+    help: "Hooks of plugins that failed or took too long; absent without plugins.",
+    more: "See [plugins](../guide/plugins.md#when-a-hook-fails).",
+    labels: ["plugin"],
+    read: ({ context: { plugins } }) =>
+      plugins.mounted.length === 0
+        ? null
+        : plugins.mounted.map(({ caller }) => [{ plugin: caller.name }, caller.failures]),
   },
   openenv_journal_up: gauge(
     "1 while the journal can be used; absent without one.",
@@ -115,7 +132,7 @@ export const METRICS = {
     "Sessions whose answer waits for its commit; absent without a journal.",
     ({ context: { runtime, sessions } }) => {
       if (runtime.statistics.journalUp === null) return null;
-      return [...sessions.durable.all()].filter(({ journal }) => journal?.isWriting).length;
+      return sessions.keeper?.unstored ?? 0;
     },
   ),
   openenv_websockets: gauge("Open WebSockets.", ({ worker }) => worker.sockets),
@@ -129,6 +146,12 @@ export const METRICS = {
     "Threads and processes of isolated sessions are not included.",
   ),
   process_resident_memory_bytes: gauge("Resident memory.", ({ worker }) => worker.rss_bytes),
+  openenv_heap_used_bytes: gauge("JavaScript heap in use; absent on Bun and Deno.", () => readHeap()?.used ?? null),
+  openenv_heap_limit_bytes: gauge(
+    "Limit of the JavaScript heap; absent on Bun and Deno.",
+    () => readHeap()?.limit ?? null,
+    "A worker that needs more ends, with its sessions. `HEAP_MB` sets it.",
+  ),
   process_open_fds: gauge("Open file descriptors.", ({ worker }) => worker.descriptors),
   process_max_fds: gauge("Limit on open file descriptors.", ({ worker }) => worker.max_descriptors),
   process_start_time_seconds: gauge("Start time of the process, in Unix seconds.", ({ worker }) =>
@@ -140,9 +163,20 @@ export const METRICS = {
 const FIRST_LE_MS = 2 ** -6;
 const LAST_LE_MS = 2 ** 19;
 
+/** The metrics of the server and of its plugins. */
+function listMetrics({ plugins }: Pick<ServerContext, "plugins">): [string, Metric][] {
+  const own = plugins.mounted.flatMap(({ plugin: { metrics = {} }, server }) =>
+    Object.entries(metrics).map(([name, row]): [string, Metric] => [
+      name,
+      { ...row, read: () => readCount(server.metrics[name] as number, row) },
+    ]),
+  );
+  return [...Object.entries<Metric>(METRICS), ...own];
+}
+
 /** Reads the metrics of this worker. */
 export function readMetrics(source: Source): Record<string, MetricValue> {
-  const metrics: [string, Metric][] = Object.entries(METRICS);
+  const metrics = listMetrics(source.context);
   return Object.fromEntries(
     metrics.flatMap(([name, { read }]) => {
       const value = read?.(source);
@@ -153,8 +187,8 @@ export function readMetrics(source: Source): Record<string, MetricValue> {
 }
 
 /** Renders the text format 0.0.4 of Prometheus. */
-export function renderMetrics(report: ClusterReport, context: Pick<ServerContext, "runtime">): string {
-  const lines = Object.entries(METRICS).flatMap(([name, { type, help, readAll }]: [string, Metric]) => {
+export function renderMetrics(report: ClusterReport, context: Pick<ServerContext, "runtime" | "plugins">): string {
+  const lines = listMetrics(context).flatMap(([name, { type, help, readAll }]) => {
     const samples =
       readAll === undefined
         ? report.reports.flatMap(({ worker, metrics }) =>

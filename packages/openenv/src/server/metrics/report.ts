@@ -13,6 +13,8 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
   const { runtime, sessions, descriptors, cluster } = context;
   const { statistics } = runtime;
   const number = cluster?.number ?? 0;
+  const open = [...sessions.all];
+  const since = performance.now() - ACTIVE_MS;
   const { latency, ...gauges } = context.gauge.read();
   const { active, unclaimed, max, waiting, queueSize } = sessions.load();
   const worker: ServerViewWorker = {
@@ -38,7 +40,7 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     recent_latency: latency,
     errors: statistics.errors,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),
-    stepping: sessions.stepping(performance.now() - ACTIVE_MS),
-    ...pickSessions(query.limit === 0 ? [] : sessions.views(), query, Date.now() / 1000),
+    stepping: open.filter(({ busy, lastActivityAt }) => busy || lastActivityAt >= since).length,
+    ...pickSessions(query.limit === 0 ? [] : open.map((session) => session.view(number)), query),
   };
 }

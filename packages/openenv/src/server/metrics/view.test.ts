@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+import { STATUS } from "../../protocol/http.js";
 import type { ServerView } from "../../protocol/web.js";
-import { startCounts } from "../../session/statistics/metrics.js";
-import { STATUS } from "../http/respond.js";
+import { COUNTED, startCounts } from "../../session/statistics/metrics.js";
 import type { RunningServer } from "../types.js";
 import { METRICS } from "./metrics.js";
 
@@ -83,6 +83,7 @@ describe("GET /web/server", () => {
           episode_id: expect.any(String),
           attached: true,
           client: "websocket",
+          state: expect.toBeOneOf(["stepping", "idle"]),
           busy_s: null,
           detached_s: null,
           episodes: 2,
@@ -270,7 +271,7 @@ describe("GET /metrics", () => {
     const codes = [...text.matchAll(/^openenv_errors_total\{worker="0",code="(\w+)",fault="\w+"\} 0$/gm)];
     expect([...new Set(codes.map(([, code]) => code))].sort()).toEqual(Object.keys(STATUS).sort());
     const reasons = [...text.matchAll(/^openenv_rejections_total\{worker="0",reason="(\w+)"\} 0$/gm)];
-    expect(reasons.map(([, reason]) => reason)).toEqual(Object.keys(startCounts().openenv_rejections_total));
+    expect(reasons.map(([, reason]) => reason)).toEqual(Object.keys(startCounts(COUNTED).openenv_rejections_total));
     for (const [name, { type }] of Object.entries(METRICS)) {
       if (type === "histogram") expect(text).toMatch(new RegExp(`^${name}_count\\{worker="0"\\} 0$`, "m"));
     }

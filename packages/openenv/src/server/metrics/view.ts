@@ -49,7 +49,7 @@ export function renderView(
     workers,
     silent_workers: silent.sort((a, b) => a.worker - b.worker),
     restarts,
-    sessions: sortSessions(sessions, query, at).slice(0, query.limit),
+    sessions: sortSessions(sessions, query).slice(0, query.limit),
     found_sessions: sum(({ found }) => found),
     limits: context.limits,
   };

@@ -6,11 +6,19 @@ import type { ObservationData, ServerMessage } from "../../protocol/messages.js"
 import type { AddressPeer, SessionCallOptions } from "../../session/calls/call.js";
 import type { EnvironmentMessage } from "../../session/calls/peer-request.js";
 import { serializeReply } from "../../session/messages/message-codec.js";
+import { withoutKeeper } from "../../session/registry/session-keeper.js";
 import type { Session } from "../../session/session.js";
 import { after } from "../../util/async/after.js";
 import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody } from "../http/body.js";
-import { attachAddress, knownSession, markSession, requireSession, sessionHeaders } from "../http/http-session.js";
+import {
+  attachAddress,
+  knownSession,
+  markSession,
+  requireSession,
+  sessionHeaders,
+  visitorOf,
+} from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
 import { sendFailure, sendInvalid, sendText } from "../http/respond.js";
 import { type RequestContext, type Route, withBody, withCheckedBody } from "../http/router.js";
@@ -47,7 +55,7 @@ function reset(ctx: RequestContext): Promise<void> {
     const known = ctx.address === undefined ? named : knownSession(ctx);
     if (known !== undefined) return send(ctx, known, await callNamed(ctx, known, message, id.value));
     if (passToRoom(ctx, text)) return;
-    const session = await sessions.openIfRoom();
+    const session = await sessions.openIfRoom(visitorOf(ctx));
     if (session === null) {
       return withEphemeralSession(ctx, (own) => {
         runtime.statistics.countRejection("http_reset");
@@ -106,7 +114,9 @@ function callNamed(
   { request_id, timeoutMs }: CallOnce,
 ): MaybePromise<ServerMessage> {
   if (request_id == null) return session.call(message, { ...cancelledWith(ctx), timeoutMs });
-  ctx.context.sessions.durable.ledgerOf(session);
+  const { keeper } = ctx.context.sessions;
+  if (keeper === undefined) throw withoutKeeper("a request_id");
+  keeper.remember(session);
   return session.call(message, { arrivedAt: ctx.arrivedAt, timeoutMs, requestId: request_id });
 }
 
@@ -127,7 +137,7 @@ export async function withEphemeralSession(
   use: (session: Session) => MaybePromise<ServerMessage>,
 ): Promise<void> {
   const { sessions } = ctx.context;
-  const session = await sessions.openEphemeral();
+  const session = await sessions.openEphemeral(visitorOf(ctx));
   const end = (): void => sessions.end(session, "the request has ended");
   if (ctx.response.closed) return end();
   ctx.response.once("close", end);

@@ -17,7 +17,7 @@ export const INFO_ROUTES: Record<string, Route> = {
 };
 
 function health({ request, response, context }: RequestContext): void {
-  const isAway = context.draining || context.sessions.paused;
+  const isAway = context.draining || context.sessions.departure.paused;
   const status = isMisdirected(request, context) ? 421 : isAway ? 503 : 200;
   const body: HealthBody = { status: status === 200 ? "healthy" : "unhealthy" };
   sendJson(response, status, body);

@@ -3,7 +3,7 @@ import { parseJson } from "../../protocol/codec/json.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
 import { RPC_ERRORS, RpcError, type RpcResponse, rpcFailure } from "../../protocol/jsonrpc.js";
 import { answerRpc, renderRpc } from "../../session/doors/rpc.js";
-import type { AddressUse } from "../../session/resume/addresses.js";
+import type { AddressUse } from "../../session/registry/session-keeper.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
@@ -56,7 +56,7 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     return ctx.address?.session;
   };
   const ofAddress = ctx.address === undefined ? { onDisconnect } : { attach };
-  const answering = answerRpc(value, { runtime, sessions, orchestrator, ...ofAddress });
+  const answering = answerRpc(value, { runtime, sessions, orchestrator, principal: ctx.principal, ...ofAddress });
   const answer = isThenable(answering) ? await answering : answering;
   // The header is for balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? readRpcKey({ params: answer.result }).id : undefined;

@@ -1,6 +1,6 @@
 import type { LivenessBody, NotReadyReason, ReadinessBody } from "../../protocol/http.js";
 import { sendJson } from "../http/respond.js";
-import type { RequestContext, Route } from "../http/router.js";
+import { type RequestContext, type Route, readQuery } from "../http/router.js";
 
 /** Probes of an orchestrator: whether to restart the server, and whether to send it new sessions. */
 export const PROBE_ROUTES: Record<string, Route> = {
@@ -18,10 +18,15 @@ function live({ response }: RequestContext): void {
  * cannot be used, so sessions that it would keep are refused.
  */
 function ready({ request, response, context }: RequestContext): void {
-  const excluded = new URL(request.url ?? "/", "http://localhost").searchParams.getAll("exclude");
+  const excluded = readQuery(request).getAll("exclude");
   const { draining, sessions, runtime } = context;
   const journal = runtime.statistics.journalUp === false;
-  const state: Record<NotReadyReason, boolean> = { draining, paused: sessions.paused, full: sessions.isFull, journal };
+  const state: Record<NotReadyReason, boolean> = {
+    draining,
+    paused: sessions.departure.paused,
+    full: sessions.isFull,
+    journal,
+  };
   const reasons = (Object.keys(state) as NotReadyReason[]).filter((name) => state[name] && !excluded.includes(name));
   const body: ReadinessBody = { status: reasons.length === 0 ? "ready" : "not ready", reasons };
   sendJson(response, reasons.length === 0 ? 200 : 503, body);

@@ -1,51 +1,62 @@
 import type { Config } from "../config/config.js";
+import { Ors } from "../gateway/ors.js";
 import type { Lookup, Route } from "../http/router.js";
 import { CONTROL_ROUTES } from "./control.js";
-import { DOCS_ROUTES } from "./docs.js";
-import { FORK_ROUTE } from "./fork.js";
+import { createDocsRoutes } from "./docs.js";
 import { INFO_ROUTES } from "./info.js";
 import { MCP_ROUTES } from "./mcp.js";
-import { ORS_ENVIRONMENT_ROUTES, ORS_ROUTES, sharedWithOrs } from "./ors.js";
+import type { Mount } from "./mount.js";
 import { PROBE_ROUTES } from "./probes.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
-import { EVENTS_ROUTE } from "./session-events.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
 import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 
-/**
- * All routes of a server, with those that are `mounted`; production has none that reset, step or return the state, and so
- * no ORS.
- */
-export function createRoutes(
-  { mode, webInterface }: Pick<Config, "mode" | "webInterface">,
-  mounted: Readonly<Record<string, Route>> = {},
-): Lookup {
-  const isSimulation = mode === "simulation";
-  const share = isSimulation ? sharedWithOrs : <T>(routes: T): T => routes;
-  const fixed = new Map<string, Route>(
-    Object.entries({
-      ...(isSimulation ? { ...CONTROL_ROUTES, ...ORS_ROUTES } : {}),
-      ...INFO_ROUTES,
-      ...PROBE_ROUTES,
-      ...SESSION_ROUTES,
-      ...MCP_ROUTES,
-      ...share(LIST_ROUTES),
-      ...DOCS_ROUTES,
-      ...(webInterface ? WEB_ROUTES : {}),
-      ...mounted,
-    }),
-  );
-  const below = { ...(isSimulation ? ORS_ENVIRONMENT_ROUTES : {}), ...share(TASK_ROUTES) };
-  const tasks = new Map(Object.entries(below));
+type Modes = Pick<Config, "mode" | "webInterface">;
+
+/** The table of all routes of a server: its own, then those that are `mounted`. */
+export function createRoutes(modes: Modes, mounted: readonly Mount[] = []): Lookup {
+  const mounts = [...ownMounts(modes), ...mounted];
+  const fixed = new Map<string, Route>(mounts.flatMap(({ routes = {} }) => Object.entries(routes)));
+  const below = new Map<string, Route>(mounts.flatMap((mount) => Object.entries(mount.below ?? {})));
+  const ofSession = new Map<string, Route>(mounts.flatMap((mount) => Object.entries(mount.ofSession ?? {})));
+  const finders = mounts.flatMap((mount) => (mount.find === undefined ? [] : [mount.find.bind(mount)]));
   return (path) => {
-    const route = fixed.get(path);
-    if (route !== undefined) return route;
-    if (webInterface && WEB_FILE.test(path)) return WEB_ASSET;
-    const [, name, task, ...rest] = path.split("/");
-    if (name === "sessions" && task && rest.length === 1) {
-      return rest[0] === "fork" ? FORK_ROUTE : rest[0] === "events" ? EVENTS_ROUTE : undefined;
+    const route = fixed.get(path) ?? findBelow(path, { below, ofSession });
+    if (route !== undefined || finders.length === 0) return route;
+    for (const find of finders) {
+      const found = find(path);
+      if (found !== undefined) return found;
     }
-    if (!name || !task || rest.length > 0) return undefined;
-    return tasks.get(task) ?? (name === "sessions" ? SESSION_ROUTE : undefined);
+    return undefined;
   };
+}
+
+/** Production has no routes that reset, step or return the state, and so no ORS. */
+function ownMounts({ mode, webInterface }: Modes): Mount[] {
+  const ors = mode === "simulation" ? new Ors() : undefined;
+  const tasks =
+    ors === undefined
+      ? { routes: LIST_ROUTES, below: TASK_ROUTES }
+      : { routes: ors.share(LIST_ROUTES), below: ors.share(TASK_ROUTES) };
+  return [
+    ...(ors === undefined ? [] : [{ routes: CONTROL_ROUTES }, ors]),
+    { routes: INFO_ROUTES },
+    { routes: PROBE_ROUTES },
+    { routes: SESSION_ROUTES },
+    { routes: MCP_ROUTES },
+    tasks,
+    { routes: createDocsRoutes(async (context) => (await ors?.describe(context)) ?? []) },
+    ...(webInterface
+      ? [{ routes: WEB_ROUTES, find: (path: string) => (WEB_FILE.test(path) ? WEB_ASSET : undefined) }]
+      : []),
+  ];
+}
+
+type Routes = ReadonlyMap<string, Route>;
+
+function findBelow(path: string, { below, ofSession }: { below: Routes; ofSession: Routes }): Route | undefined {
+  const [, name, task, ...rest] = path.split("/");
+  if (name === "sessions" && task && rest.length === 1) return ofSession.get(rest[0] as string);
+  if (!name || !task || rest.length > 0) return undefined;
+  return below.get(task) ?? (name === "sessions" ? SESSION_ROUTE : undefined);
 }

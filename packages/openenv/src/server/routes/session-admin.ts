@@ -1,5 +1,6 @@
 import type { PausedBody, SessionEndedBody, SessionsBody } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
+import { listInfo } from "../../session/session-info.js";
 import { clip } from "../../util/text/clip.js";
 import { forOperators } from "../http/operator.js";
 import { passToWorker } from "../http/pass-on.js";
@@ -17,7 +18,7 @@ export const SESSION_ROUTES: Record<string, Route> = {
 export const SESSION_ROUTE: Route = { DELETE: forOperators(end, "ends a session") };
 
 async function list({ response, context }: RequestContext): Promise<void> {
-  const sessions = await (context.cluster?.sessions() ?? context.sessions.list());
+  const sessions = await (context.cluster?.sessions() ?? listInfo(context.sessions.all));
   const body: SessionsBody = { capacity: context.sessions.capacity(), sessions };
   sendJson(response, 200, body);
 }

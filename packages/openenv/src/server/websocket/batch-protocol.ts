@@ -10,10 +10,10 @@ import {
 } from "../../protocol/batch.js";
 import { forkRequest } from "../../protocol/bodies.js";
 import type { ClientMessage, JsonObject } from "../../protocol/messages.js";
+import type { Batch } from "../../session/batch.js";
 import type { SessionCallOptions } from "../../session/calls/call.js";
 import type { EnvironmentMessage } from "../../session/calls/peer-request.js";
 import { checkMessage, type ErrorMessage, errorMessage, invalidMessage } from "../../session/messages/message-codec.js";
-import type { Batch } from "../../session/resume/batch.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import { snapshot } from "../../util/snapshot.js";

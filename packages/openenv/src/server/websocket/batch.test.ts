@@ -6,8 +6,8 @@ import { openBinarySocket } from "../../../../../test-support/sockets/binary-soc
 import type { TestSocket } from "../../../../../test-support/sockets/socket.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { type BatchMethod, MAX_BATCH_ITEMS } from "../../protocol/batch.js";
+import { Batch } from "../../session/batch.js";
 import { Sessions } from "../../session/registry/sessions.js";
-import { Batch } from "../../session/resume/batch.js";
 import { createRuntime } from "../../session/runtime.js";
 import { answerBatch } from "./batch-protocol.js";
 

@@ -1,19 +1,25 @@
 import { Inflow, type InflowParts } from "#parts/sockets";
-import type { Registry } from "#parts/sockets/scheduling";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
+import type { Principal, SessionOpener } from "../../session/attachable-session.js";
+import { Batch } from "../../session/batch.js";
 import type { AddressPeer } from "../../session/calls/call.js";
-import type { DurableSession } from "../../session/durable/durable-session.js";
+import {
+  type AddressHolder,
+  type AddressUse,
+  type KeptSession,
+  type ResumeFrames,
+  type ResumingSocket,
+  type SessionAddresses,
+  WITHHELD,
+  type Withheld,
+} from "../../session/registry/session-keeper.js";
 import type { Sessions } from "../../session/registry/sessions.js";
-import type { Addresses, AddressHolder, AddressUse } from "../../session/resume/addresses.js";
-import { Batch } from "../../session/resume/batch.js";
 import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { clipReason } from "../../util/text/clip.js";
-import type { Eventual } from "../../util/types.js";
 import type { SentReply } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
-import { type Resumed, SocketResume } from "./socket-resume.js";
 
 const SHUTTING_DOWN = "the server is shutting down";
 
@@ -22,6 +28,7 @@ export interface ConnectionParts extends InflowParts {
   sessions: Sessions;
   /** True when the upgrade request had the orchestrator's token. */
   orchestrator: boolean;
+  principal?: Principal | undefined;
   /** The address of `/session/<name>/ws`. */
   address?: SocketAddress | undefined;
 }
@@ -29,7 +36,7 @@ export interface ConnectionParts extends InflowParts {
 interface SocketAddress {
   /** The hash of the name in the path. */
   hash: string;
-  addresses: Addresses;
+  addresses: SessionAddresses;
   /** An equal step on the next connection gets the answer that this one could not send. */
   retry: boolean | undefined;
 }
@@ -38,22 +45,19 @@ interface SocketAddress {
  * One socket: its frames are answered one at a time, in order. It has its own session, is attached to a named one or to
  * that of its address, or has a batch of sessions.
  */
-export class Connection extends Inflow implements ConnectionContext, AddressHolder, AddressPeer {
+export class Connection extends Inflow implements ConnectionContext, AddressHolder, ResumingSocket, AddressPeer {
   /** Set by {@link start}, before frames are answered. */
   session!: Session;
   batch: Batch | undefined;
-  durable: DurableSession | undefined;
+  durable: KeptSession | undefined;
+  resume: ResumeFrames | undefined;
   extensions: readonly Extension[] = [];
   /** True once the first answer has been sent. */
   answered = false;
-  missedPings = 0;
-  /** Its place among the sockets that get pings at the same time. */
-  index = -1;
-  group: Registry<Connection> | undefined;
   /** Sends the peer its place in the queue; set only if the peer requested views. */
   queued: ((place: number) => void) | undefined;
-  /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
+  readonly principal: Principal | undefined;
   readonly isSerial = true;
   readonly retries: boolean;
   readonly #protocol: SocketProtocol;
@@ -62,8 +66,6 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** The session that the query names. */
   #sessionId: string | null = null;
   #owns = true;
-  /** Set with the extension `resume`. */
-  #resume: SocketResume | undefined;
   #draining = false;
 
   constructor(parts: ConnectionParts) {
@@ -71,6 +73,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.#protocol = parts.protocol;
     this.#sessions = parts.sessions;
     this.orchestrator = parts.orchestrator;
+    this.principal = parts.principal;
     this.#address = parts.address;
     this.retries = parts.address?.retry === true;
   }
@@ -89,26 +92,21 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
       return this.unblock();
     }
     if (this.extensions.includes("resume")) {
-      this.#resume = new SocketResume(this, sessions, { id: sessionId, client: this.#protocol.client });
-      if (sessionId !== null) {
-        this.#resume.awaitToken();
-        return this.unblock();
-      }
+      this.resume = sessions.keeper?.framesFor(this, { id: sessionId, opener: this.#opener });
+      // It has no session before it has shown the token of one.
+      if (sessionId !== null) return this.unblock();
     }
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
-        this.batch = new Batch(sessions, newId);
+        this.batch = new Batch(sessions, newId, this.principal);
         this.heavyBytes = 0;
         return this.unblock();
       }
       this.extensions = this.extensions.filter((name) => name !== "batch");
     }
     try {
-      const { client } = this.#protocol;
       const opened =
-        sessionId === null
-          ? sessions.open(this, { client, orchestrator: this.orchestrator, id: newId })
-          : sessions.findUnattached(sessionId);
+        sessionId === null ? sessions.open(this, { ...this.#opener, id: newId }) : sessions.findUnattached(sessionId);
       if (!isThenable(opened)) return this.#adopt(opened);
       const refuse = (error: SessionRejectedError): void => this.#reject(error);
       opened.then((session) => this.#adopt(session), refuse);
@@ -117,15 +115,15 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
   }
 
+  get #opener(): SessionOpener {
+    return { client: this.#protocol.client, orchestrator: this.orchestrator, principal: this.principal };
+  }
+
   get peer(): AddressPeer | undefined {
     return this.#address && this;
   }
 
-  resume(frame: unknown): Eventual<Resumed> {
-    return (this.#resume as SocketResume).resume(frame);
-  }
-
-  use(target: DurableSession["target"]): void {
+  use(target: KeptSession["target"]): void {
     if (target instanceof Session) {
       this.session = target;
       target.attach(this);
@@ -157,33 +155,14 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     setImmediate(() => this.ws.close(code, clipReason(reason)));
   }
 
-  ping(): void {
-    if (this.ws.bytesRead !== undefined) this.ws.ping();
-  }
-
-  close(code: number, reason: string): void {
-    this.ws.close(code, reason);
-  }
-
-  terminate(): void {
-    this.ws.terminate();
-  }
-
-  gone(reason: string): void {
-    this.group?.remove(this);
-    this.showLife(false);
-    this.closed(reason);
-    this.release();
-  }
-
   /** Frees the slot at once, even if a step is still running; a resumable session is kept for its client. */
   closed(reason: string): void {
     this.forget();
     if (this.ended) return;
     this.ended = true;
     const why = this.#draining ? SHUTTING_DOWN : reason;
-    const isKept = !this.#draining || this.durable?.journal?.isRestorable === true;
-    if (this.durable !== undefined && isKept) this.#sessions.detachResumable(this.durable);
+    const isKept = !this.#draining || this.durable?.isRestorable === true;
+    if (this.durable !== undefined && isKept) this.#sessions.keeper?.detach(this.durable);
     else if (this.batch !== undefined) this.batch.end(why);
     else if (this.session === undefined && this.#address !== undefined)
       this.#address.addresses.leave(this.#address.hash, this);
@@ -257,10 +236,9 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   /** Answers a message once the session of the address is attached. */
   async #attach({ hash, addresses }: SocketAddress, use: AddressUse, data: Buffer | string): Promise<void> {
     this.blocked = true;
-    const opener = { client: this.#protocol.client, orchestrator: this.orchestrator };
     try {
       const id = this.#sessionId ?? undefined;
-      await addresses.attach(hash, { use, opener, holder: this, id });
+      await addresses.attach(hash, { use, opener: this.#opener, holder: this, id });
     } catch (error) {
       const { data: refusal } = error as SessionRejectedError;
       if (this.ended) return;
@@ -277,12 +255,11 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     if (!this.blocked) this.unblock();
   }
 
-  take(durable: DurableSession): void {
+  take(durable: KeptSession): void {
     // The peer has left meanwhile.
-    if (this.ended) return this.#sessions.detachResumable(durable);
+    if (this.ended) return this.#sessions.keeper?.detach(durable);
     this.durable = durable;
-    this.session = durable.target as Session;
-    this.session.attach(this);
+    this.use(durable.target);
   }
 
   #answer(data: Buffer | string, isBinary: boolean): void {
@@ -299,9 +276,10 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
   }
 
-  #answerLater(answer: Promise<SentReply | null>): void {
+  #answerLater(answer: Promise<SentReply | Withheld | null>): void {
     this.blocked = true;
     void answer.then((late) => {
+      if (late === WITHHELD) return this.moved();
       this.answered = true;
       if (late === null) this.#endByPeer();
       else if (this.leaveIfOver(late)) return;

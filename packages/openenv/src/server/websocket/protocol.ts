@@ -1,13 +1,11 @@
 import type { Extension } from "../../protocol/messages.js";
+import type { Principal } from "../../session/attachable-session.js";
+import type { Batch } from "../../session/batch.js";
 import type { AddressPeer } from "../../session/calls/call.js";
-import type { DurableSession } from "../../session/durable/durable-session.js";
-import type { AddressUse } from "../../session/resume/addresses.js";
-import type { Batch } from "../../session/resume/batch.js";
+import type { AddressUse, ResumeFrames, Withheld } from "../../session/registry/session-keeper.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
-import type { Eventual } from "../../util/types.js";
 import type { SentReply } from "./encode-reply.js";
-import type { Resumed } from "./socket-resume.js";
 
 /** The part of a connection that a protocol uses. */
 export interface ConnectionContext {
@@ -22,13 +20,10 @@ export interface ConnectionContext {
   readonly peer: AddressPeer | undefined;
   /** True when the upgrade request had the orchestrator's token. */
   readonly orchestrator: boolean;
-  /** Set by the first frame with the extension `resume`. */
-  readonly durable: DurableSession | undefined;
-  /**
-   * Makes the session resumable with the hash of a token, or resumes the session of the query with the token. A repeated
-   * request gets the same answer.
-   */
-  resume(frame: unknown): Eventual<Resumed>;
+  /** The peer, if a plugin has recognised it. */
+  readonly principal: Principal | undefined;
+  /** Set with the extension `resume`. */
+  readonly resume: ResumeFrames | undefined;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }
@@ -40,9 +35,9 @@ export interface SocketProtocol {
   /** What a text frame does with the session of an address; undefined for a frame that is not valid. */
   addressUse(text: string): AddressUse | undefined;
   /** Answers one text frame; null when the peer requested to close. Never throws or rejects. */
-  answer(connection: ConnectionContext, text: string): SentReply | null | Promise<SentReply | null>;
+  answer(connection: ConnectionContext, text: string): SentReply | null | Promise<SentReply | Withheld | null>;
   /** Answers one binary frame, as `answer` does. */
-  binary(connection: ConnectionContext, data: Uint8Array): SentReply | null | Promise<SentReply | null>;
+  binary(connection: ConnectionContext, data: Uint8Array): SentReply | null | Promise<SentReply | Withheld | null>;
   /** The frame that is sent right after the handshake, before the socket is closed. */
   reject(refusal: SessionRejectedError): string;
   /** The frame for a peer with the extension `view` that waits for a session: 1 is next, 0 is its turn. */

@@ -26,8 +26,8 @@ export function createRpcProtocol(runtime: Runtime, sessions: Sessions): SocketP
       } catch (error) {
         return parseError(`Parse error: ${(error as Error).message}`);
       }
-      const { session: own, orchestrator } = connection;
-      return after(answerRpc(value, { runtime, sessions, own, orchestrator }), render);
+      const { session: own, orchestrator, principal } = connection;
+      return after(answerRpc(value, { runtime, sessions, own, orchestrator, principal }), render);
     },
     binary: () => parseError("Parse error: frames are JSON text, not binary"),
     reject(refusal) {

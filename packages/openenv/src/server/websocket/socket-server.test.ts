@@ -203,7 +203,7 @@ describe("foreign pages", () => {
 });
 
 test("a server that is shutting down rejects a forwarded upgrade with 503", async () => {
-  const context = createContext(createRuntime(defineCounter().environment), { closing: true });
+  const context = await createContext(createRuntime(defineCounter().environment), { closing: true });
   const sockets = new SocketServer(context);
   const parts = { context, handle: async () => {}, upgrade: (upgrade: Upgrade) => sockets.acceptForwarded(upgrade) };
   const server = createNodeServer(parts).listen(0, "127.0.0.1");

@@ -1,16 +1,19 @@
+import { STATUS_CODES } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Heartbeat, type InflowParts, type PeerSocket, UnfinishedFrames, type Upgrade } from "#parts/sockets";
-import { SESSION_HEADER } from "../../protocol/http.js";
-import { CLOSE_CODES, MOVING_KEY } from "../../protocol/messages.js";
+import { SESSION_HEADER, STATUS } from "../../protocol/http.js";
+import { CLOSE_CODES, MOVING_KEY, type WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
 import type { Cluster } from "../cluster.js";
 import type { ServerContext } from "../context.js";
 import type { AddressProblem } from "../http/address.js";
+import { isRefusal } from "../plugins/hook.js";
+import type { Plugins } from "../plugins/plugins.js";
 import { Connection } from "./connection.js";
 import type { SocketProtocol } from "./protocol.js";
 import { createRpcProtocol } from "./rpc-protocol.js";
-import { createSessionProtocol } from "./session-protocol.js";
+import { SessionProtocol } from "./session-protocol.js";
 import { findTarget, isTarget, type SocketPaths, type SocketRoute, type Target } from "./socket-target.js";
 
 /** The time that a close frame gets to be sent. */
@@ -18,6 +21,8 @@ const CLOSE_TIMEOUT_MS = 100;
 /** A peer that reads none of its answers is closed after this many ping intervals. */
 const STALLED_PINGS = 3;
 const NO_DESCRIPTORS = "the server cannot accept more connections: try again later";
+
+type Authorize = NonNullable<Plugins["authorize"]>;
 
 /** The WebSockets `/ws` and `/mcp`, and the `mounted` paths. */
 export class SocketServer {
@@ -29,7 +34,7 @@ export class SocketServer {
 
   constructor(context: ServerContext, mounted: readonly SocketRoute[] = []) {
     const { runtime, sessions, backlog, runQueue, pingIntervalMs } = context;
-    const protocols = { "/ws": createSessionProtocol(runtime, sessions), "/mcp": createRpcProtocol(runtime, sessions) };
+    const protocols = { "/ws": new SessionProtocol(runtime, sessions), "/mcp": createRpcProtocol(runtime, sessions) };
     this.#context = context;
     this.#paths = { protocols, mounted };
     this.#limits = { backlog, stallMs: STALLED_PINGS * pingIntervalMs, runQueue };
@@ -48,14 +53,38 @@ export class SocketServer {
   /** Accepts an upgrade request, or rejects it with an HTTP status. */
   upgrade(upgrade: Upgrade): void {
     const { request } = upgrade;
-    const { authorization, origins, runtime } = this.#context;
+    const { origins, plugins } = this.#context;
     const target = findTarget(request, this.#paths);
     if (!isTarget(target)) return rejectPath(upgrade, target);
     const objection = origins.rejectionReason(request.headers);
     if (objection !== undefined) return upgrade.reject("403 Forbidden", objection);
-    if (!authorization.isClient(request.headers)) return void this.#refuseToken(upgrade);
+    const { authorize } = plugins;
+    if (authorize !== undefined) return void this.#recognise(target, upgrade, authorize);
+    this.#permit(target, upgrade);
+  }
+
+  /** A plugin decides whether the peer may open the socket. */
+  async #recognise(target: Target, upgrade: Upgrade, authorize: Authorize, isForwarded = false): Promise<void> {
+    const { address, request } = upgrade;
+    const { method = "GET", url = "/", headers } = request;
+    const decided = await authorize({ method, url, headers, address, isOpen: false });
+    if (isRefusal(decided)) {
+      if (decided.code === "UNAUTHORIZED") await this.#countRefusal(upgrade);
+      return upgrade.reject(statusLine(decided.code), decided.message);
+    }
+    target.principal = decided;
+    this.#permit(target, upgrade, isForwarded);
+  }
+
+  /** Opens the socket of a peer that a plugin has recognised, or that has a token if one is required. */
+  #permit(target: Target, upgrade: Upgrade, isForwarded = false): void {
+    const { authorization, runtime } = this.#context;
+    const { headers } = upgrade.request;
+    const isUnknown = target.principal === undefined;
+    if (isUnknown && !authorization.isClient(headers)) return void this.#refuseToken(upgrade);
+    if (isForwarded) return this.#open(target, upgrade);
     // Where no token is required, the peer with a wrong one is a client, not the orchestrator.
-    const isGuess = runtime.guarded && authorization.isWrong(request.headers) === true;
+    const isGuess = isUnknown && runtime.guarded && authorization.isWrong(headers) === true;
     if (isGuess) return void this.#countRefusal(upgrade).then(() => this.#place(target, upgrade));
     this.#place(target, upgrade);
   }
@@ -67,7 +96,7 @@ export class SocketServer {
     const isNew = target.sessionId === null && target.address === undefined;
     if (closing || (sessions.rejectsNew && isNew)) return this.#rejectLate(upgrade);
     if (isNew && sessions.departure.hasBegun && request.url?.includes(`${MOVING_KEY}=1`)) {
-      runtime.statistics.countRejection(sessions.paused ? "paused" : "draining");
+      runtime.statistics.countRejection(sessions.departure.paused ? "paused" : "draining");
       return upgrade.reject("503 Service Unavailable", "the server is paused or stops: connect to another one");
     }
     if (cluster === undefined) return this.#open(target, upgrade);
@@ -87,8 +116,9 @@ export class SocketServer {
   acceptForwarded(upgrade: Upgrade): void {
     const target = findTarget(upgrade.request, this.#paths);
     if (!isTarget(target)) return rejectPath(upgrade, target);
-    if (this.#context.closing) return this.#rejectLate(upgrade);
-    this.#open(target, upgrade);
+    const { authorize } = this.#context.plugins;
+    if (authorize !== undefined) return void this.#recognise(target, upgrade, authorize, true);
+    this.#permit(target, upgrade, true);
   }
 
   /** Closes each socket once its answer in flight is sent. */
@@ -126,10 +156,13 @@ export class SocketServer {
   }
 
   #open(target: Target, upgrade: Upgrade): void {
-    const { authorization, descriptors, maxMessageBytes, sessions } = this.#context;
+    const { authorization, closing, descriptors, maxMessageBytes, sessions } = this.#context;
+    // The server may have begun to close while a plugin or another worker was asked.
+    if (closing) return this.#rejectLate(upgrade);
     if (descriptors.areShort(upgrade.descriptors)) return upgrade.reject("503 Service Unavailable", NO_DESCRIPTORS);
     const { handler } = target;
-    if ("upgrade" in handler) return handler.upgrade(upgrade);
+    if ("upgrade" in handler) return handler.upgrade(upgrade, target.principal);
+    if (sessions.keeper === undefined) target.extensions = target.extensions.filter((name) => name !== "resume");
     // A balancer learns from the handshake which server has a new resumable session.
     const isResumable = target.sessionId === null && target.extensions.includes("resume");
     const newId = isResumable ? sessions.makeId() : undefined;
@@ -145,7 +178,15 @@ export class SocketServer {
   #accept(ws: PeerSocket, target: Target, { protocol, orchestrator, newId }: Accepted): void {
     const { addresses, sessions } = this.#context;
     const address = target.address === undefined ? undefined : { hash: target.address, addresses, retry: target.retry };
-    const connection = new Connection({ ws, protocol, sessions, orchestrator, limits: this.#limits, address });
+    const connection = new Connection({
+      ws,
+      protocol,
+      sessions,
+      orchestrator,
+      limits: this.#limits,
+      address,
+      principal: target.principal,
+    });
     connection.extensions = target.extensions;
     connection.group = this.#heartbeat.watch(connection);
     ws.peer = connection;
@@ -158,6 +199,10 @@ interface Accepted {
   orchestrator: boolean;
   /** The id of a new resumable session. */
   newId: string | undefined;
+}
+
+function statusLine(code: WireCode): string {
+  return `${STATUS[code]} ${STATUS_CODES[STATUS[code]]}`;
 }
 
 /** Passes the socket on; a socket that has closed meanwhile has no handle. */

@@ -1,7 +1,8 @@
 import type { Upgrade, UpgradeRequest } from "#parts/sockets";
 import { EXTENSIONS, EXTENSIONS_KEY, type Extension } from "../../protocol/messages.js";
 import { VIEW_KEY } from "../../protocol/web.js";
-import { type AddressProblem, findAddress, isAddressed } from "../http/address.js";
+import type { Principal } from "../../session/attachable-session.js";
+import { type AddressProblem, findAddress, isSessionPath } from "../http/address.js";
 import type { SocketProtocol } from "./protocol.js";
 
 /** Extensions that a session by address does not have: its name leads to it. */
@@ -12,7 +13,7 @@ export interface SocketRoute {
   readonly path: string;
   /** The id of the session that a request names; another server of the cluster may hold it. */
   sessionId(request: UpgradeRequest): string | null;
-  upgrade(upgrade: Upgrade): void;
+  upgrade(upgrade: Upgrade, principal: Principal | undefined): void;
   readonly open: number;
   drain(): void;
   terminate(): void;
@@ -28,6 +29,8 @@ export interface Target {
   address?: string;
   /** The path opts in to the answer of an equal step. */
   retry?: boolean | undefined;
+  /** The peer, if a plugin has recognised it. */
+  principal?: Principal | undefined;
 }
 
 /** The paths of a server, and who handles each. */
@@ -45,7 +48,7 @@ export function findTarget(
   const path = url.split("?", 1)[0] as string;
   const addressed = findAddress(path, headers);
   if (addressed !== undefined) {
-    if (!isAddressed(addressed)) return addressed;
+    if (!isSessionPath(addressed)) return addressed;
     const below = parseTarget(addressed.path + url.slice(path.length), protocols);
     const extensions = below?.extensions.filter((name) => !OF_A_SERVER.includes(name)) ?? [];
     return below && { ...below, extensions, address: addressed.address, retry: addressed.retry };

@@ -1,21 +1,13 @@
-/** Numbers of the calls into an environment that may block the event loop. */
-export const CALL = {
-  reset: 1,
-  step: 2,
-  state: 3,
-  tool: 4,
-  create: 5,
-  close: 6,
-  render: 7,
-  actions: 8,
-  tasks: 9,
-  capture: 10,
-  restore: 11,
-} as const;
-export type CallNumber = (typeof CALL)[keyof typeof CALL];
+import { type ClientMessage, FRAMES } from "../../protocol/messages.js";
+
+const OTHERS = ["tool", "create", "render", "actions", "tasks", "capture", "restore"] as const;
+/** The calls into an environment that may block the event loop, with their numbers from 1. */
+export const CALL = Object.fromEntries(
+  [...Object.keys(FRAMES), ...OTHERS].map((name, index) => [name, index + 1]),
+) as Readonly<Record<ClientMessage["type"] | (typeof OTHERS)[number], number>>;
 
 /** Added to the number of a call while its synchronous part runs. */
-export const RUNNING = 16;
+export const RUNNING = 64;
 
 /** The session of a call that belongs to no session. */
 export const NO_SESSION = 0;
@@ -24,7 +16,7 @@ export const NO_SESSION = 0;
 export const marks = new Int32Array(new (globalThis.SharedArrayBuffer ?? ArrayBuffer)(16));
 
 /** Records the start of a call into an environment. Only plain writes, because this runs in every step. */
-export function enterCall(server: number, session: number, call: CallNumber): void {
+export function enterCall(server: number, session: number, call: number): void {
   marks[1] = server;
   marks[2] = session;
   marks[3] = call | RUNNING;
@@ -36,7 +28,7 @@ export function leaveCall(): void {
 }
 
 /** Records the synchronous part of `run` as a call. */
-export function markCall<T>(of: { server: number; session: number }, call: CallNumber, run: () => T): T {
+export function markCall<T>(of: { server: number; session: number }, call: number, run: () => T): T {
   enterCall(of.server, of.session, call);
   try {
     return run();

@@ -1,7 +1,9 @@
 import type { Environment, Transition } from "../../environment/environment.js";
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
+import { after } from "../../util/async/after.js";
 import { isObject } from "../../util/is-object.js";
 import { clip } from "../../util/text/clip.js";
+import type { Eventual } from "../../util/types.js";
 import { toError } from "../failure.js";
 import type { Runtime } from "../runtime.js";
 import type { Call } from "./call.js";
@@ -23,6 +25,7 @@ export interface CallSession {
   /** The first eight digits of the id as a number. */
   readonly tag: number;
   readonly stepCount: number;
+  readonly progress: { readonly episodeId: string | null };
 }
 
 type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
@@ -65,8 +68,17 @@ export function observe(
   return addView(message, isDeclared ? transition.observation : undefined, { environment, session });
 }
 
+/** The answer to a state request. */
+export function readState({ environment, session }: CallTarget): Eventual<ServerMessage> {
+  return after(environment.state?.() ?? {}, (own) => {
+    const { value, nonFinite } = session.runtime.validator.state(own);
+    if (nonFinite > 0) reportNonFinite(session, "state", nonFinite);
+    return { type: "state", data: { ...value, episode_id: session.progress.episodeId, step_count: session.stepCount } };
+  });
+}
+
 /** Counts and logs NaN and infinities, which have no JSON form. */
-export function reportNonFinite({ runtime, id }: CallSession, method: "reset" | "step" | "state", count: number): void {
+function reportNonFinite({ runtime, id }: CallSession, method: "reset" | "step" | "state", count: number): void {
   runtime.statistics.counts.openenv_values_not_finite_total += count;
   runtime.log.warn({ session: id, count }, `${method} returned NaN or infinities; they were sent as null`);
 }

@@ -5,6 +5,6 @@ import type { PreparedCall } from "./tool-call.js";
 /** A reset with its data, and as `input` when it has already been validated. */
 export type ResetMessage = Extract<ClientMessage, { type: "reset" }> & { input?: ParsedReset };
 /** A message for the environment. */
-export type EnvironmentMessage = Extract<ClientMessage, { type: "step" | "state" }> | ResetMessage;
+export type EnvironmentMessage = Exclude<ClientMessage, { type: "reset" | "mcp" | "close" }> | ResetMessage;
 /** What a peer requests of a session, over any transport. */
 export type PeerRequest = EnvironmentMessage | PreparedCall;

@@ -6,9 +6,11 @@ import type { Tool, ToolSet } from "../../environment/tools/tool-set.js";
 import { TOOL_ERROR_TYPES, TOOL_FAULTS, type ToolErrorType, type ValidationIssue } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isAgentsDoing, lacksToolType, MISSING_TOOL_TYPE, type ToolOutcome } from "../../protocol/tools.js";
+import { after } from "../../util/async/after.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import { clip } from "../../util/text/clip.js";
+import type { Eventual } from "../../util/types.js";
 import { missingField } from "../../validation/errors/issues.js";
 import { InvalidOutputError } from "../../validation/json-safe.js";
 import { describeError, failedCall, faultOf, lostReason, toError } from "../failure.js";
@@ -70,18 +72,31 @@ export function listTools({ summaries }: ToolSet, { toolReward }: Contract): Tra
   return { observation: { tools: summaries }, reward: toolReward };
 }
 
+/** Performs a `call_tool` step; sync with sync handlers. */
+export function stepTool(action: JsonObject, call: Call, target: CallTarget): Eventual<Transition> {
+  const { tools, definition } = target.session.runtime;
+  const request = { name: action["tool_name"] as string, given: action["arguments"] as JsonObject };
+  const finish = (outcome: ToolOutcome): Eventual<Transition> => {
+    call.limitedByTool = false;
+    const called = toTransition(request, outcome, definition.contract);
+    const more = target.environment.afterTool?.(toToolCall(request, outcome), call) ?? {};
+    return after(more, ({ reward = called.reward ?? null, ...rest }) => ({ ...rest, ...called, reward }));
+  };
+  call.kind = "tool";
+  const prepared = prepareCall(tools, request);
+  if (!("tool" in prepared)) return finish(prepared);
+  call.limitedByTool = true;
+  return after(callTool(prepared, call, target), finish);
+}
+
 /** The observation and the default reward of a `call_tool` step. The environment's `afterTool` may decide the reward. */
-export function toTransition(
-  { name }: ToolRequest,
-  { result, error }: ToolOutcome,
-  { toolReward }: Contract,
-): Transition {
+function toTransition({ name }: ToolRequest, { result, error }: ToolOutcome, { toolReward }: Contract): Transition {
   // A failure that the agent caused is rewarded as a call.
   return { reward: isAgentsDoing({ error }) ? toolReward : null, observation: { tool_name: name, result, error } };
 }
 
 /** The argument of `afterTool`. */
-export function toToolCall({ name, given }: ToolRequest, { result, error }: ToolOutcome): ToolCall {
+function toToolCall({ name, given }: ToolRequest, { result, error }: ToolOutcome): ToolCall {
   return { name, arguments: given, result: result?.data, error: error ?? undefined };
 }
 

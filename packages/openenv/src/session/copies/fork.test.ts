@@ -2,9 +2,9 @@ import { afterEach, expect, test } from "vitest";
 import * as z from "zod";
 import { defineContract, defineEnvironment } from "../../index.js";
 import type { BatchReply } from "../../protocol/batch.js";
+import { Batch } from "../batch.js";
 import { Sessions } from "../registry/sessions.js";
 import { RESTORE_DEFAULTS } from "../restore-limits.js";
-import { Batch } from "../resume/batch.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { forkSession } from "./fork.js";
@@ -61,10 +61,8 @@ async function start({ replays, replayMs }: { replays: boolean; replayMs?: numbe
     { seeded: true },
   );
   const restore = { ...RESTORE_DEFAULTS, ...(replayMs !== undefined && { replayMs }) };
-  const sessions = new Sessions(createRuntime(environment, { restore }), {
-    maxConcurrentEnvs: 100,
-    sessionTimeoutMs: null,
-  });
+  const runtime = createRuntime(environment, { restore });
+  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 100, sessionTimeoutMs: null });
   const play = async (session: Session): Promise<void> => {
     session.events.keepIfNeeded();
     await session.call({ type: "reset" });

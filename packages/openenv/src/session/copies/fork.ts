@@ -26,7 +26,8 @@ export async function forkSession(
     throw rejection(sessions.capacity(), "full");
   }
   const image = await imageAt(session, event);
-  const opener = { client: session.client, orchestrator: session.ownedByOrchestrator };
+  const { client, ownedByOrchestrator: orchestrator, principal } = session;
+  const opener = { client, orchestrator, principal };
   const replays = new Turns(REPLAY_LEAD_MS);
   const opening = Array.from({ length: count }, () => openFrom(sessions, image, opener, replays));
   const undo = (fork: Session): void => sessions.end(fork, "another copy of its session could not be made");

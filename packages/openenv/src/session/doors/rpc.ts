@@ -16,11 +16,13 @@ import { clip } from "../../util/text/clip.js";
 import type { MaybePromise } from "../../util/types.js";
 import { briefInput } from "../../validation/errors/brief-input.js";
 import { callAgentTool, listAgentTools } from "../agents/agent-call.js";
+import type { Principal, SessionOpener } from "../attachable-session.js";
 import type { SessionCallOptions } from "../calls/call.js";
 import { internalError } from "../failure.js";
 import { serializationFailure, serializeReply } from "../messages/message-codec.js";
+import { callToolAlone } from "../registry/call-alone.js";
+import type { AddressUse } from "../registry/session-keeper.js";
 import type { Sessions } from "../registry/sessions.js";
-import type { AddressUse } from "../resume/addresses.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -39,6 +41,8 @@ export interface RpcContext {
   attach?: ((use: AddressUse) => Promise<Session | undefined>) | undefined;
   /** The peer has the orchestrator's token. */
   orchestrator?: boolean | undefined;
+  /** The peer, if a plugin has recognised it. */
+  principal?: Principal | undefined;
   numbered?: SessionCallOptions["numbered"];
   /** Registers a function that cancels a call when the client disconnects. */
   onDisconnect?: SessionCallOptions["onDisconnect"];
@@ -144,9 +148,10 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   const request = { name, given: given ?? {} };
   const { onDisconnect, numbered } = context;
   const options = { onDisconnect, numbered };
+  const { runtime, sessions } = context as RpcContext & { sessions: Sessions };
   const outcome =
     named === undefined
-      ? (context.sessions as Sessions).callTool(request, options)
+      ? callToolAlone({ runtime, sessions }, request, { ...options, opener: openerOf(context) })
       : callAgentTool(named, request, options);
   return after<AgentOutcome, AgentResult>(outcome, ({ result, error }) => {
     if (result !== null) return result;
@@ -179,7 +184,7 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
   if (chosen && (own?.isForbidden(orchestrator) ?? (runtime.guarded && !orchestrator)))
     throw forbiddenTo("be stepped in");
   if (own !== undefined) sessions?.named.add(own);
-  const session = own ?? (await sessions?.openNamed({ client: "mcp", orchestrator }));
+  const session = own ?? (await sessions?.openNamed(openerOf(context)));
   if (session === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
   if (chosen) {
     session.progress.callsAreSteps = true;
@@ -187,6 +192,10 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
   }
   const { callsAreSteps } = session.progress;
   return { session_id: session.id, ...(callsAreSteps && { tool_calls_are_steps: true }) };
+}
+
+function openerOf({ orchestrator = false, principal }: RpcContext): SessionOpener {
+  return { client: "mcp", orchestrator, principal };
 }
 
 /** The result of the session's episode so far, for its creator. */

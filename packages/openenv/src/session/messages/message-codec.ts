@@ -4,6 +4,7 @@ import {
   type ClientMessage,
   type ErrorData,
   errorData,
+  FRAMES,
   type ServerMessage,
   type WireCode,
 } from "../../protocol/messages.js";
@@ -50,18 +51,15 @@ export function invalidMessage(errors: ValidationIssue[]): ErrorMessage {
   return errorMessage("VALIDATION_ERROR", message, { errors });
 }
 
-/** Which message types have `data`, and whether it is required. */
-const DATA_RULES = { reset: "optional", step: "required", mcp: "required", state: "none", close: "none" } as const;
-
 /** Validates a parsed frame. Returns the message or an error message for the client. */
 export function checkMessage(frame: unknown): ClientMessage | ErrorMessage {
   if (!isObject(frame)) return invalidMessage([notAnObject([], frame)]);
   const { type, data } = frame;
-  if (typeof type !== "string" || !Object.hasOwn(DATA_RULES, type)) {
-    const known = Object.keys(DATA_RULES).join(", ");
+  if (typeof type !== "string" || !Object.hasOwn(FRAMES, type)) {
+    const known = Object.keys(FRAMES).join(", ");
     return errorMessage("UNKNOWN_TYPE", `Unknown message type: ${show(type)}; known types are ${known}`);
   }
-  const rule = DATA_RULES[type as keyof typeof DATA_RULES];
+  const { data: rule } = FRAMES[type as ClientMessage["type"]];
   const hasData = "data" in frame;
   let issues: ValidationIssue[] | undefined;
   if (rule !== "none") {

@@ -110,7 +110,7 @@ test("a resumable session is detached, and keeps its slot for RESUME_GUARANTEE",
   await isRefused(server);
   expect(await socket.closed).toEqual({ code: 1013, reason: REASON });
   await isRefused(server);
-  const [next, resumed] = await returnTo(open, server, [id, undefined]);
+  const [next, resumed] = await returnTo(open, server, [id]);
   expect(resumed).toMatchObject({ recovered: true });
   expect(await next.ask(stepFrame(1, 3, 2))).toMatchObject({ data: { observation: { count: 2 } } });
   pass(200_000);

@@ -1,4 +1,3 @@
-import { idleReason } from "../durable/durable-sessions.js";
 import type { Session } from "../session.js";
 
 /**
@@ -166,4 +165,9 @@ export class Unclaimed {
   #isOverdue({ attached, busy, peer, lastActivityAt }: Session, now: number): boolean {
     return !attached && !busy && !peer?.connected && lastActivityAt <= now - this.#options.guaranteeMs;
   }
+}
+
+/** Why a session ends, or is detached, after `SESSION_IDLE_TIMEOUT`. */
+export function idleReason(idleMs: number): string {
+  return `was idle for ${idleMs / 1000} s and was closed to make room for another client`;
 }

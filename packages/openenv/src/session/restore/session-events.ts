@@ -6,10 +6,11 @@ import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
-import type { Call } from "../calls/call.js";
+import type { Call, SessionCallOptions } from "../calls/call.js";
 import { type EffectSource, EpisodeRandom } from "../calls/effects.js";
 import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "../calls/session-event.js";
-import { rejectRequest, toError } from "../failure.js";
+import { lostCall, lostReason, rejectRequest, toError } from "../failure.js";
+import { errorMessage } from "../messages/message-codec.js";
 import type { Runtime } from "../runtime.js";
 import { History } from "./history.js";
 import type { SessionHooks } from "./session-hooks.js";
@@ -21,6 +22,8 @@ export interface RecordedSession {
   readonly environment: Environment | undefined;
   /** Called while no call can begin. */
   takeImage(): MaybePromise<SessionImage>;
+  /** Ends the session once the answer in flight has left it. */
+  lose(reason: string): void;
 }
 
 type Answer = ServerMessage | ToolOutcome;
@@ -29,7 +32,10 @@ type Answer = ServerMessage | ToolOutcome;
 export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** The number of the last event; 0 before the first. */
   last = 0;
+  /** Those of the ledger, outside of those of plugins. */
   hooks: SessionHooks | undefined;
+  /** Those of all plugins. */
+  plugins: SessionHooks | undefined;
   /** Set with snapshots and the option `history`. */
   history: History | undefined;
   readonly #session: RecordedSession;
@@ -120,7 +126,12 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
 
   /** True when {@link finish} must be called after an event. */
   get isRecording(): boolean {
-    return this.hooks?.record !== undefined || this.#kept !== undefined || this.#hasHistory;
+    return (
+      this.hooks?.record !== undefined ||
+      this.plugins?.record !== undefined ||
+      this.#kept !== undefined ||
+      this.#hasHistory
+    );
   }
 
   get #hasHistory(): boolean {
@@ -128,8 +139,11 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     return (runtime.definition.history ?? 1) > 1 && environment?.snapshot !== undefined;
   }
 
-  /** Records an event that has run; returns its answer when it may leave the session. Never throws or rejects. */
-  finish(call: Call, answer: Answer): Answer | Promise<Answer> {
+  /**
+   * Records an event that has run; returns its answer when it may leave the session. If the session has ended meanwhile,
+   * only plugins get the event. Never throws or rejects.
+   */
+  finish(call: Call, answer: Answer, isOpen: boolean): Answer | Promise<Answer> {
     call.executed = true;
     const { event: number, data: request = {}, recorded } = call;
     const type = call.type as SessionEvent["type"];
@@ -137,22 +151,47 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     if (!this.#isSeedRecorded) event.recorded.seed = this.seed;
     this.#isSeedRecorded = true;
     const refuse = (error: unknown): Answer => {
+      const lost = lostReason(error);
+      if (lost !== undefined) {
+        this.#session.lose(lost);
+        return type === "tool" ? lostCall(lost) : errorMessage("SESSION_LOST", lost);
+      }
       const { message } = toError(error);
       this.#session.runtime.log.error({ err: error, session: this.id }, "an event could not be recorded");
       return rejectRequest(type, "SESSION_ERROR", `the answer could not be recorded: ${message}`);
     };
     try {
-      if (this.#expected !== undefined) {
-        this.#difference = firstDifference(this.#expected, JSON.parse(stringifyJson(event)));
-      }
-      if (this.#kept !== undefined) this.#keepEvent(event, call);
-      const kept = this.#hasHistory ? this.#keepState() : undefined;
-      const record = (): MaybePromise<void> => this.hooks?.record?.(event, call.options);
-      const recorded = isThenable(kept) ? kept.then(record) : record();
+      const recorded = isOpen ? this.#keep(event, call) : this.#show(event, call.options);
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {
       return refuse(error);
     }
+  }
+
+  #keep(event: SessionEvent, call: Call): MaybePromise<void> {
+    if (this.#expected !== undefined) {
+      this.#difference = firstDifference(this.#expected, JSON.parse(stringifyJson(event)));
+    }
+    if (this.#kept !== undefined) this.#keepEvent(event, call);
+    const kept = this.#hasHistory ? this.#keepState() : undefined;
+    const record = (): MaybePromise<void> => this.#record(event, call.options);
+    return isThenable(kept) ? kept.then(record) : record();
+  }
+
+  /** Plugins are first, so that what they refuse is not stored. */
+  #record(event: SessionEvent, options: SessionCallOptions): MaybePromise<void> {
+    const { hooks, plugins } = this;
+    const stored = hooks?.record === undefined || plugins?.record === undefined ? event : snapshot(event);
+    const record = (): MaybePromise<void> => hooks?.record?.(stored, options);
+    const seen = this.#show(event, options);
+    return isThenable(seen) ? seen.then(record) : record();
+  }
+
+  /** Shows plugins the event, unless it is one of a replay. */
+  #show(event: SessionEvent, options: SessionCallOptions): MaybePromise<void> {
+    const { plugins } = this;
+    if (plugins?.record === undefined || this.#expected !== undefined) return undefined;
+    return plugins.record(snapshot(event), options);
   }
 
   /** Keeps the state after the event; one that cannot be saved is not kept. */

@@ -18,4 +18,8 @@ export interface SessionHooks {
   record?(event: SessionEvent, options: SessionCallOptions): MaybePromise<void>;
   /** Called when the tool calls of agents become steps, before the client learns it. */
   chooseSteps?(): MaybePromise<void>;
+  /** The session has lost its connection and waits for its client. */
+  detached?(): void;
+  /** The session has ended. */
+  ended?(reason: string): void;
 }

@@ -10,7 +10,8 @@ export interface MetricText {
   labels?: readonly string[];
 }
 
-interface Counted extends MetricText {
+/** A metric that is counted where it happens. */
+export interface MetricRow extends MetricText {
   /** The values of its label. Each has a count from the start, so that the first increase is seen. */
   values?: readonly string[];
 }
@@ -52,18 +53,24 @@ export const COUNTED = {
     values: ["restored", "lost", "elsewhere", "unavailable"],
   },
   openenv_values_not_finite_total: { type: "counter", help: "NaN and infinities of environments, sent as null." },
-} as const satisfies Record<string, Counted>;
+} as const satisfies Record<string, MetricRow>;
 
-type CountOf<Row extends Counted> = Row extends { type: "histogram" }
+type CountOf<Row extends MetricRow> = Row extends { type: "histogram" }
   ? Histogram
   : Row extends { values: readonly (infer Value extends string)[] }
     ? Record<Value, number>
     : number;
-export type Counts = { -readonly [Name in keyof typeof COUNTED]: CountOf<(typeof COUNTED)[Name]> };
+/** The counts of a table of metrics. A histogram records milliseconds. */
+export type CountsOf<Table extends Readonly<Record<string, MetricRow>>> = {
+  -readonly [Name in keyof Table]: CountOf<Table[Name]>;
+};
+export type Counts = CountsOf<typeof COUNTED>;
 export type RejectionReason = keyof Counts["openenv_rejections_total"];
 
-export function startCounts(): Counts {
-  const start = ({ type, values }: Counted) =>
+export function startCounts<Table extends Readonly<Record<string, MetricRow>>>(table: Table): CountsOf<Table> {
+  const start = ({ type, values }: MetricRow) =>
     type === "histogram" ? new Histogram() : values ? Object.fromEntries(values.map((value) => [value, 0])) : 0;
-  return Object.fromEntries(Object.entries(COUNTED).map(([name, row]) => [name, start(row)])) as unknown as Counts;
+  return Object.fromEntries(
+    Object.entries(table).map(([name, row]) => [name, start(row)]),
+  ) as unknown as CountsOf<Table>;
 }

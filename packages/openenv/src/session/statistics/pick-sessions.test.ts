@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import {
   DEFAULT_SESSION_QUERY,
   parseSessionQuery,
-  renderSessionQuery,
   SESSION_COLUMNS,
   type SessionQuery,
 } from "../../protocol/session-query.js";
@@ -18,6 +17,7 @@ const session = (id: string, rest: Partial<ServerViewSession> = {}): ServerViewS
   episode_id: `episode of ${id}`,
   attached: true,
   client: "websocket",
+  state: "idle",
   busy_s: null,
   detached_s: null,
   episodes: 1,
@@ -27,12 +27,12 @@ const session = (id: string, rest: Partial<ServerViewSession> = {}): ServerViewS
 });
 const SESSIONS = [
   session("a", { created_at: 500 }),
-  session("b", { worker: 1, client: "mcp", last_activity_at: 999.5, steps: 9 }),
-  session("c", { busy_s: 9, created_at: 800, last_activity_at: 991 }),
-  session("d", { busy_s: 0.5, episodes: 2, last_activity_at: 999.8, episode_id: "1 of d" }),
+  session("b", { worker: 1, client: "mcp", state: "stepping", last_activity_at: 999.5, steps: 9 }),
+  session("c", { state: "slow", busy_s: 9, created_at: 800, last_activity_at: 991 }),
+  session("d", { state: "stepping", busy_s: 0.5, episodes: 2, last_activity_at: 999.8, episode_id: "1 of d" }),
 ];
 const pick = (query: Partial<SessionQuery> = {}) => {
-  const { sessions, found } = pickSessions(SESSIONS, { ...DEFAULT_SESSION_QUERY, ...query }, 1000);
+  const { sessions, found } = pickSessions(SESSIONS, { ...DEFAULT_SESSION_QUERY, ...query });
   return [sessions.map(({ session_id }) => session_id).join(""), found];
 };
 
@@ -58,19 +58,22 @@ describe("sessions for the operator", () => {
     expect(pick({ find: "websocket Worker  1" })).toEqual(["", 0]);
     expect(pick({ find: "worker 1" })).toEqual(["b", 1]);
     expect(pick({ find: "stepping" })).toEqual(["bd", 2]);
-    const detached = pickSessions(
-      [session("e", { detached_s: 9 })],
-      { ...DEFAULT_SESSION_QUERY, find: "detached" },
-      1000,
-    );
+    const detached = pickSessions([session("e", { state: "detached", detached_s: 9 })], {
+      ...DEFAULT_SESSION_QUERY,
+      find: "detached",
+    });
     expect(detached.found).toBe(1);
     expect(pick({ find: " episode  of a " })[0]).toContain("a");
     expect(pick({ find: "nobody" })).toEqual(["", 0]);
   });
 
   test("are requested with a query string, in which invalid values become the default", () => {
-    const query: SessionQuery = { limit: 7, sort: "idle", down: false, find: "worker 1 & more" };
-    expect(parseSessionQuery(new URLSearchParams(renderSessionQuery(query)))).toEqual(query);
+    expect(parseSessionQuery(new URLSearchParams("limit=7&sort=idle&order=asc&find=worker+1+%26+more"))).toEqual({
+      limit: 7,
+      sort: "idle",
+      down: false,
+      find: "worker 1 & more",
+    });
     expect(parseSessionQuery(new URLSearchParams())).toEqual(DEFAULT_SESSION_QUERY);
     expect(parseSessionQuery(new URLSearchParams("limit=-5&sort=__proto__&order=up"))).toEqual({
       ...DEFAULT_SESSION_QUERY,

@@ -1,4 +1,4 @@
-import { type SessionColumn, type SessionQuery, sessionState } from "../../protocol/session-query.js";
+import type { SessionColumn, SessionQuery } from "../../protocol/session-query.js";
 import type { ServerViewSession } from "../../protocol/web.js";
 
 /** The first sessions of a query, and the number of matches. */
@@ -7,28 +7,27 @@ export interface PickedSessions {
   found: number;
 }
 
-/** Finds and sorts sessions; equal ones by age, oldest first. `at` is the current time in Unix seconds. */
-export function pickSessions(all: readonly ServerViewSession[], query: SessionQuery, at: number): PickedSessions {
+/** Finds and sorts sessions; equal ones by age, oldest first. */
+export function pickSessions(all: readonly ServerViewSession[], query: SessionQuery): PickedSessions {
   const words = (query.find.toLowerCase().match(WORDS) ?? []).map((word) => word.replace(/\s+/, " "));
-  const found = words.length === 0 ? [...all] : all.filter((session) => hasAll(textOf(session, at), words));
-  return { sessions: sortSessions(found, query, at).slice(0, query.limit), found: found.length };
+  const found = words.length === 0 ? [...all] : all.filter((session) => hasAll(textOf(session), words));
+  return { sessions: sortSessions(found, query).slice(0, query.limit), found: found.length };
 }
 
 /** Sorts in place. */
-export function sortSessions(sessions: ServerViewSession[], { sort, down }: SessionQuery, at: number) {
+export function sortSessions(sessions: ServerViewSession[], { sort, down }: SessionQuery) {
   const keyOf = KEYS[sort];
   const sign = down ? -1 : 1;
   return sessions.sort(
-    (a, b) =>
-      compare(keyOf(a, at), keyOf(b, at)) * sign || a.created_at - b.created_at || compare(a.session_id, b.session_id),
+    (a, b) => compare(keyOf(a), keyOf(b)) * sign || a.created_at - b.created_at || compare(a.session_id, b.session_id),
   );
 }
 
-const KEYS: Record<SessionColumn, (session: ServerViewSession, at: number) => string | number> = {
+const KEYS: Record<SessionColumn, (session: ServerViewSession) => string | number> = {
   session: ({ session_id }) => session_id,
   client: ({ client }) => client,
   // Only slow sessions are sorted, so that a list that is refreshed every second stays readable.
-  state: (session, at) => (sessionState(session, at) === "slow" ? (session.busy_s ?? 0) : 0),
+  state: ({ state, busy_s }) => (state === "slow" ? (busy_s ?? 0) : 0),
   open: ({ created_at }) => -created_at,
   episodes: ({ episodes }) => episodes,
   step: ({ step_count }) => step_count,
@@ -42,9 +41,8 @@ const WORDS = /\bworker\s+\d+|\S+/g;
 /** The names of the states on the page. */
 const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", detached: "detached", idle: "idle" } as const;
 
-function textOf(session: ServerViewSession, at: number): string {
-  const { session_id, episode_id, client, worker } = session;
-  return `${session_id} ${episode_id ?? ""} ${client} ${STATE_WORDS[sessionState(session, at)]} worker ${worker}`.toLowerCase();
+function textOf({ session_id, episode_id, client, state, worker }: ServerViewSession): string {
+  return `${session_id} ${episode_id ?? ""} ${client} ${STATE_WORDS[state]} worker ${worker}`.toLowerCase();
 }
 
 function hasAll(text: string, words: readonly string[]): boolean {

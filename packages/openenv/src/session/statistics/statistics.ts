@@ -2,7 +2,7 @@ import type { Fault } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { MAX_REPORTED_ERRORS, type ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/text/clip.js";
-import { type RejectionReason, startCounts } from "./metrics.js";
+import { COUNTED, type RejectionReason, startCounts } from "./metrics.js";
 
 const MAX_MESSAGE = 500;
 
@@ -14,7 +14,7 @@ interface Faulty {
 
 /** Statistics of one server since its start. Counting a step allocates no memory. */
 export class Statistics {
-  readonly counts = startCounts();
+  readonly counts = startCounts(COUNTED);
   /** Errors sent to clients, by code and by who caused them. */
   readonly errors: Partial<Record<WireCode, Partial<Record<Fault, number>>>> = {};
   /** False if the last call of the journal failed because of the store; null without a journal. */

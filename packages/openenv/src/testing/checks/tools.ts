@@ -11,7 +11,7 @@ export async function askTools(action: JsonObject, ask: Endpoints["ask"]): Promi
 }
 
 /** Lists the tools; servers use two names for the schema. @throws ConnectionError when `POST /mcp` does not answer. */
-export async function listTools(ask: Endpoints["ask"]): Promise<ToolSummary[]> {
+async function listTools(ask: Endpoints["ask"]): Promise<ToolSummary[]> {
   const { body } = await ask("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
   const result = isObject(body) ? body["result"] : undefined;
   const tools = isObject(result) ? result["tools"] : undefined;

@@ -11,10 +11,11 @@ export class Turns {
     this.#limitMs = limitMs;
   }
 
-  take<T>(task: () => Promise<T>): Promise<T> {
+  /** `ready`: what the task also waits for when its turn has come. */
+  take<T>(task: () => Promise<T>, ready?: () => Promise<void>): Promise<T> {
     const before = this.#free;
     this.waiting++;
-    const done = before.then(() => {
+    const done = before.then(ready).then(() => {
       this.waiting--;
       return task();
     });

@@ -1,4 +1,4 @@
-import type { TextSpan, ViewPart } from "openenv-ts/internal";
+import type { TextSpan, ViewPart } from "openenv-ts";
 import { pictureOf } from "../value/picture.js";
 import { Picture } from "../value/picture-view.js";
 

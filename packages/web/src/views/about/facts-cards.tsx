@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
+import type { WebInfo } from "openenv-ts/protocol";
 import { BASE } from "../../server/base.js";
 
 /** The main facts. */

@@ -1,5 +1,5 @@
-import { isObject, isToolAction, sampleValue, type WebInfo } from "openenv-ts/internal";
-import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
+import { isObject, isToolAction, sampleValue } from "openenv-ts/internal";
+import type { JsonObject, SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { createValidator } from "../../form/validator.js";
 import type { Timeline } from "../../play/timeline.js";
 

@@ -1,5 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
-import type { SchemaBody } from "openenv-ts/protocol";
+import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useId, useMemo, useState } from "react";
 import { Tabs } from "../../parts/tabs.js";
 import type { Timeline } from "../../play/timeline.js";

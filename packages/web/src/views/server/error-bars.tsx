@@ -1,16 +1,17 @@
-import { MAX_REPORTED_ERRORS, type ServerView } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { count, formatCount } from "../../parts/text/format.js";
 
 const MINUTES = 60;
 const HOUR_S = 3600;
 
 /** Errors of the last hour, one bar per minute. */
-export function ErrorBars({ view: { at, recent_errors: recent, steps } }: { view: ServerView }) {
+export function ErrorBars({ view: { at, errors, recent_errors: recent, steps } }: { view: ServerView }) {
   const recently = recent.filter((error) => error.at > at - HOUR_S);
   const perMinute = countByMinute(recently.map((error) => at - error.at));
   const most = Math.max(...perMinute.values(), 1);
-  // A full list may have dropped older errors.
-  const isCut = recently.length >= MAX_REPORTED_ERRORS;
+  // The server lists only the latest errors, and counts all.
+  const counted = Object.values(errors).reduce((sum, number) => sum + number, 0);
+  const isCut = recently.length === recent.length && counted > recent.length;
   const shown = `${recently.length}${isCut ? "+" : ""}`;
   return (
     <section className="card kpi">

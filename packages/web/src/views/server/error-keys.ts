@@ -1,10 +1,10 @@
-import type { ServerViewError } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 
 /**
  * A key for each error, newest first. Equal errors are numbered from the oldest, so that a key stays when another one
  * arrives.
  */
-export function errorKeys(errors: readonly ServerViewError[]): string[] {
+export function errorKeys(errors: ServerView["recent_errors"]): string[] {
   const seen = new Map<string, number>();
   return errors
     .toReversed()

@@ -1,4 +1,4 @@
-import type { ServerView, ServerViewError } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { CopyButton } from "../../parts/text/copy-button.js";
 import { count, formatTime } from "../../parts/text/format.js";
 import { errorKeys } from "./error-keys.js";
@@ -48,11 +48,11 @@ export function ErrorsCard({ view }: { view: ServerView }) {
   );
 }
 
-function whereOf({ session_id, step, worker }: ServerViewError): string {
+function whereOf({ session_id, step, worker }: ServerView["recent_errors"][number]): string {
   if (session_id === null) return `worker ${worker}`;
   return `${shortId(session_id)}${step === null ? "" : ` · step ${step}`}`;
 }
 
-function toJsonl(errors: readonly ServerViewError[]): string {
+function toJsonl(errors: ServerView["recent_errors"]): string {
   return errors.map((error) => `${JSON.stringify(error)}\n`).join("");
 }

@@ -1,4 +1,4 @@
-import type { ServerView } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { Button } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
 import { count, formatDuration } from "../../parts/text/format.js";

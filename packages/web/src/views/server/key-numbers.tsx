@@ -1,4 +1,4 @@
-import type { ServerView } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { formatMs, formatRate } from "../../parts/text/format.js";
 import { ErrorBars } from "./error-bars.js";
 import { type Sample, windowOf } from "./samples.js";

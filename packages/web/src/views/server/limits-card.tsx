@@ -1,4 +1,4 @@
-import type { ServerView } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { count, formatBytes, formatDuration } from "../../parts/text/format.js";
 
 /** The limits that the server was started with. */

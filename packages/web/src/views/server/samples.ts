@@ -1,4 +1,4 @@
-import type { ServerView, ServerViewSession } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 
 /** The data of the sparklines, one sample per response. `at` is in Unix seconds of the server. */
 export interface Sample {
@@ -40,7 +40,7 @@ export class Rates {
   #marks = new Map<string, Mark[]>();
 
   /** Sessions that are missing in a response are dropped. */
-  add(at: number, sessions: readonly ServerViewSession[]): void {
+  add(at: number, sessions: ServerView["sessions"]): void {
     this.#marks = new Map(
       sessions.map(({ session_id, steps }) => {
         const before = (this.#marks.get(session_id) ?? []).filter((mark) => mark.at < at && mark.at >= at - RATE_S);

@@ -1,7 +1,15 @@
-import { DEFAULT_SESSION_QUERY, renderSessionQuery, type ServerView, type SessionQuery } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { ask, RequestError } from "../../server/get.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { addSample, Rates, type Sample } from "./samples.js";
+
+/** Which sessions the server lists: sorted by a column, and those that contain all words of `find`. */
+export interface ListQuery {
+  limit: number;
+  sort: string;
+  down: boolean;
+  find: string;
+}
 
 /** All data of the Server view. Immutable: every response creates a new object. */
 export interface WatchState {
@@ -18,7 +26,7 @@ export interface WatchState {
   checking: boolean;
   paused: boolean;
   /** The query of the listed sessions. */
-  query: SessionQuery;
+  query: ListQuery;
   /** The search term of the sessions in `view`. */
   foundBy: string;
 }
@@ -37,7 +45,7 @@ const START: WatchState = {
   refused: false,
   checking: false,
   paused: false,
-  query: { ...DEFAULT_SESSION_QUERY, limit: FEW_SESSIONS },
+  query: { limit: FEW_SESSIONS, sort: "state", down: true, find: "" },
   foundBy: "",
 };
 
@@ -88,7 +96,7 @@ export class ServerWatch {
   }
 
   /** Changes the listed sessions immediately; while paused this is the only request. */
-  list(change: Partial<SessionQuery>): void {
+  list(change: Partial<ListQuery>): void {
     this.#set({ query: { ...this.#state.query, ...change } });
     this.#restart();
   }
@@ -111,10 +119,11 @@ export class ServerWatch {
     const start = performance.now();
     const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(DEADLINE_MS)]);
     try {
-      const { query } = this.#state;
-      const view = await ask<ServerView>(`/web/server?${renderSessionQuery(query)}`, { signal });
+      const { limit, sort, down, find } = this.#state.query;
+      const query = new URLSearchParams({ limit: String(limit), sort, order: down ? "desc" : "asc", find });
+      const view = await ask<ServerView>(`/web/server?${query}`, { signal });
       if (asking.signal.aborted) return;
-      this.#take(view, query.find);
+      this.#take(view, find);
     } catch (error) {
       if (asking.signal.aborted) return;
       if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();

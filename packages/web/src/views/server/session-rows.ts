@@ -1,17 +1,20 @@
-import { type ServerView, type ServerViewSession, type SessionColumn, sessionState } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
+
+/** A session as the server lists it. */
+export type ListedSession = ServerView["sessions"][number];
 
 /** A row of the table of sessions. Times are in seconds. */
 export interface SessionTableRow {
-  session: ServerViewSession;
+  session: ListedSession;
   client: string;
-  state: ReturnType<typeof sessionState>;
+  state: ListedSession["state"];
   openFor: number;
   idleFor: number;
   rate: number | undefined;
 }
 
 /** The server sorts. It does not know the rates, which the page computes for the listed sessions. */
-export const COLUMNS: readonly { name: SessionColumn | "rate"; label: string; look: string }[] = [
+export const COLUMNS: readonly { name: string; label: string; look: string }[] = [
   { name: "session", label: "Session", look: "" },
   { name: "client", label: "Client", look: "lo" },
   { name: "state", label: "State", look: "" },
@@ -34,12 +37,12 @@ interface RowOptions {
 const CLIENTS = { websocket: "WebSocket", batch: "Batch", http: "HTTP", mcp: "MCP" } as const;
 const THIS_PAGE = "This page";
 
-export function rowOf(session: ServerViewSession, { at, rates, own }: RowOptions): SessionTableRow {
+export function rowOf(session: ListedSession, { at, rates, own }: RowOptions): SessionTableRow {
   const { client, created_at, episode_id, last_activity_at } = session;
   return {
     session,
     client: episode_id !== null && own.has(episode_id) ? THIS_PAGE : CLIENTS[client],
-    state: sessionState(session, at),
+    state: session.state,
     openFor: Math.max(0, at - created_at),
     idleFor: Math.max(0, at - last_activity_at),
     rate: rates.get(session.session_id),

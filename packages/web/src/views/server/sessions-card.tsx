@@ -1,17 +1,28 @@
-import { MAX_LISTED_SESSIONS, type ServerView, type ServerViewSession, type SessionQuery } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { useState, useSyncExternalStore } from "react";
 import { Icon } from "../../parts/icon.js";
 import { count, formatDuration, formatRate } from "../../parts/text/format.js";
 import type { Play } from "../../play/play.js";
-import type { WatchState } from "./server-watch.js";
-import { COLUMNS, countUnlisted, rowOf, type SessionTableRow, searchFor, shortId } from "./session-rows.js";
+import type { ListQuery, WatchState } from "./server-watch.js";
+import {
+  COLUMNS,
+  countUnlisted,
+  type ListedSession,
+  rowOf,
+  type SessionTableRow,
+  searchFor,
+  shortId,
+} from "./session-rows.js";
+
+/** The most rows of the table; the server lists no more. */
+const MOST_ROWS = 1000;
 
 interface SessionsCardProps {
   view: ServerView;
   shown: WatchState;
   play: Play;
   /** Changes the query of the listed sessions. */
-  onList(change: Partial<SessionQuery>): void;
+  onList(change: Partial<ListQuery>): void;
 }
 
 /** The sessions, sorted and searched by the server. */
@@ -84,10 +95,9 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
             {rows.length.toLocaleString("en")} of {found.toLocaleString("en")}
           </span>
           <span className="grow" />
-          {rows.length < found && rows.length < MAX_LISTED_SESSIONS ? (
-            <button type="button" className="more" onClick={() => onList({ limit: MAX_LISTED_SESSIONS })}>
-              {found <= MAX_LISTED_SESSIONS ? "Show all" : "Show the first"}{" "}
-              {Math.min(found, MAX_LISTED_SESSIONS).toLocaleString("en")}
+          {rows.length < found && rows.length < MOST_ROWS ? (
+            <button type="button" className="more" onClick={() => onList({ limit: MOST_ROWS })}>
+              {found <= MOST_ROWS ? "Show all" : "Show the first"} {Math.min(found, MOST_ROWS).toLocaleString("en")}
             </button>
           ) : null}
         </div>
@@ -96,7 +106,7 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   );
 }
 
-type ColumnHeadProps = (typeof COLUMNS)[number] & Pick<SessionsCardProps, "onList"> & { query: SessionQuery };
+type ColumnHeadProps = (typeof COLUMNS)[number] & Pick<SessionsCardProps, "onList"> & { query: ListQuery };
 
 function ColumnHead({ name, label, look, query, onList }: ColumnHeadProps) {
   const className = `${look} sessions__${name}`;
@@ -134,7 +144,7 @@ function SessionRow({ row }: { row: SessionTableRow }) {
   );
 }
 
-function State({ session, state }: { session: ServerViewSession; state: SessionTableRow["state"] }) {
+function State({ session, state }: { session: ListedSession; state: SessionTableRow["state"] }) {
   if (state === "slow" || state === "detached") {
     return (
       <span className="status status--wait">

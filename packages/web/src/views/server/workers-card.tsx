@@ -1,4 +1,4 @@
-import type { ServerView } from "openenv-ts/internal";
+import type { ServerView } from "openenv-ts/protocol";
 import { count, formatBytes, formatDuration, formatMs, formatRate } from "../../parts/text/format.js";
 
 /** The state of each worker. A worker that does not respond is listed with its sessions and the time. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import * as bodies from "../../../protocol/bodies.js";
-import { NAME_HEADER, type SchemaBody } from "../../../protocol/http.js";
+import { NAME_HEADER, type SchemaBody, SESSION_TOKEN_HEADER } from "../../../protocol/http.js";
 import type { JsonObject } from "../../../protocol/messages.js";
 import type { Mode } from "../../../session/runtime.js";
 import type { GatewayRoute } from "../../gateway/gateway.js";
@@ -16,12 +16,15 @@ interface ApiParts {
   web: boolean;
   /** The routes of ORS; none if it is not served. */
   ors: readonly GatewayRoute[];
+  /** Sessions are kept without a connection, so that they have tokens and can be copied. */
+  keeps: boolean;
 }
 
 /** The OpenAPI 3.1 description of `GET /openapi.json`; in production without the simulation routes. */
-export function renderOpenApi({ mode, name, schemas, web, ors }: ApiParts): object {
+export function renderOpenApi({ mode, name, schemas, web, ors, keeps }: ApiParts): object {
   const simulation = mode === "simulation";
   const state = { $ref: pathOf(String(schemas.state["title"])) };
+  const paths = keeps ? { ...PATHS, ...KEPT_PATHS } : PATHS;
   return {
     openapi: "3.1.0",
     info: {
@@ -31,7 +34,7 @@ export function renderOpenApi({ mode, name, schemas, web, ors }: ApiParts): obje
     },
     paths: {
       ...(simulation ? controlPaths(state) : {}),
-      ...(ors.length > 0 ? { ...sharedWithOrs(PATHS), ...orsPaths(ors) } : PATHS),
+      ...(ors.length > 0 ? { ...sharedWithOrs(paths), ...orsPaths(ors) } : paths),
       ...(web && simulation ? webPaths(state) : {}),
     },
     components: {
@@ -252,28 +255,30 @@ const PATHS: Record<string, PathItem> = {
     delete: operation("Operators", "End a session", bodies.sessionEndedBody),
     parameters: [parameter("path", "session_id")],
   },
-  "/sessions/{session_id}/fork": {
-    post: posting("Sessions", "Copy a session; sockets resume the copies", {
-      body: bodies.forkRequest,
-      answer: bodies.forkBody,
-    }),
-    parameters: [
-      parameter("path", "session_id"),
-      parameter("header", "openenv-session-token", "The token of the session; not needed with the operator's token"),
-    ],
-  },
-  "/sessions/{session_id}/events": {
-    get: operation("Sessions", "The events of the current episode", bodies.eventsBody),
-    parameters: [
-      parameter("path", "session_id"),
-      parameter("header", "openenv-session-token", "The token of the session; not needed with the operator's token"),
-    ],
-  },
   "/sessions/pause": {
     post: operation("Operators", "Open no more sessions; open sessions continue", bodies.pausedBody),
   },
   "/sessions/resume": { post: operation("Operators", "Open sessions again", bodies.pausedBody) },
   "/mcp": {
     post: posting("MCP", "JSON-RPC: tools and sessions; MCP for clients of it", { body: anyObject, answer: anyObject }),
+  },
+};
+
+const keptSession = [
+  parameter("path", "session_id"),
+  parameter("header", SESSION_TOKEN_HEADER, "The token of the session; not needed with the operator's token"),
+];
+
+const KEPT_PATHS: Record<string, PathItem> = {
+  "/sessions/{session_id}/fork": {
+    post: posting("Sessions", "Copy a session; sockets resume the copies", {
+      body: bodies.forkRequest,
+      answer: bodies.forkBody,
+    }),
+    parameters: keptSession,
+  },
+  "/sessions/{session_id}/events": {
+    get: operation("Sessions", "The events of the current episode", bodies.eventsBody),
+    parameters: keptSession,
   },
 };

@@ -6,7 +6,7 @@ import type { WebInfo } from "../../../protocol/web.js";
 import { PACKAGE_VERSION } from "../../../util/package-version.js";
 import type { WebSettings } from "../../context.js";
 import { sendJson, sendText } from "../../http/respond.js";
-import type { RequestContext } from "../../http/router.js";
+import { type RequestContext, readQuery } from "../../http/router.js";
 import { askAll, renderView } from "../../metrics/view.js";
 import { renderMetadata } from "../metadata.js";
 import { Assets } from "./assets.js";
@@ -63,7 +63,7 @@ export async function info({ response, context }: RequestContext): Promise<void>
 }
 
 export async function server({ request, response, context }: RequestContext): Promise<void> {
-  const query = parseSessionQuery(new URL(request.url ?? "/", "http://localhost").searchParams);
+  const query = parseSessionQuery(readQuery(request));
   response.setHeader("cache-control", "no-store");
   sendJson(response, 200, renderView(await askAll(context, query), context, query));
 }

@@ -1,5 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
-import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
+import type { JsonObject, SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { isTouch } from "../../../parts/enter-hint.js";

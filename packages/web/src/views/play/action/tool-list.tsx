@@ -1,4 +1,4 @@
-import type { ToolSummary, WebInfo } from "openenv-ts/internal";
+import type { PublishedTool, WebInfo } from "openenv-ts/protocol";
 import { type KeyboardEvent, useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
@@ -9,7 +9,7 @@ import type { ActionDraft } from "./use-draft.js";
 const SEARCH_FROM = 8;
 
 interface ToolListProps {
-  tools: readonly ToolSummary[];
+  tools: readonly PublishedTool[];
   info: WebInfo;
   draft: ActionDraft;
   /** Loads the tools again. */

@@ -1,5 +1,5 @@
-import { isObject, isToolAction, type WebInfo } from "openenv-ts/internal";
-import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
+import { isObject, isToolAction } from "openenv-ts/internal";
+import type { JsonObject, SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useState } from "react";
 
 /**

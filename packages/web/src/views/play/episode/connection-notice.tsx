@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
+import type { WebInfo } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";

@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
+import type { WebInfo } from "openenv-ts/protocol";
 import { useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";

@@ -1,5 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
-import type { JsonObject } from "openenv-ts/protocol";
+import type { JsonObject, WebInfo } from "openenv-ts/protocol";
 import { type ComponentProps, type KeyboardEvent, useEffect, useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";

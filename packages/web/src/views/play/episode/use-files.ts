@@ -1,4 +1,4 @@
-import type { WebInfo } from "openenv-ts/internal";
+import type { WebInfo } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
 import { parseJsonl, renderJsonl } from "../../../play/jsonl.js";
 import type { Play, PlaySnapshot } from "../../../play/play.js";

@@ -1,5 +1,5 @@
-import { isObject, type ToolSummary, type WebInfo } from "openenv-ts/internal";
-import type { JsonObject } from "openenv-ts/protocol";
+import { isObject } from "openenv-ts/internal";
+import type { JsonObject, PublishedTool, WebInfo } from "openenv-ts/protocol";
 import { Button } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
 import { Notice } from "../../../parts/notice.js";
@@ -23,7 +23,7 @@ interface StepBodyProps {
   shown: PlaySnapshot;
   step: TimelineStep;
   draft: ActionDraft;
-  tools: readonly ToolSummary[];
+  tools: readonly PublishedTool[];
 }
 
 /** The action, the result and the reward. */
@@ -99,7 +99,7 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
   );
 }
 
-function ToolBlock({ tool }: { tool: ToolSummary }) {
+function ToolBlock({ tool }: { tool: PublishedTool }) {
   return (
     <Block title="Tool">
       <dl className="rows">

@@ -1,4 +1,4 @@
-import type { ToolSummary, WebInfo } from "openenv-ts/internal";
+import type { PublishedTool, WebInfo } from "openenv-ts/protocol";
 import { useEffect, useMemo, useState } from "react";
 import { IconButton } from "../../../parts/icon-button.js";
 import { Boundary } from "../../../parts/loading/boundary.js";
@@ -21,7 +21,7 @@ interface StepPaneProps {
   play: Play;
   shown: PlaySnapshot;
   draft: ActionDraft;
-  tools: readonly ToolSummary[];
+  tools: readonly PublishedTool[];
 }
 
 /** The selected step: its content, its changes, and its raw frames. */

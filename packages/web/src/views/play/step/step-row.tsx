@@ -1,4 +1,4 @@
-import type { TextSpan } from "openenv-ts/internal";
+import type { TextSpan } from "openenv-ts";
 import { memo, type ReactNode } from "react";
 import { count, formatMs, formatReward, formatTime, inWords } from "../../../parts/text/format.js";
 import { renderRun } from "../../../parts/text/marked-text.js";

@@ -1,0 +1,2 @@
+export { holdJournal } from "./journals/open-journal.js";
+export { isJournal, readJournal } from "./resume/read-journal.js";

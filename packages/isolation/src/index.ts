@@ -1,0 +1,42 @@
+import { pathToFileURL } from "node:url";
+import { ConfigError } from "#core/errors.js";
+import type { IsolationConfig } from "#core/server/config/config.js";
+import type { IsolationPart } from "#core/server/parts/isolation.js";
+import type { Log } from "#core/util/log.js";
+import { startProcess } from "./channels/process.js";
+import { startThread } from "./channels/thread.js";
+import { Isolate } from "./isolate.js";
+import { IsolateSpawner } from "./isolate-spawner.js";
+import { createIsolatedEnvironment } from "./isolated-environment.js";
+import { ExclusivePool } from "./pools/exclusive.js";
+import { SharedPool } from "./pools/shared.js";
+
+export const startHost: IsolationPart["startHost"] = async (definition, config, log) => {
+  const { kind, module, isolatePoolSize, isolateSpares, stepTimeoutMs } = config;
+  const spawner = new IsolateSpawner(() => startIsolate(config, log), definition.contract.name);
+  const pool =
+    isolatePoolSize === undefined
+      ? new ExclusivePool(spawner, isolateSpares)
+      : new SharedPool(spawner, isolatePoolSize);
+  try {
+    await pool.prepare();
+  } catch (error) {
+    await pool.close();
+    throw new ConfigError(`Cannot isolate ${module} in a ${kind}: ${(error as Error).message}`, { cause: error });
+  }
+  const tools = Object.keys(definition.contract.tools);
+  return {
+    create: () => createIsolatedEnvironment(pool, { tools, stepTimeoutMs }),
+    [Symbol.asyncDispose]: () => pool.close(),
+  };
+};
+
+function startIsolate({ kind, module, isolatePoolSize, isolateMemoryMb }: IsolationConfig, log: Log): Isolate {
+  const start = kind === "thread" ? startThread : startProcess;
+  const channel = start({ module: moduleUrl(module), memoryMb: isolateMemoryMb });
+  return new Isolate(channel, { shared: isolatePoolSize !== undefined, log });
+}
+
+function moduleUrl(module: URL | string): string {
+  return module instanceof URL || URL.canParse(module) ? String(module) : pathToFileURL(module).href;
+}

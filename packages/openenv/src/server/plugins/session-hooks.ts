@@ -1,0 +1,174 @@
+import { SessionLostError } from "../../environment/session-lost-error.js";
+import type { Answer, SessionCallOptions } from "../../session/calls/call.js";
+import type { PeerRequest } from "../../session/calls/peer-request.js";
+import type { SessionEvent } from "../../session/calls/session-event.js";
+import { errorMessage } from "../../session/messages/message-codec.js";
+import type { SessionHooks } from "../../session/restore/session-hooks.js";
+import type { Session } from "../../session/session.js";
+import { isThenable } from "../../util/async/thenable.js";
+import type { Eventual, MaybePromise } from "../../util/types.js";
+import { HOOK_MS, type HookCaller, inTime, isRefusal, tooLate } from "./hook.js";
+import type { PluginAnswer, PluginHooks, PluginRefusal, PluginRequest } from "./plugin.js";
+
+const EXPECTED = "around() must return the result of next(), or a refusal without calling it";
+
+/** The hooks of one plugin in a session. */
+export interface Hooked {
+  hooks: PluginHooks;
+  caller: HookCaller;
+}
+
+/** Joins the hooks of several plugins in a session: requests pass them in this order, events in reverse. */
+export function joinHooks(session: Session, all: readonly Hooked[]): SessionHooks | undefined {
+  if (all.length === 0) return undefined;
+  const guards = all.filter(({ hooks }) => hooks.around !== undefined);
+  const recorders = all.filter(({ hooks }) => hooks.record !== undefined).reverse();
+  const notify = (hook: "detached" | "ended", reason = ""): void => {
+    for (const { hooks, caller } of all) void caller.call(hook, () => hooks[hook]?.(reason));
+  };
+  return {
+    ...(guards.length > 0 && { around: (request, options) => pass(session, request, { guards, options }) }),
+    ...(recorders.length > 0 && { record: (event) => recordAll(recorders, event) }),
+    detached: () => notify("detached"),
+    ended: (reason) => notify("ended", reason),
+  };
+}
+
+function pass(
+  session: Session,
+  request: PeerRequest,
+  { guards, options }: { guards: readonly Hooked[]; options: SessionCallOptions },
+): Eventual<Answer> {
+  const shown = show(request);
+  // The caller uses one object for several requests.
+  const own = { ...options };
+  const enter = (index: number): Eventual<Answer> => {
+    const guard = guards[index];
+    if (guard === undefined) return session.perform(request, own, true);
+    return new Passage(guard, shown, () => enter(index + 1)).start();
+  };
+  return enter(0);
+}
+
+/** The way of one request through one plugin. */
+class Passage {
+  readonly #guard: Hooked;
+  readonly #request: PluginRequest;
+  readonly #next: () => Eventual<Answer>;
+  /** Set once the request has passed: no other answer is sent. */
+  #answer: Eventual<Answer> | undefined;
+  #isOver = false;
+  /** Set while the plugin is awaited. */
+  #expire: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(guard: Hooked, request: PluginRequest, next: () => Eventual<Answer>) {
+    this.#guard = guard;
+    this.#request = request;
+    this.#next = next;
+  }
+
+  /** Sync if the plugin and the request are. Never throws or rejects. */
+  start(): Eventual<Answer> {
+    try {
+      const value = this.#guard.hooks.around?.(this.#request, () => this.#pass());
+      return isThenable(value) ? this.#wait(value) : this.#end(value);
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  #pass(): MaybePromise<PluginAnswer> {
+    if (this.#answer === undefined) {
+      if (this.#isOver) throw new Error("next() was called after the request was refused");
+      clearTimeout(this.#timer);
+      this.#answer = this.#next();
+      this.#limit();
+    }
+    return this.#answer as MaybePromise<PluginAnswer>;
+  }
+
+  #wait(value: PromiseLike<unknown>): Promise<Answer> {
+    return new Promise((resolve) => {
+      const end = (outcome: () => Eventual<Answer>): void => {
+        if (!this.#isOver) resolve(outcome());
+      };
+      this.#expire = () => end(() => this.#fail(tooLate()));
+      this.#limit();
+      value.then((result) => end(() => this.#end(result))).then(undefined, (error) => end(() => this.#fail(error)));
+    });
+  }
+
+  /** Only the time of the plugin counts, not that of the request. */
+  #limit(): void {
+    const expire = this.#expire;
+    if (expire === undefined) return;
+    const start = (): void => {
+      clearTimeout(this.#timer);
+      if (!this.#isOver) this.#timer = setTimeout(expire, HOOK_MS);
+    };
+    if (isThenable(this.#answer)) void this.#answer.then(start);
+    else start();
+  }
+
+  /** @throws TypeError for a refusal whose code is unknown. */
+  #end(value: unknown): Eventual<Answer> {
+    const answer = this.#answer;
+    if (answer === undefined) return isRefusal(value) ? this.#refuse(value) : this.#fail(new TypeError(EXPECTED));
+    this.#finish();
+    const check = (given: Answer): Answer => {
+      if (value !== given && value !== answer) this.#guard.caller.fail("around", new TypeError(EXPECTED));
+      return given;
+    };
+    return isThenable(answer) ? answer.then(check) : check(answer);
+  }
+
+  #fail(error: unknown): Eventual<Answer> {
+    const refusal = this.#guard.caller.fail("around", error);
+    this.#finish();
+    return this.#answer ?? this.#refuse(refusal);
+  }
+
+  #refuse({ code, message }: PluginRefusal): Answer {
+    this.#finish();
+    if (this.#request.type !== "tool") return errorMessage(code, message);
+    return { result: null, error: { error_type: "transport_error", message, code } };
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+}
+
+/** All plugins get the event, even if one fails. @throws SessionLostError, or rejects with it, for one that must record. */
+function recordAll(
+  recorders: readonly Hooked[],
+  event: SessionEvent,
+  from = 0,
+  lost?: SessionLostError,
+): MaybePromise<void> {
+  for (let index = from; index < recorders.length; index++) {
+    const { hooks, caller } = recorders[index] as Hooked;
+    const failed = (error: unknown): void => {
+      caller.fail("record", error);
+      if (hooks.mustRecord !== true) return;
+      lost ??= new SessionLostError(`the plugin "${caller.name}" could not record an event`);
+    };
+    try {
+      const recorded = hooks.record?.(event);
+      if (!isThenable(recorded)) continue;
+      return inTime(recorded)
+        .catch(failed)
+        .then(() => recordAll(recorders, event, index + 1, lost));
+    } catch (error) {
+      failed(error);
+    }
+  }
+  if (lost !== undefined) throw lost;
+}
+
+function show(request: PeerRequest): PluginRequest {
+  if (request.type === "tool") return { type: "tool", data: { name: request.tool.name, arguments: request.given } };
+  return { type: request.type, data: ("data" in request && request.data) || {} };
+}

@@ -1,9 +1,0 @@
-/** `http://host:port`, with an IPv6 address in brackets. */
-export function httpUrl(host: string, port: number | string): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-/** The URL at which a client on this machine reaches a server that listens on `host`. */
-export function serverUrl(host: string, port: number): string {
-  return httpUrl(host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port);
-}
