@@ -1,5 +1,5 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { PACKAGE_VERSION } from "openenv-ts/internal";
 import { exit, print, printError, printNote, reportError } from "./terminal/output.js";
 
 interface CommandEntry {
@@ -132,7 +132,7 @@ function nameCommand(program: Command, args: readonly string[]): string {
 async function createProgram(requested: CommandEntry | undefined): Promise<Command> {
   const program = new Command("openenv")
     .description("Build, serve and use agentic RL environments.")
-    .version(PACKAGE_VERSION)
+    .version(readVersion())
     .enablePositionalOptions()
     .exitOverride()
     // reportUsage prints commander's errors, once.
@@ -155,4 +155,9 @@ function reportUsage(error: CommanderError, command = "openenv"): number {
     printError(suggestion ? `${reason} ${suggestion}` : `${reason.replace(/\.$/, "")}; see \`${command} --help\``);
   }
   return 2;
+}
+
+function readVersion(): string {
+  const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
 }

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { CASES, type Case, IMAGE, render } from "../../../test-support/deploy/render-cases.js";
 import { requirePromtool } from "../../../test-support/requirement.js";
-import { startCounts } from "../../openenv/src/session/statistics/metrics.js";
+import { COUNTED, startCounts } from "../../openenv/src/session/statistics/metrics.js";
 import { CONNECTIONS, RECORDED } from "./monitoring/metric.js";
 import type { TopologyInput } from "./topology.js";
 
@@ -76,7 +76,7 @@ const of = (name: string, labels: Record<string, string> = {}): string => {
 /** A server with a capacity of 500: its open sessions, those not used yet, and its rejections. */
 function server(values: { open: string; unclaimed?: string; waiting?: string; refused?: string }, labels = {}) {
   const { open, unclaimed = "0x40", waiting = "0x40", refused = "0x40" } = values;
-  const none = Object.keys(startCounts().openenv_rejections_total).filter((reason) => reason !== "full");
+  const none = Object.keys(startCounts(COUNTED).openenv_rejections_total).filter((reason) => reason !== "full");
   return {
     [of("openenv_sessions", labels)]: open,
     [of("openenv_sessions_unclaimed", labels)]: unclaimed,
@@ -213,6 +213,34 @@ test.skipIf(!promtool.available)(
       },
       alerts: [{ name: "OpenEnvErrors", at: "8m", fires: true }],
     });
+  },
+);
+
+test.skipIf(!promtool.available)("a heap that is nearly full raises an alert, and one at half does not", async () => {
+  const heap = (used: string) => ({
+    [of("openenv_heap_used_bytes")]: used,
+    [of("openenv_heap_limit_bytes")]: "4000x60",
+  });
+  await judge({ series: heap("2000x60"), alerts: [{ name: "OpenEnvHeap", at: "8m", fires: false }] });
+  await judge({ series: heap("3500x60"), alerts: [{ name: "OpenEnvHeap", at: "8m", fires: true }] });
+});
+
+test.skipIf(!promtool.available)(
+  "sessions that take more memory than the server has for each raise an alert, unless they are few",
+  async () => {
+    // Two workers with 180 of 1,024 MB, and 500 sessions.
+    const fires = (open: number, residentMb: number, expected: boolean) =>
+      judge({
+        series: {
+          ...server({ open: `${open}x60` }),
+          [of("process_resident_memory_bytes")]: `${residentMb / 2}000000x60`,
+          [of("process_resident_memory_bytes", { worker: "1" })]: `${residentMb / 2}000000x60`,
+        },
+        alerts: [{ name: "OpenEnvSessionMemory", at: "13m", fires: expected }],
+      });
+    await fires(200, 500, false);
+    await fires(200, 600, true);
+    await fires(50, 600, false);
   },
 );
 

@@ -1,4 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { ENDPOINTS_FILE, renderEndpoints, renderEnvoy } from "./balancers/envoy.js";
 import { renderHaproxy } from "./balancers/haproxy.js";
 import { renderMonitoring } from "./monitoring/monitoring.js";

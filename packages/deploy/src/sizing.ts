@@ -10,7 +10,7 @@ export interface EnvoySize {
   connections: number;
 }
 
-/** CPU seconds for one step through Envoy, measured in docs/design/scale.md. */
+/** CPU seconds for one step through Envoy: docs/design/scale.md has its steps per CPU-second. */
 const STEP_SECONDS = 64e-6;
 /** Steps of a session per second. */
 const STEPS_PER_SECOND = 1;

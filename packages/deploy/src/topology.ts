@@ -1,6 +1,8 @@
 import { isIP } from "node:net";
-import { ConfigError, findNearest, hasPassword, isSecretName } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
+import { findNearest } from "openenv-ts/internal";
 import * as z from "zod";
+import { hasPassword, isSecretName } from "./secret-name.js";
 import { BALANCERS } from "./targets.js";
 
 /** The description of a deployment, from which `openenv deploy render` renders every file. */

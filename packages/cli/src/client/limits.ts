@@ -1,8 +1,8 @@
-import { asList, asNode, type Node } from "openenv-ts/internal";
+import { asList, asNode, type SchemaNode } from "../schema/node.js";
 import type { FieldLimits, Type } from "./types.js";
 
 /** The limits of a schema that a Python field of this type can check. The server checks the others. */
-export function limitsOf(given: Node, type: Type): FieldLimits {
+export function limitsOf(given: SchemaNode, type: Type): FieldLimits {
   const variants = [given, ...asList(given["anyOf"]).map(asNode)];
   const kinds = (type.kind === "union" ? type.members : [type]).filter(({ kind }) => kind !== "null");
   const [only] = kinds;

@@ -1,4 +1,5 @@
-import { asList, asNode, canonicalSchema, type Node } from "openenv-ts/internal";
+import { canonicalSchema } from "openenv-ts/internal";
+import { asList, asNode, type SchemaNode } from "../schema/node.js";
 
 const MAX_HOPS = 100;
 /** Keywords from which the type of a value follows. All others limit values, which the server checks, or describe them. */
@@ -10,22 +11,22 @@ const STRUCTURE = [
   .split(" ");
 
 /** True when the type of a value depends on this schema; others only limit or describe the value. */
-export function hasStructure(schema: Node): boolean {
+export function hasStructure(schema: SchemaNode): boolean {
   return STRUCTURE.some((key) => key in schema);
 }
 
 /** Follows a reference; undefined if it leads nowhere, out of the document or back to itself. */
-export function targetOf(reference: string, root: Node, hops = 0): Node | undefined {
+export function targetOf(reference: string, root: SchemaNode, hops = 0): SchemaNode | undefined {
   if (!/^#(?:\/|$)/.test(reference) || hops > MAX_HOPS) return undefined;
   let current: unknown = root;
   for (const step of reference.split("/").slice(1)) {
     const key = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
-    current = (current as Node)[key];
+    current = (current as SchemaNode)[key];
   }
   if (typeof current !== "object" || current === null) return current === true ? {} : undefined;
-  const next = (current as Node)["$ref"];
-  return typeof next === "string" ? targetOf(next, root, hops + 1) : (current as Node);
+  const next = (current as SchemaNode)["$ref"];
+  return typeof next === "string" ? targetOf(next, root, hops + 1) : (current as SchemaNode);
 }
 
 function decode(step: string): string {
@@ -37,7 +38,7 @@ function decode(step: string): string {
 }
 
 /** The schema of objects that are valid for all of these schemas; undefined if one of them is not an object. */
-export function mergeObjects(parts: readonly Node[]): Node | undefined {
+export function mergeObjects(parts: readonly SchemaNode[]): SchemaNode | undefined {
   const merged: Record<string, unknown> = { type: "object" };
   const properties: Record<string, unknown> = {};
   const required = new Set<unknown>();
@@ -55,7 +56,7 @@ export function mergeObjects(parts: readonly Node[]): Node | undefined {
   return { ...merged, properties, required: [...required] };
 }
 
-export function isObjectSchema(schema: Node): boolean {
+export function isObjectSchema(schema: SchemaNode): boolean {
   if (["$ref", "const", "enum", "anyOf", "oneOf", "allOf"].some((key) => key in schema)) return false;
   if (schema["type"] !== undefined) return schema["type"] === "object";
   return "properties" in schema || "patternProperties" in schema || "additionalProperties" in schema;

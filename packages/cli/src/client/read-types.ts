@@ -1,5 +1,6 @@
-import { asList, asNode, canonicalSchema, clip, type Node } from "openenv-ts/internal";
+import { canonicalSchema } from "openenv-ts/internal";
 import type { SchemaBody } from "openenv-ts/protocol";
+import { asList, asNode, type SchemaNode } from "../schema/node.js";
 import { markTags, unionOf } from "./combine-types.js";
 import { createModelNames, pascal } from "./model-names.js";
 import { describe, type Reading, SchemaReader } from "./schema-reader.js";
@@ -53,7 +54,7 @@ function readTools(list: unknown, prefix: string, shared: Omit<Reading, "part">)
     const input = new SchemaReader(given, { part: `tools.${name}.input`, ...shared }).root(given, className);
     // FastMCP wraps a result that is not an object.
     const isWrapped = returned["x-fastmcp-wrap-result"] === true;
-    const result: Node = isWrapped ? asNode(asNode(returned["properties"])["result"]) : returned;
+    const result: SchemaNode = isWrapped ? asNode(asNode(returned["properties"])["result"]) : returned;
     const part = `tools.${name}.output`;
     const place = { path: part, name: `${baseName}Result`, depth: 0 };
     const output = new SchemaReader(returned, { part, ...shared }).type(result, place);
@@ -64,12 +65,12 @@ function readTools(list: unknown, prefix: string, shared: Omit<Reading, "part">)
 
 /** Limits the depth, and removes lone surrogates, which source files cannot contain. */
 function prune(value: unknown, depth: number): unknown {
-  if (typeof value === "string") return clip(value, value.length);
+  if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
   if (depth > MAX_JSON_DEPTH) return {};
   if (Array.isArray(value)) return value.map((item) => prune(item, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [clip(key, key.length), prune(member, depth + 1)]),
+    Object.entries(value).map(([key, member]) => [key.toWellFormed(), prune(member, depth + 1)]),
   );
 }
 

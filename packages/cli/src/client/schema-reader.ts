@@ -1,4 +1,5 @@
-import { asList, asNode, ConfigError, canonicalSchema, clip, type Node } from "openenv-ts/internal";
+import { ConfigError, canonicalSchema } from "openenv-ts/internal";
+import { asList, asNode, type SchemaNode } from "../schema/node.js";
 import { literalOf, unionOf } from "./combine-types.js";
 import { limitsOf } from "./limits.js";
 import { hasStructure, isObjectSchema, mergeObjects, targetOf } from "./merge-schemas.js";
@@ -32,12 +33,12 @@ export interface Place {
 
 /** Reads one schema and follows its references. @throws ConfigError that names the field whose type cannot be expressed. */
 export class SchemaReader {
-  readonly #root: Node;
+  readonly #root: SchemaNode;
   readonly #reading: Reading;
   /** The types of references. An object is added before its fields are read, because references may be circular. */
   readonly #known = new Map<string, Type | Recursion>();
 
-  constructor(root: Node, reading: Reading) {
+  constructor(root: SchemaNode, reading: Reading) {
     this.#root = root;
     this.#reading = reading;
   }
@@ -54,7 +55,7 @@ export class SchemaReader {
     return { ...base, fields: [], variants: { kind: "union", members } };
   }
 
-  #model(schema: Node, { path, name, depth }: Place): Model {
+  #model(schema: SchemaNode, { path, name, depth }: Place): Model {
     const required = asList(schema["required"]);
     const fields = Object.entries(asNode(schema["properties"])).map(([key, value]): ModelField => {
       const place = { path: `${path}.${key}`, name: `${name}${pascal(key)}`, depth: depth + 1 };
@@ -80,7 +81,7 @@ export class SchemaReader {
   }
 
   /** The type of the members that are not declared, if they have one. */
-  #extraType(schema: Node, at: Place): Type | undefined {
+  #extraType(schema: SchemaNode, at: Place): Type | undefined {
     const { additionalProperties, patternProperties } = schema;
     const given = [...Object.values(asNode(patternProperties)), additionalProperties];
     const types = given.filter((one) => typeof one === "object" && one !== null).map((one) => this.type(one, at));
@@ -108,7 +109,7 @@ export class SchemaReader {
   }
 
   /** The alternatives that have a type, each with what stands next to them; undefined if there are none. */
-  #alternativesOf(given: Node, at: Place): Node[] | undefined {
+  #alternativesOf(given: SchemaNode, at: Place): SchemaNode[] | undefined {
     const { anyOf, oneOf, ...rest } = given;
     const lists = [anyOf, oneOf].filter((list) => list !== undefined);
     if (lists.length === 0) return undefined;
@@ -120,7 +121,7 @@ export class SchemaReader {
     return hasStructure(others) ? members.map((member) => ({ allOf: [rest, member] })) : members;
   }
 
-  #either(members: readonly Node[], at: Place): Type {
+  #either(members: readonly SchemaNode[], at: Place): Type {
     const [only] = members;
     if (members.length === 1 && only) return this.type(only, at);
     const names = nameVariants(
@@ -137,7 +138,7 @@ export class SchemaReader {
     return unionOf([{ kind: "format", format: "decimal" }, ...others]);
   }
 
-  #plainType(given: Node, at: Place): Type {
+  #plainType(given: SchemaNode, at: Place): Type {
     const deeper = (name: string, path: string): Place => ({ name, path, depth: at.depth + 1 });
     switch (given["type"] ?? (isObjectSchema(given) ? "object" : undefined)) {
       case "null":
@@ -165,7 +166,7 @@ export class SchemaReader {
     }
   }
 
-  #objectType(given: Node, at: Place): Type {
+  #objectType(given: SchemaNode, at: Place): Type {
     if ("properties" in given) {
       // Equal objects in one part share a class, named after the position of the first.
       return this.#classOf(given, at, { definition: `${this.#reading.part} ${definitionOf(given, this.#root)}` });
@@ -204,7 +205,7 @@ export class SchemaReader {
     return type;
   }
 
-  #classOf(given: Node, at: Place, { definition, reference }: { definition: string; reference?: string }): Type {
+  #classOf(given: SchemaNode, at: Place, { definition, reference }: { definition: string; reference?: string }): Type {
     const { name, isNew } = this.#reading.names.share(at.name, definition);
     const type: Type = { kind: "model", name };
     if (reference !== undefined) this.#known.set(reference, type);
@@ -213,7 +214,7 @@ export class SchemaReader {
   }
 
   /** The schema without references and `allOf` at its root. */
-  #resolved(given: Node, at: Place, depth = 0): Node {
+  #resolved(given: SchemaNode, at: Place, depth = 0): SchemaNode {
     const { $ref: reference, allOf, ...rest } = given;
     if (typeof reference !== "string" && !Array.isArray(allOf)) return given;
     if (depth > MAX_DEPTH) throw rejection(at, "refers to itself");
@@ -251,18 +252,18 @@ function listOf(items: Type[]): Type {
   return { kind: "list", items: unionOf(items) };
 }
 
-function nodeOf(value: unknown, at: Place): Node {
+function nodeOf(value: unknown, at: Place): SchemaNode {
   if (value === true || value === undefined) return {};
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Node;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as SchemaNode;
   throw rejection(at, `has the schema ${shown(value)}`);
 }
 
-function reject(schema: Node, at: Place): never {
+function reject(schema: SchemaNode, at: Place): never {
   throw rejection(at, `has the schema ${shown(schema)}`);
 }
 
 function rejection({ path }: Place, what: string): ConfigError {
-  const field = clip(path, MAX_DESCRIPTION);
+  const field = path.slice(0, MAX_DESCRIPTION).toWellFormed();
   return new ConfigError(
     `${field} ${what}, which a generated client cannot express. Change the schema of the environment, or use a client ` +
       "that needs none: connect(url) of openenv-ts.",
@@ -270,7 +271,7 @@ function rejection({ path }: Place, what: string): ConfigError {
 }
 
 function shown(value: unknown): string {
-  return clip(JSON.stringify(value) ?? String(value), MAX_SHOWN);
+  return (JSON.stringify(value) ?? String(value)).slice(0, MAX_SHOWN).toWellFormed();
 }
 
 function isKnownFormat(format: unknown): format is Exclude<Format, "decimal"> {
@@ -283,9 +284,9 @@ function depthOf(value: unknown): number {
 }
 
 /** A canonical text of a definition and everything it refers to, so that equal definitions share a class. */
-function definitionOf(target: Node, root: Node): string {
+function definitionOf(target: SchemaNode, root: SchemaNode): string {
   const texts = new Map<string, string>();
-  const visit = (schema: Node): string => {
+  const visit = (schema: SchemaNode): string => {
     const text = canonicalSchema(schema);
     for (const [, reference = ""] of text.matchAll(/"\$ref":"(#[^"]*)"/g)) {
       if (texts.has(reference)) continue;
@@ -302,8 +303,12 @@ function lastStep(reference: string): string {
 }
 
 /** The description in one line, with a limited length. */
-export function describe(schema: Node): string {
+export function describe(schema: SchemaNode): string {
   const { description } = schema;
   if (typeof description !== "string") return "";
-  return clip(description.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim(), MAX_DESCRIPTION);
+  return description
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .trim()
+    .slice(0, MAX_DESCRIPTION)
+    .toWellFormed();
 }

@@ -1,11 +1,11 @@
-import { asList, asNode, type Node } from "openenv-ts/internal";
+import { asList, asNode, type SchemaNode } from "../schema/node.js";
 import { pascal } from "./model-names.js";
 
 /**
  * The names of the classes of a union: the title of the variant, else the value of the field that tells the variants
  * apart, else the field that only this variant requires. A variant of an action needs no prefix.
  */
-export function nameVariants(variants: readonly Node[], name: string, isAction: boolean): string[] {
+export function nameVariants(variants: readonly SchemaNode[], name: string, isAction: boolean): string[] {
   const tag = findTag(variants);
   return variants.map((variant, i) => {
     const title = variant["title"];
@@ -20,7 +20,7 @@ export function nameVariants(variants: readonly Node[], name: string, isAction: 
   });
 }
 
-function findTag(variants: readonly Node[]): string | undefined {
+function findTag(variants: readonly SchemaNode[]): string | undefined {
   const [first, ...others] = variants;
   return Object.keys(asNode(first?.["properties"])).find((key) => {
     if (others.length === 0) return false;
@@ -29,7 +29,7 @@ function findTag(variants: readonly Node[]): string | undefined {
   });
 }
 
-function constantsOf(variant: Node, key: string): unknown[] {
+function constantsOf(variant: SchemaNode, key: string): unknown[] {
   const field = asNode(asNode(variant["properties"])[key]);
   return "const" in field ? [field["const"]] : [...asList(field["enum"])];
 }

@@ -1,6 +1,6 @@
 import type { Policy } from "openenv-ts";
-import { connect, type EnvClient } from "openenv-ts/client";
-import { ConfigError, type OpenEnvError } from "openenv-ts/internal";
+import { connect, type EnvClient, type OpenEnvError } from "openenv-ts/client";
+import { ConfigError } from "openenv-ts/internal";
 import type { EpisodeRecord, EpisodeTool, JsonObject } from "openenv-ts/protocol";
 import { serverToken } from "../server-token.js";
 import { type EpisodeSummary, openEpisodeFile, summarise } from "./episode-file.js";

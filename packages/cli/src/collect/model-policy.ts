@@ -1,12 +1,5 @@
-import type { ChatMessage, Policy, PolicyInput } from "openenv-ts";
-import {
-  type ChatEndpointOptions,
-  compileActionCheck,
-  createChatEndpoint,
-  EnvironmentError,
-  isObject,
-  type ValidationIssue,
-} from "openenv-ts/internal";
+import type { ChatMessage, Policy, PolicyInput, ValidationIssue } from "openenv-ts";
+import { compileActionCheck, createChatEndpoint, isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { TEXT_KEY } from "./play-episode.js";
 
@@ -15,7 +8,9 @@ const TRIES = 3;
 /** Number of braces at either end of an answer that are tried as the start or end of an object. */
 const MAX_PLACES = 20;
 
-export interface ModelPolicyOptions extends ChatEndpointOptions {
+type EndpointOptions = Parameters<typeof createChatEndpoint>[0];
+
+export interface ModelPolicyOptions extends EndpointOptions {
   actionSchema: JsonObject;
   /** Description of the environment; part of the system message. */
   description?: string | undefined;
@@ -48,7 +43,7 @@ export async function createModelPolicy(options: ModelPolicyOptions): Promise<Po
       const what = action === undefined ? "Your answer has no JSON object." : `Your action is not valid: ${wrong}.`;
       messages.push({ role: "user", content: `${what} Answer with one JSON object that matches the schema.` });
     }
-    throw new EnvironmentError(`the model did not return a valid action in ${TRIES} answers`);
+    throw new Error(`the model did not return a valid action in ${TRIES} answers`);
   };
 }
 

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import type { Policy, PolicyInput } from "openenv-ts";
-import type { EnvClient, StepResult } from "openenv-ts/client";
-import { isObject, OpenEnvError, rng } from "openenv-ts/internal";
+import { type EnvClient, OpenEnvError, type StepResult } from "openenv-ts/client";
+import { isObject, rng } from "openenv-ts/internal";
 import {
   EPISODE_FORMAT,
   type EpisodeRecord,

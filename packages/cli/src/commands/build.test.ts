@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { callCommand, createProject } from "../../../../test-support/commands/command-line.js";
 import { createPublishable } from "../../../../test-support/commands/publishable.js";
@@ -15,6 +17,18 @@ test.each([
   expect(done.stderr).toMatch(/^error: [^\n]*\n$/);
   expect(done.stderr).toContain(text);
 });
+
+test.each([["build"], ["push", "--dry-run"]])(
+  "openenv %s refuses plugins, which an image does not load",
+  async (...args) => {
+    await using project = await createPublishable();
+    const manifest = await readFile(join(project.dir, "openenv.yaml"), "utf8");
+    await project.write("openenv.yaml", `${manifest}plugins: [plugins/closed.ts]\n`);
+    const { code, stderr } = await callCommand(args, { cwd: project.dir });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/openenv\.yaml names plugins \(plugins\/closed\.ts\).* pass them to serve\(\)/);
+  },
+);
 
 test("the error for a folder without a Dockerfile says where one is looked for", async () => {
   await using project = await createProject({ "environment.js": "" });

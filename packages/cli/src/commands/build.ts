@@ -9,6 +9,7 @@ import { standaloneFolder } from "../image/standalone-folder.js";
 import { countWorkers } from "../image/worker-count.js";
 import { readWithNotes } from "../project/manifest-notes.js";
 import { parseSettings } from "../push/settings.js";
+import { refusePlugins } from "../serve/load-plugins.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { repeatable } from "../terminal/option-values.js";
 import { exit, print, printNote, printProgress } from "../terminal/output.js";
@@ -57,6 +58,7 @@ async function build(target: string, flags: BuildFlags): Promise<void> {
     throw new ConfigError(`${target} is not a folder; pass the folder of an environment.`);
   }
   const manifest = await readWithNotes(findManifest, dir);
+  refusePlugins(manifest);
   const name = manifest?.name ?? basename(dir);
   const tag = givenTag === undefined ? imageName(name) : checkTag(givenTag);
   using interrupt = abortOnSignals();

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Policy } from "openenv-ts";
-import { connect } from "openenv-ts/client";
-import { ConfigError, RemoteError, sampleValue } from "openenv-ts/internal";
+import { connect, RemoteError } from "openenv-ts/client";
+import { ConfigError, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { collect } from "../collect/collect.js";
 import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";

@@ -82,7 +82,7 @@ test("kubectl gets a stream of every manifest and nothing else, and a folder tha
   );
   const kinds = (text: string): string[] => parseAllDocuments(text).map((one) => one.toJS().kind);
   const printed = kinds(stdout);
-  expect(printed).toHaveLength(14);
+  expect(printed).toHaveLength(19);
   expect(printed).not.toContain(undefined);
   await callCommand([...args, "-o", "out"], { cwd: project.dir });
   // Like kubectl apply -f out, which does not read the folders in it.

@@ -13,6 +13,7 @@ import { fillIn, parseSettings } from "../push/settings.js";
 import { chooseSpace } from "../push/space-name.js";
 import { type StagedSpace, stageSpace } from "../push/stage-space.js";
 import { validateForPush } from "../push/validate.js";
+import { refusePlugins } from "../serve/load-plugins.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { repeatable } from "../terminal/option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
@@ -77,6 +78,7 @@ async function push(flags: PushFlags): Promise<void> {
     throw new ConfigError(`${directory} is not a folder; pass the folder of an environment with -d.`);
   }
   const manifest = await readWithNotes(readManifest, dir);
+  refusePlugins(manifest);
   const secrets = parseSettings("--secret", fillIn("--secret", flags.secret, process.env));
   const given = parseSettings("--env", flags.env);
   const variables = { ...manifest.variables, ...given };

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { connect, connectTools } from "openenv-ts/client";
-import { ConfigError, loadInProcess, OpenEnvError, show } from "openenv-ts/internal";
+import { connect, connectTools, OpenEnvError } from "openenv-ts/client";
+import { ConfigError, checker, loadReplay } from "openenv-ts/internal";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
 import { type Recording, readRecordings, withSeeds } from "../replay/recordings.js";
@@ -112,7 +112,7 @@ interface Target {
 async function findTarget(given: string, against: string | undefined): Promise<Target> {
   if (against === undefined) {
     const environment = await loadEnvironment(await findEnvironment(given));
-    const { connectUntyped } = await loadInProcess();
+    const { connectUntyped } = await loadReplay();
     return { name: environment.contract.name, open: ({ repeats }) => connectUntyped(environment, repeats) };
   }
   const options = { check: false, token: serverToken() };
@@ -148,8 +148,8 @@ function renderSkip(result: Result): string {
 
 function renderDifference(result: Result): string {
   const { event, kind, field, recorded, replayed, message } = result.difference as EpisodeDifference;
-  const now = message === undefined ? show(replayed) : `${replayed}: ${message}`;
-  return `${nameOf(result)}, event ${event} (${kind}): ${field} was ${show(recorded)}, now ${now}`;
+  const now = message === undefined ? checker.show(replayed) : `${replayed}: ${message}`;
+  return `${nameOf(result)}, event ${event} (${kind}): ${field} was ${checker.show(recorded)}, now ${now}`;
 }
 
 function renderSummary({ episodes, events, different, skipped }: Record<string, number>): string {

@@ -1,3 +1,6 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { connect } from "openenv-ts/client";
 import { describe, expect, test, vi } from "vitest";
 import {
   callCommand,
@@ -10,6 +13,7 @@ import { findFreePort } from "../../../../test-support/free-port.js";
 /** Each starts several processes, one after the other. */
 vi.setConfig({ testTimeout: 90_000 });
 
+const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const URL_LINE = /at (http:\/\/127\.0\.0\.1:(\d+))/;
 /** What a step adds is a variable. */
 const module = counterModule("amount * Number(process.env.FACTOR)");
@@ -52,6 +56,14 @@ describe("an environment", () => {
     expect(await versionsOf(url)).toEqual(["0.3.1", "0.3.1"]);
     await using second = startCommand(["serve"], { cwd: project.dir, env: { FACTOR: "1", PORT: "0" } });
     expect((await second.printed(URL_LINE))[2]).not.toBe(String(wanted));
+  });
+
+  test("finds the port of --port in the variable PORT, so that host_url of envs/benchmark names its server", async () => {
+    const port = String(await findFreePort());
+    await using project = await createProject();
+    await using running = startCommand(["serve", BENCHMARK, "--port", port], { cwd: project.dir, env: { PORT: "1" } });
+    await using env = await connect((await running.printed(URL_LINE))[1] ?? "");
+    expect((await env.reset()).observation["host_url"]).toBe(`${hostname()}:${port}`);
   });
 
   test("with --watch has the version of the manifest, and variables of the process before those of the manifest", async () => {

@@ -1,15 +1,17 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { loadSettings, renderDefault, type Setting } from "openenv-ts/internal";
+import { loadSettings } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
 import { describeStart, renderStart } from "../serve/banner.js";
 import { fetchTarget } from "../serve/fetch-target.js";
+import { findPlugins } from "../serve/load-plugins.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
 import { RUNTIMES, type RuntimeName, runIn, runtimeHere, STARTED_BY } from "../serve/other-runtime.js";
+import type { ServedModule } from "../serve/serve-module.js";
 import { print } from "../terminal/output.js";
 
-const { SETTINGS } = await loadSettings();
+const SETTINGS = (await loadSettings()).listSettings();
 
 const EXAMPLES = `
 The environment of a folder is the file that openenv.yaml names, or the first of
@@ -34,52 +36,63 @@ interface ServeFlags extends Omit<ServeOptions, "sessionTimeout"> {
   watch?: boolean;
   reload?: boolean;
   runtime?: RuntimeName;
+  plugin?: string[];
+  allowPlugins?: boolean;
 }
 
 export function configureServe(command: Command): void {
-  const settings = Object.entries<Setting<unknown, unknown>>(SETTINGS);
-  for (const [name, one] of settings) if (one.flag !== undefined) command.addOption(createOption(name, one.flag, one));
+  for (const { flag, ...setting } of SETTINGS) {
+    if (flag !== undefined) command.addOption(createOption(flag, setting));
+  }
   command
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
     .option("--reload", "alias of --watch")
+    .option("--plugin <file>", "module with a plugin of the server, may be repeated", collect)
+    .option("--allow-plugins", "load the plugins that openenv.yaml of a local folder names")
     .addOption(new Option("--runtime <name>", "what serves; default: what runs this command").choices(RUNTIMES))
     .addHelpText("after", EXAMPLES)
     .action(serveTarget);
 }
 
-async function serveTarget(target: string, { watch, reload, runtime, ...given }: ServeFlags): Promise<void> {
+async function serveTarget(target: string, flags: ServeFlags): Promise<void> {
+  const { watch, reload, runtime, plugin = [], allowPlugins = false, ...given } = flags;
   if (runtime !== undefined && runtime !== runtimeHere()) return runIn(runtime);
   endWithParent();
-  const { sessionTimeout, ...flags } = given;
+  const { sessionTimeout, ...others } = given;
   const timeout = sessionTimeout === "none" ? null : sessionTimeout;
-  const options: ServeOptions = timeout === undefined ? flags : { ...flags, sessionTimeout: timeout };
-  const { file, manifest } = await locateEnvironment(await fetchTarget(target));
+  const options: ServeOptions = timeout === undefined ? others : { ...others, sessionTimeout: timeout };
+  const folder = await fetchTarget(target);
+  const { file, manifest } = await locateEnvironment(folder);
+  const plugins = findPlugins({ given: plugin, folder, manifest, isAllowed: allowPlugins && folder === target });
+  const served: ServedModule = { file, options, version: manifest?.version, plugins };
   if (manifest) {
     applyVariables(manifest);
-    applyPort(manifest);
+    applyPort(manifest, options.port);
   }
   if (watch || reload) {
     const { serveAndWatch } = await import("../serve/watch.js");
-    await serveAndWatch(file, options, manifest?.version);
+    await serveAndWatch(served);
     return;
   }
   const operatorToken = makeOperatorToken();
   // A server on Bun or Deno is one process: what restarts it is outside.
   if (runtimeHere() !== "node") {
     const { serveModule } = await import("../serve/serve-module.js");
-    print(await describeStart(await serveModule(file, options, manifest?.version), operatorToken));
+    print(await describeStart(await serveModule(served), operatorToken));
     return;
   }
   const { superviseModule } = await import("../serve/supervise-module.js");
-  const { url, about } = await superviseModule(file, options, manifest?.version);
+  const { url, about } = await superviseModule(served);
   if (about !== undefined) print(await renderStart(url, about, operatorToken));
 }
 
+function collect(file: string, files: readonly string[] = []): string[] {
+  return [...files, file];
+}
+
 /** The flag of a setting: `sessionTimeout` is `--session-timeout`. */
-function createOption(name: string, flag: string, setting: Setting<unknown, unknown>): Option {
-  const { kind, variable } = setting;
-  const shown = renderDefault(setting);
+function createOption(flag: string, { name, kind, variable, shown }: Omit<(typeof SETTINGS)[number], "flag">): Option {
   const source = shown === undefined ? variable : `${variable}, default ${shown}`;
   const [placeholder, help] = flag.split(/ (.*)/);
   const flags = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ${placeholder}`;

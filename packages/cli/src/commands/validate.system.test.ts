@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runChecks } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import { describe, expect, test } from "vitest";
 import {
   callCommand,
@@ -111,7 +111,9 @@ describe("openenv validate <folder>", () => {
 test("a Python client that is not that of the contract any more is a warning", LIMIT, async () => {
   await using project = await createPackage();
   await runCommand(["client", "python"], { cwd: project.dir });
-  expect(await runChecks("", [pythonClientCheck(project.dir)])).toMatchObject({ checks: [{ status: "passed" }] });
+  expect(await checker.runChecks("", [pythonClientCheck(project.dir)])).toMatchObject({
+    checks: [{ status: "passed" }],
+  });
   await project.write("server/environment.ts", counterModule().replaceAll("{ count: ", "{ total: "));
   // In a process that has not loaded the module before its change.
   const args = ["validate", "--json", "--skip-build", ...FEW];

@@ -2,7 +2,8 @@ import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { type Command, Option } from "commander";
-import { type CheckServerOptions, ConfigError, ConnectionError } from "openenv-ts/internal";
+import { ConnectionError } from "openenv-ts/client";
+import { ConfigError } from "openenv-ts/internal";
 import { checkServer } from "openenv-ts/testing";
 import { serverToken } from "../server-token.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
@@ -13,6 +14,7 @@ import { LEVELS, type Level, PolicyError } from "../validate/report/policy.js";
 import { renderRunningReport, toRunningReport } from "../validate/report/running-report.js";
 import { readActions } from "../validate/runtime-plan.js";
 import { parseCheckId } from "../validate/runtime-results.js";
+import type { ServerChecking } from "../validate/validate-options.js";
 import { validatePackage } from "../validate/validate-package.js";
 
 const INTERNAL = 3;
@@ -128,7 +130,7 @@ async function validateFolder(dir: string, flags: ValidateFlags, signal: AbortSi
 
 async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSignal): Promise<Validated> {
   const token = flags.token ?? serverToken();
-  const options: CheckServerOptions = {
+  const options: ServerChecking = {
     ignore: flags.ignore,
     leaveOut: flags.skip,
     rounds: flags.sessions,

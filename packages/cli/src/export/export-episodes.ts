@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { groupOf, messagesOf } from "openenv-ts/internal";
+import { toColumns } from "openenv-ts/internal";
 import type { EpisodeRecord } from "openenv-ts/protocol";
 import { type FoundEpisode, readEpisodeAt, readEpisodes } from "../collect/episode-file.js";
 import { FAILED, type Form, isFailed, NO_START, NO_STEPS, PREFERENCE, pairOf } from "./forms.js";
 import { openRowFile } from "./row-file.js";
+import type { EpisodeColumns } from "./verifiers.js";
 
 export interface Exported {
   /** Number of episodes in the files. */
@@ -30,10 +31,10 @@ export async function exportEpisodes(form: Form, { files, output, minReward }: E
   const counted = createCounter();
   try {
     const toRow = form.rows();
-    for (const { record, bytes } of readAll(files)) {
+    for (const { record, columns, bytes } of readAll(files)) {
       const { keepsFailed = false } = form;
-      const dropped = keepsFailed && isFailed(record) ? undefined : findReason(record, minReward);
-      const made = dropped === undefined ? toRow(record) : { dropped };
+      const dropped = keepsFailed && isFailed(columns) ? undefined : findReason(columns, minReward);
+      const made = dropped === undefined ? toRow(record, columns) : { dropped };
       if ("row" in made) file.write(made.row, bytes);
       counted.add("row" in made ? undefined : made.dropped);
     }
@@ -66,9 +67,9 @@ export async function exportPairs({ files, output, minReward }: ExportOptions): 
   const counted = createCounter();
   try {
     const groups = new Map<string, Group>();
-    for (const { file: path, record, at, bytes } of readAll(files)) {
-      const key = keyOf(record);
-      const reason = findReason(record, undefined) ?? (key === "" ? NO_START : undefined);
+    for (const { file: path, record, columns, at, bytes } of readAll(files)) {
+      const key = keyOf(record, columns);
+      const reason = findReason(columns, undefined) ?? (key === "" ? NO_START : undefined);
       const dropped = reason ?? (record.steps.length === 0 ? NO_STEPS : undefined);
       if (dropped !== undefined) {
         counted.add(dropped);
@@ -105,20 +106,21 @@ export async function exportPairs({ files, output, minReward }: ExportOptions): 
 const LOW_REWARD = "below --min-reward";
 
 function* readAll(files: readonly string[]) {
-  for (const file of files) for (const found of readEpisodes(file)) yield { file, ...found };
+  for (const file of files) {
+    for (const found of readEpisodes(file)) yield { file, ...found, columns: toColumns(found.record) };
+  }
 }
 
-function findReason(record: EpisodeRecord, minReward: number | undefined): string | undefined {
-  if (isFailed(record)) return FAILED;
+function findReason(columns: EpisodeColumns, minReward: number | undefined): string | undefined {
+  if (isFailed(columns)) return FAILED;
   // Only a failed one has no reward.
-  return minReward !== undefined && (record.total_reward as number) < minReward ? LOW_REWARD : undefined;
+  return minReward !== undefined && (columns.total_reward as number) < minReward ? LOW_REWARD : undefined;
 }
 
 /** Equal for episodes that can be compared: of one group, and with the same first message and tools. */
-function keyOf(record: EpisodeRecord): string {
-  const group = groupOf(record);
+function keyOf({ tools }: EpisodeRecord, { group_id: group, messages }: EpisodeColumns): string {
   if (group === "") return "";
-  const start = [group, messagesOf({ ...record, steps: [] }), record.tools];
+  const start = [group, messages[0], tools];
   return createHash("sha256").update(JSON.stringify(start)).digest("base64");
 }
 

@@ -1,8 +1,8 @@
-import { groupOf, messagesOf, outcomeOf, toColumns } from "openenv-ts/internal";
+import { toColumns } from "openenv-ts/internal";
 import type { EpisodeRecord } from "openenv-ts/protocol";
 import { type ColumnType, parquetWriter } from "./parquet.js";
 import { jsonLines, type RowWriter } from "./row-file.js";
-import { toTraces } from "./verifiers.js";
+import { type EpisodeColumns, toTraces } from "./verifiers.js";
 
 /** A row, or why there is none. */
 export type Row = { row: Record<string, unknown> } | { dropped: string };
@@ -15,7 +15,7 @@ export interface Form {
   /** Keeps failed episodes, whose outcome is in the row. */
   keepsFailed?: true;
   /** Called once for each file that is written; the function that it returns may remember what it has seen. */
-  rows(): (record: EpisodeRecord) => Row;
+  rows(): (record: EpisodeRecord, columns: EpisodeColumns) => Row;
 }
 
 const TEXT_COLUMNS = { environment: "string", group_id: "string" } as const;
@@ -43,8 +43,8 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
         start: "string",
         steps: "string",
         failures: "string",
-      } satisfies Record<keyof ReturnType<typeof toColumns>, ColumnType>),
-    rows: () => (record) => ({ row: toColumns(record) }),
+      } satisfies Record<keyof EpisodeColumns, ColumnType>),
+    rows: () => (_record, row) => ({ row }),
   },
   "trl-sft": {
     file: "sft.parquet",
@@ -52,12 +52,13 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
       const chat = { messages: "json-list", tools: "string", tools_list: "json-list" } as const;
       return parquetWriter({ ...chat, ...TEXT_COLUMNS, total_reward: "number" });
     },
-    rows: () => (record) => {
-      if (record.steps.length === 0) return { dropped: NO_STEPS };
-      const { environment, total_reward, tools = [] } = record;
-      const chat = { messages: chatOf(record), tools: toolsOf(record), tools_list: tools };
-      return { row: { ...chat, environment, group_id: groupOf(record), total_reward } };
-    },
+    rows:
+      () =>
+      (record, { environment, group_id, total_reward, messages }) => {
+        if (record.steps.length === 0) return { dropped: NO_STEPS };
+        const chat = { messages: chatOf(messages), tools: toolsOf(record), tools_list: record.tools ?? [] };
+        return { row: { ...chat, environment, group_id, total_reward } };
+      },
   },
   "trl-grpo": {
     file: "grpo.parquet",
@@ -72,9 +73,7 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
       }),
     rows: () => {
       const seen = new Set<string>();
-      return (record) => {
-        const { environment, description = "", reset } = record;
-        const start = groupOf(record);
+      return ({ environment, description = "", reset }, { group_id: start }) => {
         if (start === "") return { dropped: NO_START };
         if (seen.has(start)) return { dropped: "the start of an earlier episode" };
         seen.add(start);
@@ -97,7 +96,8 @@ export const FORMS: Record<"parquet" | "trl-sft" | "trl-grpo" | "verifiers", For
   verifiers: {
     file: "traces.jsonl",
     writer: async () => jsonLines,
-    rows: () => (record) => (record.steps.length === 0 ? { dropped: NO_STEPS } : { row: toTraces(record) }),
+    rows: () => (record, columns) =>
+      record.steps.length === 0 ? { dropped: NO_STEPS } : { row: toTraces(record, columns) },
   },
 };
 
@@ -122,26 +122,27 @@ export const PREFERENCE = {
 
 /** A row of the episodes of one group with the highest and the lowest reward. */
 export function pairOf(chosen: EpisodeRecord, rejected: EpisodeRecord): Record<string, unknown> {
-  const [prompt, ...answers] = chatOf(chosen);
+  const [best, worst] = [toColumns(chosen), toColumns(rejected)];
+  const [prompt, ...answers] = chatOf(best.messages);
   return {
     prompt: [prompt],
     chosen: answers,
-    rejected: chatOf(rejected).slice(1),
+    rejected: chatOf(worst.messages).slice(1),
     tools: toolsOf(chosen),
     environment: chosen.environment,
-    group_id: groupOf(chosen),
+    group_id: best.group_id,
     chosen_reward: chosen.total_reward,
     rejected_reward: rejected.total_reward,
   };
 }
 
-export function isFailed(record: EpisodeRecord): boolean {
-  return outcomeOf(record) === "failed";
+export function isFailed({ outcome }: EpisodeColumns): boolean {
+  return outcome === "failed";
 }
 
 /** The messages for templates of chats, which want the arguments of a call as an object. */
-function chatOf(record: EpisodeRecord): object[] {
-  return messagesOf(record).map((message) => {
+function chatOf(messages: EpisodeColumns["messages"]): object[] {
+  return messages.map((message) => {
     if (message.role !== "assistant") return message;
     const calls = message.tool_calls.map((call) => {
       const given: unknown = JSON.parse(call.function.arguments);

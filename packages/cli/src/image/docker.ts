@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { OpenEnvError, ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
+import { OpenEnvError } from "openenv-ts/client";
 
 export interface DockerOptions {
   /** Called for every line of both streams. */

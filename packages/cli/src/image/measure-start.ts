@@ -1,5 +1,5 @@
 import { dockerProvider, type StartedServer } from "@openenv-ts/providers";
-import { ProviderError } from "openenv-ts/internal";
+import { ProviderError } from "openenv-ts";
 
 export interface StartCheck {
   env: Readonly<Record<string, string>>;

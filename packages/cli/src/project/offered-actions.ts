@@ -1,5 +1,5 @@
-import { isObject, type ToolSummary, toActionTools } from "openenv-ts/internal";
-import type { EpisodeTool, JsonObject, SchemaBody } from "openenv-ts/protocol";
+import { isObject, toActionTools } from "openenv-ts/internal";
+import type { EpisodeTool, JsonObject, PublishedTool, SchemaBody } from "openenv-ts/protocol";
 
 /** JSON Schema of the input of a step: the environment's action, if it has one, or a call of one of its tools. */
 export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action" | "tools">): JsonObject {
@@ -33,7 +33,7 @@ function keyOf(index: number): string {
   return `tool_input_${index}`;
 }
 
-function renderCall({ name, description }: ToolSummary, key: string): JsonObject {
+function renderCall({ name, description }: PublishedTool, key: string): JsonObject {
   const properties = {
     type: { const: "call_tool" },
     tool_name: { const: name },

@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { parseManifest } from "../../../providers/src/manifest/parse-manifest.js";
 import { renderSpaceReadme } from "./front-matter.js";
 
+const BENCHMARK = join(import.meta.dirname, "../../../../envs/benchmark");
 const manifest = parseManifest("name: counter_game\ndescription: Counts.\nport: 7860\n", "openenv.yaml");
 
 test("a README without front matter gets the fields of a Docker Space", () => {
@@ -33,6 +36,12 @@ test("the author's fields and comments stay; those that would keep the Space fro
   expect(text).toContain("# own");
   expect(body).toBe("\nText\n\n---\n\nMore\n");
   expect(renderSpaceReadme(text, manifest)).toBe(text);
+});
+
+test("the README of envs/benchmark is published as it is", () => {
+  const read = (name: string): string => readFileSync(join(BENCHMARK, name), "utf8");
+  const readme = read("README.md");
+  expect(renderSpaceReadme(readme, parseManifest(read("openenv.yaml"), "openenv.yaml"))).toBe(readme);
 });
 
 test("front matter that is not valid YAML is rejected", () => {

@@ -1,5 +1,5 @@
 import { hubEndpoint } from "@openenv-ts/providers/internal";
-import { OpenEnvError } from "openenv-ts/internal";
+import { OpenEnvError } from "openenv-ts/client";
 
 /** The Hub rejected a request, or the connection failed. `status` is the HTTP status, undefined without a response. */
 class HubError extends OpenEnvError {

@@ -12,8 +12,8 @@ import {
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { diceModule, playDice } from "../../../../test-support/journals/dice.js";
+import { JOURNAL_MODULE } from "../../../../test-support/journals/file-journal.js";
 import { connect, connectVector } from "../../../openenv/src/client/index.js";
-import { openSqliteJournal } from "../../../openenv/src/session/journals/sqlite/sqlite-journal.js";
 
 /** Servers are started as processes. */
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
@@ -203,6 +203,7 @@ describe("a journal that cannot be replayed", () => {
   });
 
   async function damaged(name: string): Promise<void> {
+    const { openSqliteJournal } = await import(JOURNAL_MODULE);
     await using journal = await openSqliteJournal({ path: join(project.dir, name), durability: "process", owner: "o" });
     await journal.create("s", "hash");
     await journal.commit("s", 1, { put: [["image", Buffer.from([0xc1])]], remove: [] });

@@ -1,16 +1,12 @@
-import {
-  ConfigError,
-  loadJournal,
-  loadSessionEvents,
-  OpenEnvError,
-  SESSION_TOKEN_HEADER,
-  type SessionEvent,
-  type StoredSession,
-} from "openenv-ts/internal";
+import { OpenEnvError } from "openenv-ts/client";
+import { ConfigError, loadReplay } from "openenv-ts/internal";
 import type { EpisodeRecord, JsonObject } from "openenv-ts/protocol";
 import { readEpisodes } from "../collect/episode-file.js";
 import { serverToken, sessionToken } from "../server-token.js";
 import { comparable, type ReplayEvent } from "./replay-episode.js";
+
+type Replay = Awaited<ReturnType<typeof loadReplay>>;
+type SessionEvent = NonNullable<Parameters<Replay["connectUntyped"]>[1]>[number];
 
 /** An event of a session; what came from outside is known only to operators. */
 type StoredEvent = Omit<SessionEvent, "recorded"> & Partial<Pick<SessionEvent, "recorded">>;
@@ -37,10 +33,10 @@ export async function* readRecordings(source: string, session: string | undefine
       yield await readSession(source, session);
       return;
     }
-    const { isJournal, readJournal } = await loadJournal();
-    if (isJournal(source)) {
+    const { isJournal, readJournal } = await loadReplay();
+    if (await isJournal(source)) {
       let found = false;
-      for await (const stored of readJournal(source)) {
+      for await (const stored of await readJournal(source)) {
         if (session !== undefined && stored.id !== session) continue;
         found = true;
         yield ofSession(stored);
@@ -58,12 +54,8 @@ export async function* readRecordings(source: string, session: string | undefine
 
 async function readSession(url: string, id: string | undefined): Promise<Recording> {
   if (id === undefined) throw new ConfigError(`Name a session of ${url} with --session.`);
-  const { fetchEvents } = await loadSessionEvents();
-  const [token, own] = [serverToken(), sessionToken()];
-  const events = await fetchEvents(url, id, {
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    ...(own !== undefined && { [SESSION_TOKEN_HEADER]: own }),
-  });
+  const { fetchEvents } = await loadReplay();
+  const events = await fetchEvents(url, id, { token: serverToken(), sessionToken: sessionToken() });
   return ofSession({ id, events: events as unknown as StoredEvent[] });
 }
 
@@ -101,7 +93,7 @@ function* eventsOf({ reset, start, steps, failures = [] }: EpisodeRecord): Gener
   }
 }
 
-function ofSession(session: StoredSession | { id: string; events: StoredEvent[] }): Recording {
+function ofSession(session: { id: string } & ({ events: StoredEvent[] } | { reason: string })): Recording {
   const recording = { where: `session ${session.id}`, key: { session: session.id } };
   if ("reason" in session) return { ...recording, events: [], reason: session.reason };
   const events: StoredEvent[] = session.events;

@@ -1,5 +1,5 @@
-import { type McpToolClient, ToolCallError } from "openenv-ts/client";
-import { findDifference, RemoteError, without } from "openenv-ts/internal";
+import { type McpToolClient, RemoteError, ToolCallError } from "openenv-ts/client";
+import { findDifference } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 
 /** The first answer of an episode that is not the recorded one. */
@@ -38,8 +38,7 @@ export async function replayEpisode(
 ): Promise<{ played: number; difference: EpisodeDifference | undefined }> {
   for (const [index, { event, kind, request, answer }] of all.entries()) {
     const now = await answerTo(() => perform(env, kind, request));
-    const [recorded, replayed] = without([answer, now.answer], ignore);
-    const found = findDifference(recorded, replayed);
+    const found = findDifference(answer, now.answer, (path) => ignore.includes(path));
     if (found === undefined) continue;
     const { path: field, one, other } = found;
     const message = now.message === undefined ? {} : { message: now.message };

@@ -1,14 +1,8 @@
-import {
-  asList,
-  asNode,
-  covers,
-  type Direction,
-  dereference,
-  type Node,
-  type Variant,
-  variantsOf,
-} from "openenv-ts/internal";
 import { itemChanges, limitChanges } from "./limits.js";
+import { asList, asNode, covers, dereference, type SchemaNode, type SchemaVariant, variantsOf } from "./node.js";
+
+/** `sent` by clients or `received` by them. */
+type Direction = "sent" | "received";
 
 export interface FieldChange {
   /** `points[].x`; empty for the root of the schema. */
@@ -26,11 +20,11 @@ export function compareSchema(before: unknown, after: unknown, direction: Direct
 }
 
 interface Comparison {
-  roots: [Node, Node];
+  roots: [SchemaNode, SchemaNode];
   direction: Direction;
   changes: FieldChange[];
   /** Pairs that are being compared, which ends the recursion of recursive schemas. */
-  open: Map<Node, Set<Node>>;
+  open: Map<SchemaNode, Set<SchemaNode>>;
 }
 
 function compare(all: Comparison, path: string, nodes: [unknown, unknown]): void {
@@ -54,10 +48,10 @@ function compare(all: Comparison, path: string, nodes: [unknown, unknown]): void
 }
 
 interface Kinds {
-  olds: Variant[];
-  news: Variant[];
-  lost: Variant[];
-  gained: Variant[];
+  olds: SchemaVariant[];
+  news: SchemaVariant[];
+  lost: SchemaVariant[];
+  gained: SchemaVariant[];
 }
 
 function compareKinds(all: Comparison, path: string, { olds, news, lost, gained }: Kinds): void {
@@ -76,7 +70,7 @@ function compareKinds(all: Comparison, path: string, { olds, news, lost, gained 
 function compareBest(
   all: Comparison,
   path: string,
-  { giver, partners }: { giver: Variant; partners: Variant[] },
+  { giver, partners }: { giver: SchemaVariant; partners: SchemaVariant[] },
 ): void {
   let best: FieldChange[] | undefined;
   for (const { node } of partners) {
@@ -91,7 +85,7 @@ function weigh(changes: FieldChange[]): number {
   return changes.reduce((sum, { breaking }) => sum + (breaking ? 1000 : 1), 0);
 }
 
-function compareVariant(all: Comparison, path: string, [old, next]: [Node, Node]): void {
+function compareVariant(all: Comparison, path: string, [old, next]: [SchemaNode, SchemaNode]): void {
   for (const { narrowed, what } of [...limitChanges(old, next), ...itemChanges(old, next)]) {
     add(all, path, { breaking: narrowed === "both" || narrowed === (all.direction === "sent"), what });
   }
@@ -102,7 +96,7 @@ function compareVariant(all: Comparison, path: string, [old, next]: [Node, Node]
   for (let i = 0; i < Math.min(olds.length, news.length); i++) compare(all, `${path}[${i}]`, [olds[i], news[i]]);
 }
 
-function compareFields(all: Comparison, path: string, [old, next]: [Node, Node]): void {
+function compareFields(all: Comparison, path: string, [old, next]: [SchemaNode, SchemaNode]): void {
   const [olds, news] = [asNode(old["properties"]), asNode(next["properties"])];
   const sent = all.direction === "sent";
   for (const key of new Set([...Object.keys(olds), ...Object.keys(news)])) {
@@ -132,7 +126,7 @@ function compareFields(all: Comparison, path: string, [old, next]: [Node, Node])
 }
 
 /** Compares what is allowed for undeclared fields: nothing, a schema, or anything. */
-function compareOthers(all: Comparison, path: string, [old, next]: [Node, Node]): void {
+function compareOthers(all: Comparison, path: string, [old, next]: [SchemaNode, SchemaNode]): void {
   const [was, is] = [othersOf(old), othersOf(next)];
   if (typeof was === "object" && typeof is === "object") compare(all, `${path}.*`, [was, is]);
   const step = openness(is) - openness(was);
@@ -140,7 +134,7 @@ function compareOthers(all: Comparison, path: string, [old, next]: [Node, Node])
   if (step > 0) add(all, path, { breaking: false, what: "accepts more undeclared fields" });
 }
 
-function list(variants: Variant[]): string {
+function list(variants: SchemaVariant[]): string {
   return variants.map(({ kind }) => kind).join(" or ");
 }
 
@@ -149,12 +143,12 @@ function add(all: Comparison, path: string, { breaking, what }: { breaking: bool
 }
 
 /** True when the limits and fields of two variants can be compared. */
-function isComparable(one: Variant, other: Variant): boolean {
+function isComparable(one: SchemaVariant, other: SchemaVariant): boolean {
   return one.kind === other.kind || (isNumber(one) && isNumber(other));
 }
 
 /** The fields that an object may have besides its properties: none (false), any (true), or those of a schema. */
-function othersOf({ additionalProperties: others }: Node): boolean | Node {
+function othersOf({ additionalProperties: others }: SchemaNode): boolean | SchemaNode {
   if (others === false) return false;
   return Object.keys(asNode(others)).length === 0 ? true : asNode(others);
 }
@@ -164,6 +158,6 @@ function openness(others: boolean | object): number {
   return others === false ? 0 : others === true ? 2 : 1;
 }
 
-function isNumber({ kind }: Variant): boolean {
+function isNumber({ kind }: SchemaVariant): boolean {
   return kind === "number" || kind === "integer";
 }

@@ -1,4 +1,4 @@
-import { asList, type Node } from "openenv-ts/internal";
+import { asList, type SchemaNode } from "./node.js";
 
 const LOWER = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
 const UPPER = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
@@ -14,7 +14,7 @@ export interface LimitChange {
 }
 
 /** Compares limits of numbers, lengths and strings. */
-export function limitChanges(old: Node, next: Node): LimitChange[] {
+export function limitChanges(old: SchemaNode, next: SchemaNode): LimitChange[] {
   const changes: LimitChange[] = [];
   for (const keyword of BOUNDS) {
     const [was, is] = [boundOf(old, keyword), boundOf(next, keyword)];
@@ -31,13 +31,13 @@ export function limitChanges(old: Node, next: Node): LimitChange[] {
 }
 
 /** Compares the number of items of tuples. */
-export function itemChanges(old: Node, next: Node): LimitChange[] {
+export function itemChanges(old: SchemaNode, next: SchemaNode): LimitChange[] {
   const [was, is] = [asList(old["prefixItems"]).length, asList(next["prefixItems"]).length];
   if (was === is) return [];
   return [{ narrowed: "both", what: `has ${is} items instead of ${was}` }];
 }
 
-function describe(keyword: string, old: Node, next: Node): string {
+function describe(keyword: string, old: SchemaNode, next: SchemaNode): string {
   const [was, is] = [old[keyword], next[keyword]];
   if (was === undefined) return `now has ${keyword} ${JSON.stringify(is)}`;
   return is === undefined
@@ -46,7 +46,7 @@ function describe(keyword: string, old: Node, next: Node): string {
 }
 
 /** The value of a bound, negated for an upper bound, so that a larger result allows fewer values. */
-function boundOf(node: Node, keyword: string): number {
+function boundOf(node: SchemaNode, keyword: string): number {
   const value = node[keyword];
   if (typeof value === "number") return UPPER.includes(keyword) ? -value : value;
   // A minimum length of 0, which some renderers include, is the default.

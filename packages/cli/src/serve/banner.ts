@@ -1,11 +1,12 @@
-import { compileActionCheck, renderPython, type ServerAbout, sampleValue } from "openenv-ts/internal";
+import { compileActionCheck, renderPython, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { RunningServer } from "openenv-ts/server";
 import { offeredActions } from "../project/offered-actions.js";
 import { printsToTerminal } from "../terminal/output.js";
+import type { ServedEnvironment } from "./supervise-module.js";
 
 /** The text for a listening server: help on a terminal; otherwise one line for programs that ends with the address. */
-export async function renderStart(url: string, about: ServerAbout, operatorToken?: string): Promise<string> {
+export async function renderStart(url: string, about: ServedEnvironment, operatorToken?: string): Promise<string> {
   return printsToTerminal() ? renderBanner(url, about, operatorToken) : renderAddress(url, about);
 }
 
@@ -21,7 +22,7 @@ export function describeStart(
 /** The addresses of the server and code that uses it. `operatorToken` is one that was generated for this terminal. */
 export async function renderBanner(
   url: string,
-  { name, version, schemas, webInterface }: ServerAbout,
+  { name, version, schemas, webInterface }: ServedEnvironment,
   operatorToken?: string,
 ): Promise<string> {
   const offered = offeredActions(schemas);
@@ -51,7 +52,7 @@ Python (pip install openenv)
 /** Shown when no value that fits the schema was found. */
 const OTHER_VALUES = "Replace the example values; see /docs for what this environment accepts";
 
-function renderAddress(url: string, { name, version }: Pick<ServerAbout, "name" | "version">): string {
+function renderAddress(url: string, { name, version }: Pick<ServedEnvironment, "name" | "version">): string {
   return `${name} ${version} at ${url}`;
 }
 

@@ -1,22 +1,31 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { EnvironmentDefinition } from "openenv-ts";
-import { loadContract } from "openenv-ts/internal";
+import { loadPicker } from "openenv-ts/internal";
 import type { RunningServer, ServeOptions } from "openenv-ts/server";
 import { loadModule } from "../project/load-environment.js";
+import { loadPlugins } from "./load-plugins.js";
 
-/** Serves the environment of a module until a signal ends the process. `version` is the manifest's version. */
-export async function serveModule(
-  file: string,
-  options: ServeOptions,
-  version: string | undefined,
-): Promise<RunningServer> {
+/** What `openenv serve` serves. */
+export interface ServedModule {
+  /** Module of the environment. */
+  file: string;
+  options: ServeOptions;
+  /** Version of the manifest. */
+  version: string | undefined;
+  /** Modules of plugins. */
+  plugins: string[];
+}
+
+/** Serves the environment of a module until a signal ends the process. */
+export async function serveModule({ file, options, version, plugins }: ServedModule): Promise<RunningServer> {
   const { environment, url } = await loadModule(file);
+  const { withVersion } = await loadPicker();
   const { serve } = await import("openenv-ts/server");
   const readmePath = environment.readme === undefined ? findReadme(file) : undefined;
-  return await serve(await applyVersion(environment, version), {
+  return await serve(version === undefined ? environment : withVersion(environment, version), {
     ...(readmePath && { readmePath }),
     ...options,
+    plugins: await loadPlugins(plugins),
     module: url,
     handleSignals: true,
   });
@@ -28,17 +37,4 @@ function findReadme(file: string): string | undefined {
   const folder = dirname(file);
   const path = join(basename(folder) === "server" ? dirname(folder) : folder, "README.md");
   return existsSync(path) ? path : undefined;
-}
-
-/** The environment with the version of its manifest, unless its contract has one. */
-async function applyVersion(
-  environment: EnvironmentDefinition,
-  version: string | undefined,
-): Promise<EnvironmentDefinition> {
-  const { contract } = environment;
-  if (version === undefined) return environment;
-  const { DEFAULT_VERSION } = await loadContract();
-  if (contract.version !== DEFAULT_VERSION) return environment;
-  const fingerprint = async () => ({ ...(await contract.fingerprint()), version });
-  return { ...environment, contract: { ...contract, version, fingerprint } };
 }

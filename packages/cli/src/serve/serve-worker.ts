@@ -1,22 +1,11 @@
-import { loadWorker } from "openenv-ts/internal";
-import type { ServeOptions } from "openenv-ts/server";
-import { serveModule } from "./serve-module.js";
-
-/** What `openenv serve` resolves before it starts its workers. */
-export interface WorkerTask {
-  /** Module of the environment. */
-  file: string;
-  options: ServeOptions;
-  /** Version of the manifest. */
-  version: string | undefined;
-}
+import { loadCluster } from "openenv-ts/internal";
+import { type ServedModule, serveModule } from "./serve-module.js";
 
 // This runs before the module is loaded, because loading it may never finish.
-const { findCluster, reportFailure } = await loadWorker();
+const { findCluster, reportFailure } = await loadCluster();
 await findCluster();
 try {
-  const { file, options, version } = JSON.parse(process.argv[2] ?? "") as WorkerTask;
-  await serveModule(file, options, version);
+  await serveModule(JSON.parse(process.argv[2] ?? "") as ServedModule);
 } catch (error) {
   await reportFailure(error);
   process.exit(1);

@@ -1,24 +1,22 @@
 import { fileURLToPath } from "node:url";
-import { loadSettingsReader, loadSupervisor, type SupervisedServer, startInterruptibly } from "openenv-ts/internal";
-import type { ServeOptions } from "openenv-ts/server";
-import type { WorkerTask } from "./serve-worker.js";
+import { loadCluster } from "openenv-ts/internal";
+import { loadPlugins } from "./load-plugins.js";
+import type { ServedModule } from "./serve-module.js";
+
+type Cluster = Awaited<ReturnType<typeof loadCluster>>;
+/** What a supervisor knows of the environment that its workers serve. */
+export type ServedEnvironment = NonNullable<Awaited<ReturnType<Cluster["superviseProgram"]>>["about"]>;
 
 /**
  * Serves a module in worker processes, one by default, until a signal ends them. This process only supervises them and
- * never loads the module, so that it can replace a worker whatever the module does.
+ * never loads the module, so that it can replace a worker whatever the module does. It loads the plugins, for what they
+ * share.
  */
-export async function superviseModule(
-  file: string,
-  options: ServeOptions,
-  version: string | undefined,
-): Promise<SupervisedServer> {
-  const task: WorkerTask = { file, options, version };
+export async function superviseModule(task: ServedModule): ReturnType<Cluster["superviseProgram"]> {
   const program = {
     exec: fileURLToPath(new URL("./serve-worker.js", import.meta.url)),
     args: [JSON.stringify(task)],
   };
-  const { readSettings } = await loadSettingsReader();
-  const settings = readSettings({ ...options, handleSignals: true }, process.env);
-  const { superviseWorkers } = await loadSupervisor();
-  return startInterruptibly(() => superviseWorkers(settings, program));
+  const options = { ...task.options, plugins: await loadPlugins(task.plugins) };
+  return (await loadCluster()).superviseProgram(options, program);
 }

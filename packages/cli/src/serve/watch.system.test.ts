@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
@@ -183,6 +184,23 @@ test("plain JavaScript is watched too", async () => {
   const [, url = ""] = await running.printed(URL_LINE);
   await running.printed(/Watching/);
   await project.write("environment.js", plain("amount * 9"));
+  await running.printed(/Restarted/);
+  expect(await countAfterStep(url)).toBe(9);
+});
+
+test("the command of docs/guide/serving.md restarts on a change, and its log level is that of --log-level", async () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../../docs/guide/serving.md"), "utf8");
+  const [, command = ""] = /^npx openenv (serve \. --reload --log-level debug)/m.exec(page) ?? [];
+  await using project = await createProject({ "environment.ts": counterModule() });
+  await using running = startCommand([...command.split(" "), "--port", "0"], {
+    cwd: project.dir,
+    env: { LOG_LEVEL: "silent" },
+  });
+  const [, url = ""] = await running.printed(URL_LINE);
+  await running.printed(/Watching/);
+  expect(await countAfterStep(url)).toBe(1);
+  await running.printed(/"msg":"listening"/);
+  await project.write("environment.ts", counterModule("amount * 9"));
   await running.printed(/Restarted/);
   expect(await countAfterStep(url)).toBe(9);
 });

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ServeOptions } from "openenv-ts/server";
 import { BundleError, bundle, describePath, findPackageRoot } from "../project/bundle.js";
 import { exit, printError, printNote } from "../terminal/output.js";
 import { findDataFiles, isDataFile } from "../validate/data-files.js";
 import { makeOperatorToken } from "./operator-token.js";
 import type { ChildRead, ChildReady, ChildTask } from "./serve-child.js";
+import type { ServedModule } from "./serve-module.js";
 import { createSourceWatcher } from "./source-watcher.js";
 
 /**
@@ -16,15 +16,15 @@ import { createSourceWatcher } from "./source-watcher.js";
  * start, it reports an edit that does not compile or load, and waits for the next one.
  * @throws ConfigError when the source does not compile at the first start.
  */
-export async function serveAndWatch(file: string, options: ServeOptions, version: string | undefined): Promise<void> {
+export async function serveAndWatch({ file, options, version, plugins }: ServedModule): Promise<void> {
   const sources = createSourceWatcher();
   const root = findPackageRoot(await realpath(file));
-  sources.follow(await findSources(file));
+  sources.follow(await findSources([file, ...plugins]));
   const operatorToken = makeOperatorToken() !== undefined;
   const onRead = (path: string): void => {
     if (isDataFile(root, path)) sources.add(path);
   };
-  const task = { target: file, version, reportReads: true };
+  const task = { target: file, version, plugins, reportReads: true };
   let child = startChild({ ...task, options, announce: true, operatorToken }, onRead);
   endWithSignals(() => child);
 
@@ -46,7 +46,7 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
 
   async function compiles(): Promise<boolean> {
     try {
-      sources.follow(await findSources(file));
+      sources.follow(await findSources([file, ...plugins]));
       return true;
     } catch (error) {
       if (!(error instanceof BundleError)) throw error;
@@ -58,11 +58,11 @@ export async function serveAndWatch(file: string, options: ServeOptions, version
   }
 }
 
-/** The source files of the environment, and the data files that they reference. */
-async function findSources(file: string): Promise<string[]> {
-  const { inputs } = await bundle(file);
+/** The source files of the environment and of plugins, and the data files that they reference. */
+async function findSources(files: readonly string[]): Promise<string[]> {
+  const inputs = (await Promise.all(files.map((file) => bundle(file)))).flatMap((bundled) => bundled.inputs);
   const named = (await Promise.all(inputs.map(findDataFiles))).flat().map(({ path, text }) => path ?? resolve(text));
-  return [...inputs, ...named, join(findPackageRoot(await realpath(file)), "data")];
+  return [...inputs, ...named, join(findPackageRoot(await realpath(files[0] as string)), "data")];
 }
 
 interface Child {

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { type CheckDefinition, demand } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import { bundle } from "../project/bundle.js";
 
 /**
  * Checks that the compiled package includes the data files: those that the modules reference relative to themselves, and
  * those that were `read` while the environment was loaded.
  */
-export function dataFilesCheck(dir: string, entry: string, read: ReadonlySet<string>): CheckDefinition {
+export function dataFilesCheck(dir: string, entry: string, read: ReadonlySet<string>): checker.CheckDefinition {
   return {
     id: "data_files",
     description: "the compiled package includes the files that the environment reads",
@@ -27,7 +27,7 @@ export function dataFilesCheck(dir: string, entry: string, read: ReadonlySet<str
           return problem ? `the environment reads ${relative(dir, path)}, ${problem}` : [];
         }),
       ];
-      demand(problems.length === 0, problems.join("; "));
+      checker.demand(problems.length === 0, problems.join("; "));
     },
   };
 }

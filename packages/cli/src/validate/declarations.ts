@@ -1,19 +1,11 @@
 import type { Manifest } from "@openenv-ts/providers/manifest";
-import {
-  type CheckDefinition,
-  demand,
-  isObject,
-  type JsonResponse,
-  listTools,
-  NotApplicable,
-  show,
-} from "openenv-ts/internal";
+import { checker, isObject } from "openenv-ts/internal";
 
 type Validation = NonNullable<Manifest["validation"]>;
-type Ask = (path: string, body?: unknown) => Promise<JsonResponse>;
+const TIMEOUT_MS = 60_000;
 
 /** Compares the tools and tasks that the manifest declares with those of the server. */
-export function declarationChecks({ capabilities }: Validation, ask: Ask): CheckDefinition[] {
+export function declarationChecks({ capabilities }: Validation, url: string): checker.CheckDefinition[] {
   return [
     {
       id: "tool_declaration_accuracy",
@@ -21,9 +13,13 @@ export function declarationChecks({ capabilities }: Validation, ask: Ask): Check
       remedy: "List the names of all tools in validation.capabilities.declared_tools.",
       run: async () => {
         const expected = [...capabilities.declared_tools].sort();
-        const actual = (await listTools(ask)).map(({ name }) => name).sort();
+        const actual = (await listTools(url)).sort();
         const same = expected.length === actual.length && expected.every((name, at) => name === actual[at]);
-        demand(same, `the manifest declares ${show(expected)}, the server has ${show(actual)}`, { expected, actual });
+        checker.demand(
+          same,
+          `the manifest declares ${checker.show(expected)}, the server has ${checker.show(actual)}`,
+          { expected, actual },
+        );
       },
     },
     {
@@ -33,20 +29,39 @@ export function declarationChecks({ capabilities }: Validation, ask: Ask): Check
       run: async () => {
         const { task_api, declared_task_count } = capabilities;
         const declared = Object.entries(declared_task_count);
-        if (!task_api && declared.length === 0) throw new NotApplicable("the manifest declares no tasks");
-        const { body } = await ask("/list_environments");
+        if (!task_api && declared.length === 0) throw new checker.NotApplicable("the manifest declares no tasks");
+        const { body } = await ask(`${url}/list_environments`);
         const name = encodeURIComponent(String(Array.isArray(body) ? body[0] : ""));
-        const { status } = await ask(`/${name}/splits`);
-        demand(status === 200, `task_api is declared, but GET /${name}/splits answered ${status}`);
+        const { status } = await ask(`${url}/${name}/splits`);
+        checker.demand(status === 200, `task_api is declared, but GET /${name}/splits answered ${status}`);
         for (const [split, count] of declared) {
-          const { body: answer } = await ask(`/${name}/num_tasks`, { split });
+          const { body: answer } = await ask(`${url}/${name}/num_tasks`, { split });
           const found = isObject(answer) ? answer["num_tasks"] : undefined;
-          demand(found === count, `the split ${split} is declared with ${count} tasks but has ${show(found)}`, {
-            expected: count,
-            actual: found ?? null,
-          });
+          checker.demand(
+            found === count,
+            `the split ${split} is declared with ${count} tasks but has ${checker.show(found)}`,
+            {
+              expected: count,
+              actual: found ?? null,
+            },
+          );
         }
       },
     },
   ];
+}
+
+/** GETs JSON, or POSTs `body`. */
+async function ask(url: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+  const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, body === undefined ? { signal } : { ...post, signal });
+  return { status: response.status, body: await response.json().catch(() => undefined) };
+}
+
+async function listTools(url: string): Promise<string[]> {
+  const { body } = await ask(`${url}/mcp`, { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+  const result = isObject(body) ? body["result"] : undefined;
+  const tools = isObject(result) ? result["tools"] : undefined;
+  return Array.isArray(tools) ? tools.filter(isObject).map(({ name }) => String(name)) : [];
 }

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CheckDefinition, demand, NotApplicable } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import { findPythonBase, renderPythonPackage } from "../client/python/python-package.js";
 import { readSource } from "../client/read-source.js";
 import { readTypes } from "../client/read-types.js";
 
 /** Compares the Python client in the environment's folder with what `openenv client python` would write. */
-export function pythonClientCheck(dir: string): CheckDefinition {
+export function pythonClientCheck(dir: string): checker.CheckDefinition {
   return {
     id: "python_client",
     description: "the Python client in the folder matches the contract",
@@ -14,11 +14,11 @@ export function pythonClientCheck(dir: string): CheckDefinition {
     run: async () => {
       const { schemas, names } = await readSource(dir, undefined);
       const base = await findPythonBase(dir, names);
-      if (base === undefined) throw new NotApplicable("the folder has no Python client");
+      if (base === undefined) throw new checker.NotApplicable("the folder has no Python client");
       const files = Object.entries(renderPythonPackage(readTypes(schemas, names.prefix), names, base));
       const found = await Promise.all(files.map(([path]) => readFile(join(dir, path), "utf8").catch(() => "")));
       const stale = files.filter(([, text], at) => wordsOf(text) !== wordsOf(found[at] ?? "")).map(([path]) => path);
-      demand(stale.length === 0, `the Python client does not match the contract: ${stale.join(", ")}`);
+      checker.demand(stale.length === 0, `the Python client does not match the contract: ${stale.join(", ")}`);
     },
   };
 }

@@ -1,18 +1,8 @@
 import { connect } from "openenv-ts/client";
-import {
-  type CheckDefinition,
-  type CheckedEpisode,
-  type CheckServerOptions,
-  CheckSkip,
-  DEFAULT_SEED,
-  demand,
-  differenceOf,
-  type EpisodePlayer,
-  play,
-  withSession,
-} from "openenv-ts/internal";
+import { checker, findDifference, playEpisode } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { Check } from "openenv-ts/testing";
+import type { ServerChecking } from "./validate-options.js";
 
 export interface ReplayPair {
   /** URLs of two servers of the same package. */
@@ -21,17 +11,18 @@ export interface ReplayPair {
   /** Played with the seed and reset options of `checking`. */
   actions: readonly JsonObject[];
   /** The options of the other server checks. */
-  checking: CheckServerOptions;
+  checking: ServerChecking;
   /** The results of earlier checks: a replay is not meaningful if an episode does not repeat on one server. */
   made: readonly Check[];
 }
 
 /** Number of runs of the episode on each server to compare the rewards. */
 const PLAYS = 3;
+const SEED = 7;
 const BASIS = ["seed_honoured", "workers_agree", "episode"];
 
 /** Checks that an episode recorded on one server gives the same results on another. */
-export function replayChecks(replay: ReplayPair): CheckDefinition[] {
+export function replayChecks(replay: ReplayPair): checker.CheckDefinition[] {
   return [
     {
       id: "replayability",
@@ -39,9 +30,12 @@ export function replayChecks(replay: ReplayPair): CheckDefinition[] {
       remedy: "Let only the seed and the actions determine the episode; list other fields in validation.varies.",
       run: async () => {
         demandRepeats(replay);
-        const recorded = JSON.parse(JSON.stringify(await playOn(replay, replay.first))) as CheckedEpisode;
-        const difference = differenceOf(playerOf(replay, replay.second), recorded, await playOn(replay, replay.second));
-        demand(difference === undefined, `the first difference of the replay is ${difference}`);
+        const recorded = JSON.parse(JSON.stringify(await playOn(replay, replay.first))) as unknown;
+        const { ignore = [] } = replay.checking;
+        const isIgnored = (path: string): boolean => ignore.includes(path.replace(/^\d+\./, ""));
+        const found = findDifference(recorded, await playOn(replay, replay.second), isIgnored);
+        const difference = found && `${found.path}: ${checker.show(found.one)} and ${checker.show(found.other)}`;
+        checker.demand(difference === undefined, `the first difference of the replay is ${difference}`);
       },
     },
     {
@@ -54,7 +48,7 @@ export function replayChecks(replay: ReplayPair): CheckDefinition[] {
 }
 
 /** `first` is a process, `second` the container. */
-export function portabilityCheck(replay: ReplayPair): CheckDefinition {
+export function portabilityCheck(replay: ReplayPair): checker.CheckDefinition {
   return {
     id: "verifier_portability",
     description: "the episode gets the same rewards in a process and in the container",
@@ -69,21 +63,17 @@ async function compareRewards(replay: ReplayPair, plays: number): Promise<void> 
   const seen: string[] = [];
   for (const url of urls) seen.push(JSON.stringify((await playOn(replay, url)).map(({ reward }) => reward)));
   const other = seen.find((rewards) => rewards !== seen[0]);
-  demand(other === undefined, `the rewards of one episode were ${seen[0]} and ${other}`);
+  checker.demand(other === undefined, `the rewards of one episode were ${seen[0]} and ${other}`);
 }
 
 function demandRepeats({ made }: ReplayPair): void {
   const failed = made.find(({ id, status }) => BASIS.includes(id) && status === "failed");
-  if (failed !== undefined) throw new CheckSkip(`${failed.id} did not pass`);
+  if (failed !== undefined) throw new checker.CheckSkip(`${failed.id} did not pass`);
 }
 
-function playOn(replay: ReplayPair, url: string): Promise<CheckedEpisode> {
-  const player = playerOf(replay, url);
-  return withSession(player, (env) => play(player, env, player.seed));
-}
-
-function playerOf({ actions, checking }: ReplayPair, url: string): EpisodePlayer {
-  const { reset = {}, seed = DEFAULT_SEED, ignore = [], seeded, timeoutMs, signal } = checking;
+async function playOn({ actions, checking }: ReplayPair, url: string): ReturnType<typeof playEpisode> {
+  const { reset = {}, seed = SEED, timeoutMs, signal } = checking;
   const options = { check: false, ...(timeoutMs !== undefined && { timeoutMs }), ...(signal && { signal }) };
-  return { open: () => connect(url, options), actions, reset, seed, seeded, ignore };
+  await using env = await connect(url, options);
+  return await playEpisode(env, { ...reset, seed }, actions);
 }

@@ -1,19 +1,12 @@
 import { processProvider, type StartedServer } from "@openenv-ts/providers";
-import type { EnvironmentDefinition } from "openenv-ts";
-import { connect } from "openenv-ts/client";
-import {
-  type CheckServerOptions,
-  ConfigError,
-  fetchJson,
-  OpenEnvError,
-  ProviderError,
-  parseAddress,
-  runChecks,
-  sampleActions,
-} from "openenv-ts/internal";
+import { type EnvironmentDefinition, ProviderError } from "openenv-ts";
+import { connect, OpenEnvError } from "openenv-ts/client";
+import { ConfigError, checker, rng, sampleValue } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
 import { type Check, checkServer } from "openenv-ts/testing";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
+import { offeredActions } from "../project/offered-actions.js";
 import { recordReads } from "../project/record-reads.js";
 import { checkContainer } from "./container/runtime-container.js";
 import { dataFilesCheck } from "./data-files.js";
@@ -23,7 +16,7 @@ import { type ReplayPair, replayChecks } from "./replay.js";
 import { type Result, toResult } from "./report/package-report.js";
 import { findRuntimePlan, type RuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
-import type { Declared, ValidateOptions } from "./validate-options.js";
+import type { Declared, ServerChecking, ValidateOptions } from "./validate-options.js";
 
 export interface RuntimeOutcome {
   results: Result[];
@@ -33,6 +26,7 @@ export interface RuntimeOutcome {
 
 /** Number of sampled actions in an episode without a plan. */
 const SAMPLES = 4;
+const SEED = 7;
 /** Concurrent sessions: enough to check that one more is rejected. */
 const CAPACITY = 4;
 const START_MS = 30_000;
@@ -80,7 +74,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     options.onProgress("running episodes");
     const checking = checkingOptions(second, work);
     const { action, tools = [] } = environment.contract.schemas();
-    const actions = checking.actions ?? sampleActions(action, tools, SAMPLES);
+    const actions = checking.actions ?? sampleActions({ action, tools });
     const replay = { first: first.url, actions, checking };
     const results = await checkProcess({ ...replay, second: second.url }, work);
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
@@ -123,16 +117,20 @@ interface Work {
 async function checkProcess(replay: Omit<ReplayPair, "made">, work: Work): Promise<Result[]> {
   const { dir, file, declared, options } = work;
   const { checks } = await checkServer(replay.first, replay.checking);
-  const { http } = parseAddress(replay.first);
-  const ask = (path: string, body?: unknown) => fetchJson(http(path), { headers: {}, timeoutMs: ANSWER_MS }, body);
   const packageChecks = [
-    ...declarationChecks(declared.validation, ask),
+    ...declarationChecks(declared.validation, replay.first),
     pythonClientCheck(dir),
     dataFilesCheck(dir, file, await recordReset(work, replay, checks)),
     ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
   ];
-  const more = await runChecks(replay.first, packageChecks, options.leaveOut);
+  const more = await checker.runChecks(replay.first, packageChecks, options.leaveOut);
   return [...checks, ...more.checks].map(fromCheck);
+}
+
+/** The same actions in every run. */
+function sampleActions(schemas: Parameters<typeof offeredActions>[0]): JsonObject[] {
+  const [offered, random] = [offeredActions(schemas), rng(SEED)];
+  return Array.from({ length: SAMPLES }, () => sampleValue(offered, random) as JsonObject);
 }
 
 /** Adds the files that a reset reads. The reset runs in this process, so only if the server answered it in time. */
@@ -155,7 +153,7 @@ async function recordReset(
   return all;
 }
 
-function checkingOptions(second: StartedServer, { declared, environment, plan, options }: Work): CheckServerOptions {
+function checkingOptions(second: StartedServer, { declared, environment, plan, options }: Work): ServerChecking {
   const { reward, resources, varies } = declared.validation;
   const episodeTimeoutMs = resources.episode_timeout_s * 1000;
   const actions = plan?.actions ?? options.actions;

@@ -1,5 +1,8 @@
 import type { Manifest } from "@openenv-ts/providers/manifest";
+import type { checkServer } from "openenv-ts/testing";
 import type { Level } from "./report/policy.js";
+
+export type ServerChecking = NonNullable<Parameters<typeof checkServer>[1]>;
 
 export interface ValidateOptions {
   level: Level;

@@ -1,4 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import {
   countEnvoyServers,
   JOB_DEPLOYMENT,

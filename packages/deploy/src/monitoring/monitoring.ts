@@ -158,9 +158,34 @@ function alerts(topology: Topology, backends: readonly Backend[]): object {
       expr: `${metric("process_open_fds")}${here} / ${metric("process_max_fds")}${here} > 0.8`,
       summary: "A worker of {{ $labels.instance }} is running out of file descriptors: raise its limit (ulimit -n).",
     }),
+    ...memoryRules(topology),
     ...balancerRules(topology, backends),
   ];
   return { groups: [{ name, rules }] };
+}
+
+function memoryRules(topology: Topology): object[] {
+  const { memoryMb } = topology.resources;
+  const here = `{job="${topology.name}"}`;
+  const resident = `${metric("process_resident_memory_bytes")}${here}`;
+  // Memory is kept for a while when sessions have ended.
+  const sessions = `sum by (instance) (max_over_time(${metric("openenv_sessions")}${here}[1h]))`;
+  const capacity = nodeCapacity(topology);
+  return [
+    rule("OpenEnvHeap", "5m", "warning", {
+      expr: `${metric("openenv_heap_used_bytes")}${here} / ${metric("openenv_heap_limit_bytes")}${here} > 0.85`,
+      summary:
+        "The heap of a worker of {{ $labels.instance }} is nearly full, and a worker whose heap is full ends with its sessions: raise HEAP_MB, or lower MAX_CONCURRENT_ENVS.",
+    }),
+    rule("OpenEnvSessionMemory", "10m", "warning", {
+      note: `What a session would have of ${memoryMb} MB at capacity, beyond ${START_MB} MB of each worker. Few sessions say nothing.`,
+      expr:
+        `(sum by (instance) (${resident}) - ${START_MB}e6 * count by (instance) (${resident})) / ${sessions} > ` +
+        `${memoryMb - START_MB * topology.workers}e6 / ${capacity} and ${sessions} > ${capacity} / 5`,
+      summary:
+        "The sessions of {{ $labels.instance }} take so much memory that it ends before it is full: raise its memory, or lower MAX_CONCURRENT_ENVS.",
+    }),
+  ];
 }
 
 /** Servers that are started by hand may have a journal that the topology does not name. */
@@ -168,6 +193,9 @@ function describeLoss(topology: Topology): string {
   if (topology.journal === undefined && readJournal(topology).redis === undefined) return KEPT;
   return "Other servers continue those of its sessions that are in the journal; the others are lost.";
 }
+
+/** What a worker takes without sessions: benchmarks/reports/ONE-SERVER.md. */
+const START_MB = 90;
 
 const KEPT = "Its sessions are lost, except those that a journal has.";
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { ConfigError, countSilentChecks, stopSeconds as serverStopSeconds } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
+import { countSilentChecks, stopSeconds as serverStopSeconds } from "../server-times.js";
 import type { Topology } from "../topology.js";
 
 /** Images of the balancers. The tests use the installed versions, which may be older; the guide lists them. */

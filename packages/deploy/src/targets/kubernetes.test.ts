@@ -29,7 +29,7 @@ test("every Pod fits the Pod Security Standard restricted and writes to volumes 
   const pods = documents({ ...ECHO, maxNodes: 12, balancer: { port: 80 }, journal: "redis" })
     .filter(({ kind }) => ["Deployment", "DaemonSet", "StatefulSet"].includes(kind))
     .map(({ spec }) => spec.template.spec);
-  expect(pods).toHaveLength(4);
+  expect(pods).toHaveLength(5);
   for (const pod of pods) {
     expectRestricted(pod);
     for (const { securityContext } of [...pod.containers, ...(pod.initContainers ?? [])]) {

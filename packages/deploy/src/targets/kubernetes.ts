@@ -1,14 +1,16 @@
 import { posix } from "node:path";
-import { ConfigError, countSilentChecks } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { renderBalancerManifests } from "../balancers/kubernetes-balancer.js";
 import { disruption, labels } from "../kubernetes-objects.js";
 import { loadRatio, metric } from "../monitoring/metric.js";
 import { renderPodScrape } from "../monitoring/monitoring.js";
 import { READ_ONLY, SERVER_USER, unprivileged } from "../pod-security.js";
+import { countSilentChecks } from "../server-times.js";
 import type { RenderedFiles } from "../targets.js";
 import { readJournal, type Topology } from "../topology.js";
 import { renderYaml } from "../yaml.js";
 import { LEAVE_SECONDS, serverVariables, stopSeconds } from "./container.js";
+import { renderDeletionCosts } from "./kubernetes-costs.js";
 import { journalHost, renderJournal } from "./kubernetes-journal.js";
 import { renderNetworkPolicies } from "./kubernetes-network.js";
 
@@ -51,6 +53,7 @@ export function renderKubernetes(topology: Topology): RenderedFiles {
     ...(topology.journal === "redis" && { "journal.yaml": renderJournal(topology) }),
     "network.yaml": renderNetworkPolicies(topology),
     "prepull.yaml": renderYaml(prepull(topology)),
+    ...(autoscaling.length > 0 && { "deletion-costs.yaml": renderDeletionCosts(topology) }),
     "monitoring/prometheus.scrape.yaml": renderPodScrape(topology, labels(topology, "server")),
     ...(autoscaling.length > 0 && { "monitoring/prometheus-adapter.values.yaml": renderYaml(adapterValues()) }),
   };
@@ -179,7 +182,9 @@ function autoscaler(topology: Topology): object {
       ],
       behavior: {
         scaleUp: { stabilizationWindowSeconds: 0, policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] },
-        "# A removed server ends the sessions that do not finish in its grace period, so scale down slowly.": null,
+        "# A removed server ends the sessions that do not finish in its grace period, so scale down slowly. The server":
+          null,
+        "# with the fewest is removed first (deletion-costs.yaml).": null,
         scaleDown: { stabilizationWindowSeconds: 600, policies: [{ type: "Pods", value: 1, periodSeconds: 120 }] },
       },
     },

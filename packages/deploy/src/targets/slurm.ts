@@ -1,4 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { renderEndpoint, renderEnvoy } from "../balancers/envoy.js";
 import { renderHaproxy } from "../balancers/haproxy.js";
 import { JOB_DEPLOYMENT, JOB_FOLDER, JOB_METRICS_PORT, JOB_PORT } from "../limits.js";

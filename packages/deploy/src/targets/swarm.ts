@@ -1,4 +1,4 @@
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError } from "openenv-ts";
 import { balancerEntrypoint, balancerFiles, textsOf } from "../balancers/balancer-files.js";
 import { renderEnvoy } from "../balancers/envoy.js";
 import { renderHaproxy } from "../balancers/haproxy.js";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { runChecks } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import { describe, expect, test } from "vitest";
 import {
   counterModule,
@@ -135,7 +135,7 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     await using _ = { [Symbol.asyncDispose]: async () => void (await run("docker", ["rm", "--force", name])) };
     const { signal } = new AbortController();
     const inside = await lookInside(name, signal);
-    const { checks } = await runChecks("", containmentChecks(name, readValidation(), signal));
+    const { checks } = await checker.runChecks("", containmentChecks(name, readValidation(), signal));
     expect(inside?.processes).toMatchObject([{ uids: [0, 0, 0, 0], noNewPrivileges: false }]);
     expect(inside?.processes[0]?.capabilities).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/[^0]/)));
     expect(inside?.limits).toMatchObject({ memory: Infinity, cpus: Infinity });
@@ -160,7 +160,7 @@ describe.skipIf(!docker.available)("a package with an image", () => {
     const { signal } = new AbortController();
     const validation = readValidation();
     await using container = await startContainer({ image, validation, env: {}, offline: false, signal });
-    const { checks } = await runChecks("", containmentChecks(container.name, validation, signal));
+    const { checks } = await checker.runChecks("", containmentChecks(container.name, validation, signal));
     const detail = "the mount /data is from the host and is writable";
     const failed = checks.filter(({ status }) => status === "failed");
     expect(failed).toMatchObject([{ id: "host_containment", detail }]);

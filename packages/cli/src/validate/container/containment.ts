@@ -1,5 +1,5 @@
 import type { Manifest } from "@openenv-ts/providers/manifest";
-import { type CheckDefinition, CheckSkip, demand } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import { MAX_PROCESSES, USER_ID } from "./container.js";
 import { type Inside, lookInside } from "./look-inside.js";
 
@@ -12,7 +12,7 @@ export function containmentChecks(
   container: string,
   { resources }: Validation,
   signal: AbortSignal,
-): CheckDefinition[] {
+): checker.CheckDefinition[] {
   return [
     {
       id: "host_containment",
@@ -32,7 +32,7 @@ export function containmentChecks(
             : []),
           ...writableMounts.map((place) => `the mount ${place} is from the host and is writable`),
         ];
-        demand(problems.length === 0, problems.join("; "));
+        checker.demand(problems.length === 0, problems.join("; "));
         note({ actual: { processes: processes.length, writable_mounts: writableMounts } });
       },
     },
@@ -45,7 +45,7 @@ export function containmentChecks(
         const declared = { memory: memory_mb * MB, swap: 0, cpus: cpu, processes: MAX_PROCESSES, tmp: disk_mb * MB };
         const open = (Object.keys(declared) as (keyof typeof declared)[]).filter((key) => limits[key] > declared[key]);
         // The limits are set at every start. An engine that does not apply them is not a fault of the package.
-        if (open.length > 0) throw new CheckSkip(`this Docker engine does not limit ${open.join(", ")}`);
+        if (open.length > 0) throw new checker.CheckSkip(`this Docker engine does not limit ${open.join(", ")}`);
         note({ expected: declared, actual: limits });
       },
     },
@@ -53,7 +53,11 @@ export function containmentChecks(
 }
 
 /** Checks the resources that the episodes have used. */
-export function envelopeCheck(container: string, { resources }: Validation, signal: AbortSignal): CheckDefinition {
+export function envelopeCheck(
+  container: string,
+  { resources }: Validation,
+  signal: AbortSignal,
+): checker.CheckDefinition {
   return {
     id: "resource_envelope",
     description: "the episodes used no more resources than declared",
@@ -62,13 +66,14 @@ export function envelopeCheck(container: string, { resources }: Validation, sign
       const { usage } = await look(container, signal);
       const { memory_mb, disk_mb } = resources;
       const { peakMemory, tmp, oomKills } = usage;
-      if (Number.isNaN(oomKills) || Number.isNaN(peakMemory)) throw new CheckSkip("this kernel does not measure it");
+      if (Number.isNaN(oomKills) || Number.isNaN(peakMemory))
+        throw new checker.CheckSkip("this kernel does not measure it");
       const actual = { memory_mb: Math.ceil(peakMemory / MB), disk_mb: Math.ceil(tmp / MB), oom_kills: oomKills };
       const expected = { memory_mb, disk_mb, oom_kills: 0 };
       const facts = { expected, actual };
-      demand(oomKills === 0, `the kernel killed ${oomKills} processes that ran out of memory`, facts);
-      demand(peakMemory <= memory_mb * MB, `the episodes used ${actual.memory_mb} MB of memory`, facts);
-      demand(tmp <= disk_mb * MB, `the episodes used ${actual.disk_mb} MB of /tmp`, facts);
+      checker.demand(oomKills === 0, `the kernel killed ${oomKills} processes that ran out of memory`, facts);
+      checker.demand(peakMemory <= memory_mb * MB, `the episodes used ${actual.memory_mb} MB of memory`, facts);
+      checker.demand(tmp <= disk_mb * MB, `the episodes used ${actual.disk_mb} MB of /tmp`, facts);
       note(facts);
     },
   };
@@ -77,5 +82,5 @@ export function envelopeCheck(container: string, { resources }: Validation, sign
 async function look(container: string, signal: AbortSignal): Promise<Inside> {
   const inside = await lookInside(container, signal);
   if (inside !== undefined) return inside;
-  throw new CheckSkip("not measured: the container has exited, or its image has no node");
+  throw new checker.CheckSkip("not measured: the container has exited, or its image has no node");
 }

@@ -1,11 +1,11 @@
-import { type CheckServerOptions, runChecks } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import { checkServer } from "openenv-ts/testing";
 import { hasEngine } from "../../image/docker.js";
 import { portabilityCheck, type ReplayPair } from "../replay.js";
 import { type Result, toResult } from "../report/package-report.js";
 import type { Level } from "../report/policy.js";
 import { fromCheck } from "../runtime-results.js";
-import type { Declared } from "../validate-options.js";
+import type { Declared, ServerChecking } from "../validate-options.js";
 import { buildImage, type Container, reaches, startContainer } from "./container.js";
 import { containmentChecks, envelopeCheck } from "./containment.js";
 
@@ -13,7 +13,7 @@ export interface ContainerWork {
   dir: string;
   declared: Declared;
   /** The same options as for the process, except the server to compare with. */
-  checking: CheckServerOptions;
+  checking: ServerChecking;
   /** The episode to compare, and the server process. */
   replay: Omit<ReplayPair, "second" | "made">;
   level: Level;
@@ -59,7 +59,7 @@ export async function checkContainer(work: ContainerWork): Promise<Result[]> {
     ...containmentChecks(subject.name, declared.validation, signal),
     ...(level === "semantic" ? [replay, envelopeCheck(subject.name, declared.validation, signal)] : []),
   ];
-  const { checks: more } = await runChecks(subject.url, own, checking.leaveOut);
+  const { checks: more } = await checker.runChecks(subject.url, own, checking.leaveOut);
   return [...[...checks, ...more].map(fromCheck).map(inContainer), await checkNetwork(subject, sink, work)];
 }
 

@@ -1,0 +1,5 @@
+import { jsonSchema } from "openenv-ts/internal";
+
+export type SchemaNode = jsonSchema.Node;
+export type SchemaVariant = jsonSchema.Variant;
+export const { asList, asNode, covers, dereference, variantsOf } = jsonSchema;
