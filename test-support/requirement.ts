@@ -37,26 +37,13 @@ export function requirePython(): Promise<Component> {
 
 /** A Chromium or Chrome: `CHROMIUM`, else the one on the PATH. */
 export function requireChromium(): Promise<Component> {
-  return find({
-    name: "chromium",
-    variable: "CHROMIUM",
-    candidates: ["chromium", "chromium-browser", "google-chrome"],
-    args: ["--version"],
-    expected: /Chrom/,
-    what: "Chromium",
-  });
+  const candidates = ["chromium", "chromium-browser", "google-chrome"];
+  return findCommand("chromium", /Chrom/, { variable: "CHROMIUM", candidates, what: "Chromium" });
 }
 
 /** A Node 24: `OPENENV_NODE24`, else the one that runs the tests if it is Node 24. */
 export function requireNode24(): Promise<Component> {
-  return find({
-    name: "node24",
-    variable: "OPENENV_NODE24",
-    candidates: [process.execPath],
-    args: ["--version"],
-    expected: /^v24\./,
-    what: "Node 24",
-  });
+  return findCommand("node24", /^v24\./, { candidates: [process.execPath], what: "Node 24" });
 }
 
 /** A Bun: `OPENENV_BUN`, else the one on the PATH. */
@@ -312,6 +299,21 @@ export function requireKubectl(): Promise<Component> {
   return findCommand("kubectl", /^ok$/, { candidates: [], args: ["get", "--raw", "/readyz"], what });
 }
 
+/** The same, whose nodes the tests run: they give its Pods addresses and mounts of this machine, which needs root. */
+export function requireCluster(): Promise<Component> {
+  const run = promisify(execFile);
+  const ask = async (file: string): Promise<string> => {
+    await run("unshare", ["--mount", "true"]);
+    await run("ip", ["route", "replace", "local", "10.88.0.0/16", "dev", "lo"]);
+    return (await run(file, ["get", "--raw", "/readyz"])).stdout;
+  };
+  return findCommand("kubectl", /^ok$/, {
+    candidates: [],
+    ask,
+    what: "a kubectl of a cluster without kubelets, and root",
+  });
+}
+
 /** An executable with the name of the component, which prints its version; its variable is `OPENENV_` and the name. */
 function findCommand(name: string, expected: RegExp, more: Partial<Search> = {}): Promise<Component> {
   const variable = `OPENENV_${name.toUpperCase()}`;
@@ -352,7 +354,7 @@ function checkCaller(name: string): void {
     );
   }
   const { testPath = "" } = expect.getState();
-  if (/\.system\.test\.ts$/.test(testPath)) return;
+  if (/\.(?:system|cluster)\.test\.ts$/.test(testPath)) return;
   throw new Error(`${testPath} requires the component ${name}: move these tests to a *.system.test.ts file.`);
 }
 

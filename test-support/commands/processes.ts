@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { findListeners, findServerProcesses } from "../../packages/bench/src/burst/local-server.js";
-import { socketPath, WORKER_NUMBER, WORKER_SOCKETS } from "../../packages/openenv/src/cluster/messages.js";
 
 /** The number of open descriptors of a process; 0 when it has ended. */
 export function openDescriptors(pid: number): number {
@@ -21,8 +20,8 @@ export function serverDescriptors(url: string): { pid: number; open: number }[] 
 export function workerSockets(url: string): string[] {
   return findListeners(Number(new URL(url).port)).flatMap((pid) => {
     const variables = environmentOf(pid);
-    const [number, folder] = [variables.get(WORKER_NUMBER), variables.get(WORKER_SOCKETS)];
-    return number === undefined || folder === undefined ? [] : [socketPath(folder, Number(number))];
+    const [number, folder] = ["NUMBER", "SOCKETS"].map((name) => variables.get(`OPENENV_WORKER_${name}`));
+    return number === undefined || folder === undefined ? [] : [`${folder}/w${number}.sock`];
   });
 }
 

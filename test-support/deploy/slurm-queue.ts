@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isTaken } from "../../packages/openenv/src/util/free-port.js";
+import { isTaken } from "../../packages/providers/src/address.js";
 import { findFreePort } from "../free-port.js";
 
 export interface SlurmQueue extends AsyncDisposable {

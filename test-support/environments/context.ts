@@ -5,9 +5,11 @@ import { readTokens } from "../../packages/openenv/src/server/config/read-settin
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
 import { Descriptors } from "../../packages/openenv/src/server/limits/descriptors.js";
 import { Gauge } from "../../packages/openenv/src/server/limits/gauge.js";
+import { findDurable } from "../../packages/openenv/src/server/parts/durable.js";
+import { Plugins } from "../../packages/openenv/src/server/plugins/plugins.js";
 import { SessionDirectory } from "../../packages/openenv/src/session/registry/directory.js";
+import { NO_ADDRESSES } from "../../packages/openenv/src/session/registry/session-keeper.js";
 import { Sessions } from "../../packages/openenv/src/session/registry/sessions.js";
-import { Addresses } from "../../packages/openenv/src/session/resume/addresses.js";
 import type { Runtime } from "../../packages/openenv/src/session/runtime.js";
 import { Backlog } from "../../packages/sockets/src/limits/backlog.js";
 import { ByteBudget } from "../../packages/sockets/src/scheduling/byte-budget.js";
@@ -16,18 +18,30 @@ import { RunQueue } from "../../packages/sockets/src/scheduling/run-queue.js";
 const MB = 1024 * 1024;
 
 /** Creates the context of a server's transports, for tests of limits that have no option. */
-export function createContext(runtime: Runtime, own: Partial<ServerContext>): ServerContext {
-  const sessions = new Sessions(runtime, { maxConcurrentEnvs: 50, sessionTimeoutMs: null });
+export async function createContext(runtime: Runtime, own: Partial<ServerContext>): Promise<ServerContext> {
+  const durable = await findDurable();
+  const sessions: Sessions = new Sessions(
+    runtime,
+    { maxConcurrentEnvs: 50, sessionTimeoutMs: null },
+    durable?.createKeeper,
+  );
   const authorization = createAuthorization(readTokens({}, {}));
   return {
     runtime,
     sessions,
-    addresses: new Addresses(sessions, runtime.mode),
+    addresses: sessions.keeper?.addresses ?? NO_ADDRESSES,
     directory: new SessionDirectory(sessions, undefined),
     cluster: undefined,
     origins: createOrigins({ host: "127.0.0.1", allowedOrigins: [], allowedHosts: [] }),
     authorization,
     audit: new Audit(runtime.log, authorization),
+    plugins: new Plugins([], {
+      runtime,
+      variables: {},
+      worker: 0,
+      sessions: () => [],
+      ask: async () => ({ answer: null }),
+    }),
     maxMessageBytes: MB,
     pingIntervalMs: 60_000,
     bodies: new ByteBudget(MB),

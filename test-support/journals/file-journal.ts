@@ -2,7 +2,7 @@ import { copyFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { requireBun, requireDeno, requireNode24 } from "../requirement.js";
 
-const JOURNALS = `${import.meta.dirname}/../../packages/openenv/dist/session/journals`;
+const JOURNALS = `${import.meta.dirname}/../../packages/openenv/dist/parts/durable/journals`;
 
 /** What programs in tests import to use a journal in a file, as it is built. */
 export const JOURNAL_MODULE = urlOf("sqlite/sqlite-journal.js");

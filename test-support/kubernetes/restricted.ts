@@ -26,6 +26,6 @@ export function expectRestricted({ securityContext, containers, initContainers =
     expect(given).toEqual(rights);
     for (const port of container.ports ?? []) expect(port).not.toHaveProperty("hostPort");
   }
-  for (const volume of volumes) expect(["configMap", "emptyDir"]).toContain(Object.keys(volume)[1]);
+  for (const volume of volumes) expect(["configMap", "emptyDir", "secret"]).toContain(Object.keys(volume)[1]);
   for (const key of ["hostNetwork", "hostPID", "hostIPC"]) expect(rest).not.toHaveProperty(key);
 }

@@ -1,7 +1,8 @@
-import { type Project, startCommand } from "../commands/command-line.js";
+import { type Project, type Running, startCommand } from "../commands/command-line.js";
 
 export interface Served extends AsyncDisposable {
   url: string;
+  command: Running;
   /** Sends a signal to all processes of the server. Resolves when it has ended, if it ends. */
   signal(name: NodeJS.Signals): Promise<unknown>;
 }
@@ -18,6 +19,7 @@ export async function serveProject(project: Project, port: number, env: Record<s
   };
   return {
     url,
+    command,
     signal: (name) => {
       send(name);
       return command.exited;

@@ -1,5 +1,4 @@
-import { WEB_UI_ROUTES } from "../../packages/openenv/src/compat/web-ui-routes.js";
-import { WebUiSockets } from "../../packages/openenv/src/compat/web-ui-sockets.js";
+import { createWebUi } from "../../packages/openenv/src/compat/web-ui-routes.js";
 import type { EnvironmentDefinition } from "../../packages/openenv/src/environment/environment.js";
 import type { Config } from "../../packages/openenv/src/server/config/config.js";
 import type { ServerContext } from "../../packages/openenv/src/server/context.js";
@@ -26,10 +25,14 @@ export async function startLimited(
   own: Partial<ServerContext> = {},
 ): Promise<LimitedServer> {
   const backlog = new Backlog(limit);
-  const context = createContext(createRuntime(environment as EnvironmentDefinition), { backlog, ...own });
+  const context = await createContext(createRuntime(environment as EnvironmentDefinition), { backlog, ...own });
   const webInterface = context.web !== undefined;
-  const sockets = new SocketServer(context, webInterface ? [new WebUiSockets(context)] : []);
-  const routes = createRoutes({ mode: "simulation", webInterface }, webInterface ? WEB_UI_ROUTES : {});
+  const mounted = webInterface ? [createWebUi(context)] : [];
+  const sockets = new SocketServer(
+    context,
+    mounted.flatMap((part) => part.sockets ?? []),
+  );
+  const routes = createRoutes({ mode: "simulation", webInterface }, mounted);
   const config = { host: "127.0.0.1", port: 0, ...context } as unknown as Config;
   const parts = {
     config,
