@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "openenv-ts/client";
 import { findFreePort } from "openenv-ts/internal";
-import { startBalancer } from "../deployments/balancer.mjs";
+import { startBalancer } from "../harness/balancer.mjs";
 import { startCluster } from "../harness/clusters.mjs";
 
 const PLAYERS = 400;

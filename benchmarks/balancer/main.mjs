@@ -3,7 +3,7 @@
  * deployments (docs/design/scale.md). Options: see harness/suite.mjs; OPENENV_ENVOY names an Envoy.
  */
 import { interleave } from "@openenv-ts/bench";
-import { hasBalancer, startBalancer } from "../deployments/balancer.mjs";
+import { hasBalancer, startBalancer } from "../harness/balancer.mjs";
 import { startCluster } from "../harness/clusters.mjs";
 import { runSuite } from "../harness/suite.mjs";
 import * as checks from "./checks.mjs";
@@ -49,9 +49,7 @@ class BalancerBench {
 
 await runSuite({
   title: "Cost of a balancer",
-  command: "npm run bench -- balancer",
-  report: "BALANCER.md",
-  csv: "balancer.csv",
+  name: "balancer",
   parts: { rates, held, checks, model, drain },
   createBench: (options) => new BalancerBench(options),
   notes: () => [

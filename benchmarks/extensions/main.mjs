@@ -28,9 +28,7 @@ class Comparison extends Bench {
 
 await runSuite({
   title: "Gain of the extensions",
-  command: "npm run bench -- extensions",
-  report: "EXTENSIONS.md",
-  csv: "extensions.csv",
+  name: "extensions",
   parts: { batch, binary, fork, resume, journals },
   createBench: (options) => new Comparison(options),
   notes: () => [

@@ -18,9 +18,7 @@ import * as total from "./total.mjs";
 
 await runSuite({
   title: "Effects of failures",
-  command: "npm run bench -- faults",
-  report: "FAULTS.md",
-  csv: "faults.csv",
+  name: "faults",
   parts: { faults, address, restored, redis, recovery, restart, kills, total, soak },
   options: {
     faults: { type: "string" },

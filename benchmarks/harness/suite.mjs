@@ -2,35 +2,25 @@ import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { drawFigure, renderCsv, renderReport } from "@openenv-ts/bench";
+import { sourceCommit } from "./commit.mjs";
 
 const REPORTS = new URL("../reports/", import.meta.url);
 const RESULTS = new URL("../results/", import.meta.url);
 
 /**
- * Runs the parts of one report, prints the table of their rows, and with --write writes its files. Common
- * options: --quick, --only a,b, --json <file>, --write (the report in reports/ and its CSV in results/); `options` adds some, and
- * `said` has words for those whose value is one machine's own. `details` shows some rows in another way: it returns
- * those of the table, more text, and the pictures in that text, which are written to results/ too.
+ * Runs the parts of one benchmark, prints the table of their rows, and with --write writes `reports/NAME.md` and
+ * `results/name.csv`. `variables` is shown before its command. Common options: --quick, --only a,b, --json <file>, --write;
+ * `options` adds some, and `said` has words for those whose value is one machine's own. `details` shows some rows in
+ * another way: it returns those of the table, more text, and the pictures in that text, which are written to results/ too.
  */
-export async function runSuite({
-  title,
-  command,
-  report,
-  csv,
-  parts,
-  options: more,
-  said,
-  createBench,
-  notes,
-  details,
-}) {
+export async function runSuite({ title, name, variables, parts, options: more, said, createBench, notes, details }) {
   const { only, options, typed } = readArguments(parts, more, { json: "<file>", ...said });
   const bench = createBench(options);
   const rows = [];
   try {
-    for (const name of only) {
-      process.stderr.write(`${name}: ${parts[name].title}\n`);
-      rows.push(...(await parts[name].run(bench, rows)));
+    for (const part of only) {
+      process.stderr.write(`${part}: ${parts[part].title}\n`);
+      rows.push(...(await parts[part].run(bench, rows)));
     }
   } finally {
     await bench.close();
@@ -38,7 +28,7 @@ export async function runSuite({
   const { shown = rows, text: moreText = "", figures = [] } = details?.(rows) ?? {};
   const content = {
     title,
-    facts: facts([command, ...typed].join(" "), bench),
+    facts: facts([variables, "npm run bench --", name, ...typed], bench),
     subjects: bench.subjects,
     rows: shown,
     notes: notes(bench, rows),
@@ -47,8 +37,8 @@ export async function runSuite({
   process.stdout.write(text);
   if (options.json) writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
   if (!options.write) return;
-  writeFileSync(new URL(report, REPORTS), text);
-  writeFileSync(new URL(csv, RESULTS), renderCsv(rows));
+  writeFileSync(new URL(`${name.toUpperCase()}.md`, REPORTS), text);
+  writeFileSync(new URL(`${name}.csv`, RESULTS), renderCsv(rows));
   for (const figure of figures) {
     writeFileSync(new URL(`${figure.name}.svg`, RESULTS), (await drawFigure(figure)).svg);
   }
@@ -83,11 +73,13 @@ function renderToken({ rawName, name, value }, said) {
   return value === undefined ? rawName : `${rawName} ${said[name] ?? value}`;
 }
 
-function facts(command, { python }) {
+function facts(words, { python }) {
   const versions = python?.versions && Object.entries(python.versions);
+  const command = [versions && "OPENENV_PYTHON=python", ...words].filter(Boolean).join(" ");
   return {
     date: new Date().toISOString().slice(0, 10),
-    command: `\`${versions ? "OPENENV_PYTHON=python " : ""}${command}\``,
+    commit: sourceCommit(),
+    command: `\`${command}\``,
     node: process.version,
     machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
     ...(python && {

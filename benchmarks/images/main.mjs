@@ -9,9 +9,7 @@ import * as images from "./image.mjs";
 
 await runSuite({
   title: "Cost of an image",
-  command: "npm run bench -- images",
-  report: "IMAGES.md",
-  csv: "images.csv",
+  name: "images",
   parts: { images },
   options: BASES,
   said: { "build-base": "<image with npm>" },

@@ -16,9 +16,7 @@ import * as steps from "./steps.mjs";
 
 await runSuite({
   title: "Cost of one server",
-  command: "npm run bench -- one-server",
-  report: "REPORT.md",
-  csv: "foundation.csv",
+  name: "one-server",
   parts: { steps, sessions, memory, start, help, large, bystander, page },
   createBench: (options) => new Bench(options),
   notes,
@@ -37,8 +35,8 @@ function notes(bench, rows) {
       "Python: the reference under uvicorn, without logs, its environment with plain methods, like the reference's own " +
       "echo; `python async` is its best case, an environment that overrides the asynchronous methods.",
     "CPU-seconds are those of the server, user and system, all threads, as counted by the operating system.",
-    "Memory of a session: growth of the resident set from 2,000 to 10,000 idle sessions (Python: 250 to 1,000), after a " +
-      "garbage collection at both; kernel memory of sockets is not included.",
+    "Memory of a session: growth of the resident set from 2,000 to 10,000 idle sessions, after a garbage " +
+      "collection at both; kernel memory of sockets is not included.",
     "A bystander takes one step after the other on each of 4 connections; the attack comes from a separate process, so " +
       "that server, attacker and bystander share the machine's cores. A round has all attacks in turn on one server, each " +
       "for 0.75 s; the p99 of a few slow steps is their maximum. A bystander whose session is lost fails the run.",
@@ -47,7 +45,7 @@ function notes(bench, rows) {
     `The machine is shared: compare ratios, not runs. ${spread(rows)}`,
     ...(busy.length > 0 ? [`Share of one core in use while rates were measured: ${busy.join(", ")}.`] : []),
     ...bench.missing,
-    ...(bench.quick ? ["A quick run: few rounds, and only steps and sessions for Python."] : []),
+    ...(bench.quick ? ["A quick run: few rounds, and Python only at its best, in steps, sessions and memory."] : []),
   ];
 }
 

@@ -10,7 +10,7 @@ export const title = "whole sessions";
 export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [2, 1] : [10, 2];
   const samples = await bench.interleave(
-    { ours: rounds, control: rounds, python: rounds / 2, ...(!bench.quick && { "python async": rounds / 2 }) },
+    { ours: rounds, control: rounds, ...(!bench.quick && { python: rounds / 2 }), "python async": rounds / 2 },
     (subject) =>
       bench.withServer(subject, "echo", async (server) => {
         const options = { url: server.url, connections: CONNECTIONS, workload: echoWorkload };

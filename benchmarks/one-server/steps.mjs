@@ -7,7 +7,7 @@ export const title = "steps";
 export async function run(bench) {
   const [rounds, seconds] = bench.quick ? [2, 1] : [10, 2];
   const samples = await bench.interleave(
-    { ours: rounds, control: rounds, python: rounds / 2, ...(!bench.quick && { "python async": rounds / 2 }) },
+    { ours: rounds, control: rounds, ...(!bench.quick && { python: rounds / 2 }), "python async": rounds / 2 },
     (subject) =>
       bench.withServer(subject, "echo", (server) =>
         measureSteps(bench, { subject, server, connections: CONNECTIONS, warmUp: 1, seconds }),

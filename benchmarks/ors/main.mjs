@@ -13,9 +13,8 @@ class OrsBench extends Bench {
 
 await runSuite({
   title: "Cost of calls over ORS",
-  command: "OPENENV_OPENREWARD_PYTHON=python npm run bench -- ors",
-  report: "ORS.md",
-  csv: "ors.csv",
+  name: "ors",
+  variables: "OPENENV_OPENREWARD_PYTHON=python",
   parts: { ors },
   createBench: (options) => new OrsBench(options),
   notes: () => [

@@ -8,9 +8,7 @@ import * as bursts from "./bursts.mjs";
 
 await runSuite({
   title: "Capacity of a container's port",
-  command: "npm run bench -- ports",
-  report: "PORTS.md",
-  csv: "ports.csv",
+  name: "ports",
   parts: { bursts },
   createBench: ({ quick }) => ({ subjects: ["measured"], quick, close() {} }),
   notes: () => [

@@ -15,9 +15,7 @@ class ProviderBench extends Bench {
 
 await runSuite({
   title: "Overhead of a provider",
-  command: "npm run bench -- providers",
-  report: "PROVIDERS.md",
-  csv: "providers.csv",
+  name: "providers",
   parts: { process, container, left },
   createBench: (options) => new ProviderBench(options),
   notes: () => [

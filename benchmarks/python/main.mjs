@@ -13,9 +13,7 @@ class PythonBench extends Bench {
 
 await runSuite({
   title: "The Python package and the released client",
-  command: "npm run bench -- python",
-  report: "PYTHON.md",
-  csv: "python.csv",
+  name: "python",
   parts: { client, install },
   createBench: (options) => {
     const bench = new PythonBench(options);

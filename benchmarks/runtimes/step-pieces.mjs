@@ -2,7 +2,7 @@
  * `node step-pieces.mjs` (or `bun`, `deno run -A`): what the parts of a step take on this runtime, in a loop without a socket.
  * Prints one line of JSON: microseconds by part.
  */
-import { createSessionProtocol } from "../../packages/openenv/dist/server/websocket/session-protocol.js";
+import { SessionProtocol } from "../../packages/openenv/dist/server/websocket/session-protocol.js";
 import { makeEnvironment } from "../../packages/openenv/dist/session/make-environment.js";
 import { createRuntime } from "../../packages/openenv/dist/session/runtime.js";
 import { Session } from "../../packages/openenv/dist/session/session.js";
@@ -16,7 +16,7 @@ const FRAME = '{"type":"step","data":{"message":"connection 12 says 3"}}';
 const runtime = createRuntime(echo());
 const session = new Session(runtime);
 session.adopt(await makeEnvironment(runtime));
-const protocol = createSessionProtocol(runtime, {});
+const protocol = new SessionProtocol(runtime, { departure: { hasBegun: false } });
 const connection = { session, extensions: [], orchestrator: false, answered: true, opensSession: true, arrivedAt: 0 };
 protocol.answer(connection, '{"type":"reset"}');
 

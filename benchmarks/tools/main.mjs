@@ -14,9 +14,7 @@ class ToolBench extends Bench {
 
 await runSuite({
   title: "Cost of tool calls and of calls over HTTP",
-  command: "npm run bench -- tools",
-  report: "TOOLS.md",
-  csv: "tools.csv",
+  name: "tools",
   parts: { tools, http, streamable },
   createBench: (options) => new ToolBench(options),
   notes: () => [

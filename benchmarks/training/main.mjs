@@ -215,9 +215,8 @@ const versions = JSON.parse(
 
 await runSuite({
   title: "Training",
-  command: "OPENENV_TRAINING_PYTHON=python npm run bench -- training",
-  report: "TRAINING.md",
-  csv: "training.csv",
+  name: "training",
+  variables: "OPENENV_TRAINING_PYTHON=python",
   parts: {
     curves: { title: "three tasks, three seeds, 20 steps of 8 rollouts", run: measureCurves },
     share: { title: "64 rollouts a step, two seeds", run: measureShare },

@@ -15,9 +15,7 @@ import * as rates from "./rates.mjs";
 
 await runSuite({
   title: "Performance of two workers",
-  command: "npm run bench -- workers",
-  report: "WORKERS.md",
-  csv: "workers.csv",
+  name: "workers",
   parts: { burst, queue, large, rates, memory, isolation, "isolation-cost": isolationCost },
   createBench: (options) => new ClusterBench(options),
   notes: (bench) => [
@@ -29,7 +27,7 @@ await runSuite({
     "A burst is measured by `openenv bench`: each request from the start of the burst, which includes the time that the client takes " +
       "to start all. Every round has a new server, which plays the burst twice: the first one is reported " +
       "separately; the other rows except `served` (both) are of the second. A share is what the busiest worker served, relative to an even " +
-      "share. Python is not in the burst of 16,384, where a round takes minutes; results/scaling has it. " +
+      "share. Python is not in the burst of 16,384, where a round takes minutes; the benchmark study has it. " +
       "The limits of p99 were set when each request was counted from its own start and not from that of the burst.",
     "CPU-seconds are those of all processes of the server, including the supervisor, as counted by the operating system.",
     "Isolation: eight sessions that step fifty times a second, each in a separate isolate; `looping` is while one more " +

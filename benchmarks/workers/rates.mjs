@@ -20,8 +20,8 @@ export async function run(bench) {
   const counts = {
     ours: rounds,
     control: rounds,
-    python: rounds,
-    ...(!bench.quick && { "python async": rounds }),
+    ...(!bench.quick && { python: rounds }),
+    "python async": rounds,
   };
   const sessions = await bench.interleave(counts, (subject) =>
     bench.withCluster(subject, async (server) => {

@@ -3,10 +3,12 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { descriptorLimit, findFreePort } from "openenv-ts/internal";
-import { spawnChild } from "../harness/children.mjs";
-import { waitUntilHealthy } from "./loopback.mjs";
+import { spawnChild } from "./children.mjs";
 import { render } from "./render.mjs";
+
+const HEALTHY_WITHIN_MS = 60_000;
 
 /** The usual paths of HAProxy. */
 const env = { PATH: `${process.env.PATH}:/usr/sbin` };
@@ -84,4 +86,16 @@ const NAMES = /127\.1\.\d+\.\d+/g;
 
 async function replace(file, pattern, by) {
   await writeFile(file, (await readFile(file, "utf8")).replace(pattern, by));
+}
+
+/** Resolves when GET /health at the port returns 200. */
+async function waitUntilHealthy(port) {
+  const deadline = Date.now() + HEALTHY_WITHIN_MS;
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);
+    await answer?.text();
+    if (answer?.status === 200) return;
+    if (Date.now() > deadline) throw new Error(`nothing healthy at port ${port} within ${HEALTHY_WITHIN_MS / 1000} s`);
+    await sleep(100);
+  }
 }

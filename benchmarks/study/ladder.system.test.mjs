@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { readResults } from "@openenv-ts/bench";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startCluster } from "../harness/clusters.mjs";
-import { chooseOutput, chooseSubjects, climb } from "./ladder.mjs";
+import { climb } from "./ladder.mjs";
 
 let dir;
 beforeEach(() => {
@@ -21,7 +21,7 @@ test("a ladder ends with the first batch that fails; each batch has a new server
     urls.push(server.url);
     return server;
   };
-  await climb({ wait: 0.5, requests: [16, 4, 8], reps: 2 }, { timeout: 20, start, dir });
+  await climb({ wait: 0.5, batches: [16, 4, 8], reps: 2 }, { timeout: 20, start, dir });
   expect(urls).toHaveLength(2);
   const { bursts } = readResults([dir]);
   const rows = bursts.filter(({ rep }) => rep !== "first");
@@ -31,15 +31,4 @@ test("a ladder ends with the first batch that fails; each batch has a new server
     ...[1, 2].map((rep) => [8, rep, 4, rows[0].subject]),
     [8, "all", 8, rows[0].subject],
   ]);
-});
-
-test("a quick run does not change the committed results, and --only is checked", () => {
-  const made = chooseOutput({ quick: true }, "results");
-  expect(made.startsWith(tmpdir())).toBe(true);
-  rmSync(made, { recursive: true });
-  expect(chooseOutput({ quick: true, "output-dir": "given" }, "results")).toBe("given");
-  expect(chooseOutput({}, "results")).toBe("results");
-  const plan = { subjects: { one: {}, two: {} } };
-  expect(chooseSubjects({ only: "two" }, plan)).toEqual(["two"]);
-  expect(() => chooseSubjects({ only: "three" }, plan)).toThrow(/no subject "three": one, two/);
 });

@@ -1,5 +1,5 @@
-/** Servers of the benchmark environment as in a deployment, each on a port of this machine. */
-import { execFile } from "node:child_process";
+/** Setups of the benchmark environment as in a deployment, each behind one port of this machine. */
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,14 +7,33 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { dockerProvider } from "@openenv-ts/providers";
 import { findFreePort } from "openenv-ts/internal";
+import { hasBalancer, startBalancer } from "../harness/balancer.mjs";
 import { startCluster } from "../harness/clusters.mjs";
-import { hasBalancer } from "./balancer.mjs";
-import { render } from "./render.mjs";
+import { render } from "../harness/render.mjs";
+import { findPython } from "../harness/servers.mjs";
 
 const SERVES_WITHIN_MS = 60_000;
+/** More sessions than the largest batch. */
+const CAPACITY = 20_000;
+
+/** Starts a complete setup behind one URL; resolves with `{ url, port, close, servers }`. */
+export async function startSetup({ start, servers = 1, workers, capacity = CAPACITY, container, balancer }, image) {
+  const running = [];
+  const close = () => Promise.all(running.toReversed().map((one) => one.close()));
+  try {
+    for (let number = 0; number < servers; number++)
+      running.push(await START[start]({ workers, capacity, container, image }));
+    if (balancer) running.push(await startBalancer(running.slice(), { ...balancer, capacity: workers * capacity }));
+    const { port } = running.at(-1);
+    return { url: `http://127.0.0.1:${port}`, port, servers: running.slice(0, servers), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
 
 /** Starts a server of each kind; resolves with `{ port, close }`. */
-export const START = { node: startNode, docker: startContainer, slurm: startJob, python: startPython };
+const START = { node: startNode, docker: startContainer, slurm: startJob, python: startPython };
 
 function startNode({ workers, capacity }) {
   return startCluster("node", { args: ["--workers", String(workers)], env: { MAX_CONCURRENT_ENVS: String(capacity) } });
@@ -25,7 +44,7 @@ function startPython({ workers, capacity }) {
   return startCluster("python", { args, env: { MAX_CONCURRENT_ENVS: String(capacity) } });
 }
 
-async function startContainer({ workers, capacity, container = {} }, { image }) {
+async function startContainer({ workers, capacity, container = {}, image }) {
   const port = container.network === "host" && { PORT: String(await findFreePort()) };
   const env = { WORKERS: String(workers), MAX_CONCURRENT_ENVS: String(capacity), ...port };
   const started = await dockerProvider(container).start({ image, env });
@@ -45,7 +64,11 @@ async function startJob({ workers, capacity }) {
   await writeFile(join(dir, "topology.yaml"), JSON.stringify(topology));
   await render("slurm", dir, ["--topology", join(dir, "topology.yaml")]);
   const job = (await slurm("sbatch", "--parsable", `--output=${log}`, join(dir, "job.sbatch"))).trim();
+  // A job does not end with this process, as a child does.
+  const cancel = () => spawnSync("scancel", [job], { env: slurmVariables() });
+  process.once("exit", cancel);
   const close = async () => {
+    process.off("exit", cancel);
     await slurm("scancel", job);
     await rm(dir, { recursive: true, force: true });
   };
@@ -71,15 +94,36 @@ async function readPort(log) {
 
 /** Runs in the folder of the benchmarks, where `npx openenv` finds this package. */
 async function slurm(command, ...args) {
-  const env = { ...process.env, SLURM_CONF: process.env.OPENENV_SLURM };
+  const env = slurmVariables();
   return (await promisify(execFile)(command, args, { env, cwd: import.meta.dirname })).stdout;
 }
 
-/** Why a set-up cannot be measured here; undefined if it can. */
+/** Why a setup cannot be measured here; undefined if it can. */
 export function findMissing({ start, balancer }) {
-  if (start === "python" && !process.env.OPENENV_PYTHON)
-    return "OPENENV_PYTHON is not a Python with the package openenv";
+  if (start === "python") return findPython().missing;
   if (start === "slurm" && !process.env.OPENENV_SLURM) return "OPENENV_SLURM is not set to a slurm.conf";
-  if (balancer && !hasBalancer("haproxy")) return "haproxy is not installed";
+  if (start === "docker" && !hasDocker()) return "no Docker engine answers";
+  if (balancer && !hasBalancer(balancer.kind))
+    return balancer.kind === "envoy" ? "OPENENV_ENVOY is not set to an Envoy" : "haproxy is not installed";
   return undefined;
+}
+
+let answers;
+
+export function hasDocker() {
+  answers ??= tryTo(() => execFileSync("docker", ["version"], { stdio: "ignore", timeout: 10_000 }));
+  return answers;
+}
+
+function tryTo(work) {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function slurmVariables() {
+  return { ...process.env, SLURM_CONF: process.env.OPENENV_SLURM };
 }

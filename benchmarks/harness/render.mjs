@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { CLI } from "../harness/clusters.mjs";
+import { CLI } from "./clusters.mjs";
 
 /** `openenv deploy render` into a folder. */
 export async function render(target, dir, args) {
