@@ -11,7 +11,7 @@ const HERE = import.meta.dirname;
 const PAGES = join(HERE, ".cache/pages");
 const DIST = join(HERE, "dist");
 const TEXTS =
-  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|benchmarks(?!\/deployments)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
+  /^(README|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$|^(docs|benchmarks(?!\/study)|conformance|examples)\/.*\.md$|^envs\/[^/]+\/README\.md$/;
 const PICTURES = /^(docs|benchmarks)\/.*\.(png|svg)$/;
 const GROUPS = {
   "": "Start",
