@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -6,7 +6,7 @@ import { loadDivergences } from "./replay/divergences.js";
 import { loadRecordings } from "./replay/load.js";
 import { SCENARIOS } from "./replay/scenarios.js";
 import { SPECIALS } from "./replay/specials.js";
-import { readTestTitles } from "./test-titles.js";
+import { findTestProblem, readTestTitles } from "./test-titles.js";
 
 const CONTRACT = "docs/reference/wire.md";
 /** Number of sections of the contract. */
@@ -107,7 +107,5 @@ function findProblem(proof: string): string[] {
   const recorded = /^transcripts: (.+)$/.exec(proof)?.[1];
   if (recorded !== undefined) return cases.has(recorded) ? [] : [`no recorded case ${recorded}`];
   const [file = "", name = ""] = proof.split(" > ");
-  if (!/\.test\.m?ts$/.test(file) || !existsSync(join(ROOT, file))) return [`no test file ${file}`];
-  const titles = readTestTitles(file, readFileSync(join(ROOT, file), "utf8"));
-  return name !== "" && titles.some((title) => title.includes(name)) ? [] : [`no test "${name}" in ${file}`];
+  return findTestProblem(file, name);
 }

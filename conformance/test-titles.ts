@@ -1,4 +1,8 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
+
+const ROOT = join(import.meta.dirname, "..");
 
 type Node = { type: string; start: number; end: number } & Record<string, unknown>;
 
@@ -28,6 +32,13 @@ export function readTestTitles(file: string, code: string): string[] {
   new Visitor({ CallExpression: (node) => visitCall(node as unknown as Node) }).visit(parseSync(file, code).program);
   const isRun = (start: number): boolean => !skipped.some((call) => call.start <= start && start < call.end);
   return titles.filter(({ start }) => isRun(start)).map(({ text }) => text);
+}
+
+/** The problem of a proof that names a part of the title of a test, if any. */
+export function findTestProblem(file: string, title: string): string[] {
+  if (!/\.test\.m?[jt]s$/.test(file) || !existsSync(join(ROOT, file))) return [`no test file ${file}`];
+  const titles = readTestTitles(file, readFileSync(join(ROOT, file), "utf8"));
+  return title !== "" && titles.some((one) => one.includes(title)) ? [] : [`no test "${title}" in ${file}`];
 }
 
 /** `test.skipIf(x).each(table)` has the names test, skipIf and each, and the table. */

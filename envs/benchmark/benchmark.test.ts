@@ -1,5 +1,7 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { connect } from "openenv-ts/client";
@@ -7,12 +9,15 @@ import { checkEnvironment, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test } from "vitest";
 import environment from "./server/environment.js";
 
+const { PORT = "0" } = process.env;
+const HOST_URL = PORT === "0" ? hostname() : `${hostname()}:${PORT}`;
+
 describe("the benchmark environment", () => {
   test("returns where it ran and how long it waited", async () => {
     await using env = await connect(environment);
     const start = await env.reset();
     const { observation, reward, done, metadata } = await env.step({ wait_seconds: 0.01 });
-    expect(observation).toMatchObject({ host_url: hostname(), pid: process.pid, waited_seconds: 0.01 });
+    expect(observation).toMatchObject({ host_url: HOST_URL, pid: process.pid, waited_seconds: 0.01 });
     expect(observation.session_hash).toMatch(/^[0-9a-f]{16}$/);
     expect(observation.session_hash).toBe(start.observation.session_hash);
     expect(observation.timestamp).toBeGreaterThanOrEqual(start.observation.timestamp);
@@ -37,6 +42,17 @@ describe("the benchmark environment", () => {
   test("keeps the promises of every environment", async () => {
     const report = await checkEnvironment(environment);
     expect(report.passed, renderCheckReport(report)).toBe(true);
+  });
+
+  test("has a README that lists all its files", () => {
+    const folder = import.meta.dirname;
+    const [, table = ""] = readFileSync(join(folder, "README.md"), "utf8").split("## Files");
+    const named = [...table.matchAll(/`([\w./]+)`/g)].map(([, path = ""]) => path);
+    expect(named.filter((path) => !existsSync(join(folder, path)))).toEqual([]);
+    const files = execFileSync("git", ["ls-files"], { cwd: folder, encoding: "utf8" }).trim().split("\n");
+    const isListed = (file: string) =>
+      named.some((path) => file === path || (path.endsWith("/") && file.startsWith(path)));
+    expect(files.filter((file) => !isListed(file))).toEqual(["README.md"]);
   });
 
   test("checks itself when it is run", async () => {

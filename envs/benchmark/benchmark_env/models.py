@@ -20,7 +20,10 @@ class BenchmarkAction(Action):
 class BenchmarkObservation(Observation):
     """The observation that reset and step return."""
 
-    host_url: str = Field(default="", description="The machine the session lives on")
+    host_url: str = Field(
+        default="",
+        description="The machine the session lives on, and the port of its server",
+    )
     pid: int = Field(default=0, description="The process the session lives in")
     session_hash: str = Field(
         default="",

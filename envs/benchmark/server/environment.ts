@@ -6,8 +6,8 @@ import { connect } from "openenv-ts/client";
 import { benchmark } from "../models.js";
 
 const HASH_BYTES = 8;
-/** Read once: each call asks the system, which would be a tenth of the work of a step. */
-const HOST = hostname();
+/** Read once: each call of hostname() asks the system, which would be a tenth of the work of a step. */
+const HOST_URL = hostUrl(process.env["PORT"]);
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 class BenchmarkEnvironment implements Environment<typeof benchmark> {
@@ -33,7 +33,7 @@ class BenchmarkEnvironment implements Environment<typeof benchmark> {
 
   #observe(waited: number) {
     return {
-      host_url: HOST,
+      host_url: HOST_URL,
       pid: process.pid,
       session_hash: this.#sessionHash,
       waited_seconds: waited,
@@ -51,6 +51,11 @@ const environment = defineEnvironment(benchmark, () => new BenchmarkEnvironment(
 export default environment;
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await checkSelf();
+
+/** Two servers of one machine differ in their port. PORT=0 and no PORT leave it unknown. */
+function hostUrl(port = "0"): string {
+  return Number(port) > 0 ? `${hostname()}:${port}` : hostname();
+}
 
 /** In turns, because a timer of more than 31 bits fires at once. */
 function wait(ms: number, done: () => void): void {
