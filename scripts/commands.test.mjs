@@ -13,8 +13,8 @@ test.each(["CONTRIBUTING.md", ".ci/run", ...workflows])("%s names only scripts t
 });
 
 test.each([
-  ["bench", [], "No benchmark was named. Use: npm run bench -- balancer|deployments|"],
-  ["bench", ["harness"], 'There is no benchmark "harness". Use: npm run bench -- balancer|deployments|'],
+  ["bench", [], "No benchmark was named. Use: npm run bench -- balancer|extensions|"],
+  ["bench", ["harness"], 'There is no benchmark "harness". Use: npm run bench -- balancer|extensions|'],
   ["release", [], "Use: npm run release -- check|version|publish|metadata\n"],
   ["release", ["toString"], "Use: npm run release -- check|version|publish|metadata\n"],
 ])("npm run %s -- %s prints what it takes", (name, args, expected) => {

@@ -11,13 +11,19 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { withLock } from "./lock.mjs";
 import { ROOT } from "./root.mjs";
 
-/** Private packages that are bundled: each compiles before openenv-ts, whose build contains it as `dist/parts/<name>`. */
-const PARTS = ["sockets"].map((name) => `packages/${name}`);
 const CORE = "packages/openenv";
+/** Private packages that the build of openenv-ts contains as `dist/parts/<name>`: those that it uses. */
+const USED_PARTS = ["packages/sockets"];
+/** Those that use it, and that it loads if they are there. */
+export const OPTIONAL_PARTS = ["cluster", "durable", "isolation"]
+  .map((name) => `packages/${name}`)
+  .filter((folder) => existsSync(join(ROOT, folder, "package.json")));
 /** What compiles, each after what it uses. */
 const LIBRARIES = [
-  ...PARTS,
-  ...["openenv", "deploy", "providers", "bench", "gateway", "cli"].map((name) => `packages/${name}`),
+  ...USED_PARTS,
+  CORE,
+  ...OPTIONAL_PARTS,
+  ...["deploy", "providers", "bench", "gateway", "cli"].map((name) => `packages/${name}`),
 ];
 const WEB = "packages/web";
 /** What is installed to serve. The other libraries are dependencies of the command line. */
@@ -141,10 +147,24 @@ async function build(project) {
   swap(fresh, project, stamp);
 }
 
-/** Copies the builds of the parts into the build of the package that contains them. */
+/** Copies the builds of the parts into a new build of the package that contains them. */
 function addParts(project, fresh) {
   if (project !== CORE) return;
-  for (const part of PARTS) cpSync(join(ROOT, part, "dist"), join(fresh, "parts", basename(part)), { recursive: true });
+  for (const part of [...USED_PARTS, ...OPTIONAL_PARTS]) {
+    const built = join(ROOT, part, "dist");
+    // One that uses the package is built after it, and added then.
+    if (existsSync(built)) cpSync(built, join(fresh, "parts", basename(part)), { recursive: true });
+  }
+}
+
+/** Replaces a part in the build of the package that contains it. */
+function replacePart(part) {
+  const old = join(ROOT, CORE, "dist/parts", basename(part));
+  const fresh = join(ROOT, ".cache/build/part");
+  rmSync(fresh, { recursive: true, force: true });
+  cpSync(join(ROOT, part, "dist"), fresh, { recursive: true });
+  rmSync(old, { recursive: true, force: true });
+  renameSync(fresh, old);
 }
 
 /** Builds the page with its compressed copies, and swaps it in like every build. */
@@ -167,6 +187,7 @@ function swap(fresh, project, stamp) {
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(fresh, dist);
   rmSync(old, { recursive: true, force: true });
+  if (OPTIONAL_PARTS.includes(project)) replacePart(project);
   mkdirSync(join(ROOT, ".cache/built"), { recursive: true });
   writeFileSync(stampOf(project), stamp);
 }
@@ -186,7 +207,7 @@ function stampOf(project) {
 /** A hash of everything that determines a build. */
 function fingerprint(project) {
   const hash = createHash("sha256");
-  const folders = { [WEB]: WEB_SOURCES, [CORE]: [CORE, ...PARTS] }[project] ?? [project];
+  const folders = { [WEB]: WEB_SOURCES, [CORE]: [CORE, ...USED_PARTS] }[project] ?? [project];
   for (const file of [...folders.flatMap(sources), "tsconfig.json", "package.json", "scripts/setup.mjs"]) {
     hash
       .update(`${file}\n`)

@@ -1,5 +1,5 @@
 /**
- * `npm test` and `npm run test:system`: runs the setup, then Vitest with these projects of vitest.config.ts and the given
+ * `npm test`, `npm run test:system` and `npm run test:cluster`: runs the setup, then Vitest with these projects of vitest.config.ts and the given
  * arguments. `npm test` also runs `npm run check`.
  */
 import { spawnSync } from "node:child_process";

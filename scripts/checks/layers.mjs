@@ -12,7 +12,7 @@ const ENVIRONMENT_SIDE = ["environment", "validation", "contract", "protocol", .
 /** Sessions use the turns and budgets of the sockets, and nothing else of them. */
 const SCHEDULING = "#parts/sockets/scheduling";
 const SERVER_SIDE = ["server", "session", ...ENVIRONMENT_SIDE, "#parts/sockets", SCHEDULING];
-const ALL_PARTS = ["cluster", "client", ...SERVER_SIDE];
+const ALL_PARTS = ["client", ...SERVER_SIDE];
 /**
  * The layers that each layer may import, besides itself. An edge is a root file that combines client and server side: the
  * layers above both sides may import it, and entries (index.ts) may re-export it. `#parts/` are the private packages that
@@ -30,7 +30,6 @@ export const MAY_IMPORT = {
   session: [...ENVIRONMENT_SIDE, SCHEDULING],
   server: SERVER_SIDE,
   compat: SERVER_SIDE,
-  cluster: SERVER_SIDE,
   client: ["protocol", ...EVERYONE],
   agents: ["client", "protocol", ...EVERYONE],
   mcp: ["client", ...ENVIRONMENT_SIDE],
@@ -40,10 +39,15 @@ export const MAY_IMPORT = {
 };
 /** Layers that a single file of a lower layer may import. */
 const MOUNTED_BY = { compat: "server/serve.ts" };
-const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "serve.ts"];
+const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "replay.ts", "serve.ts"];
+/** Parts that use openenv-ts: they import its modules, also internal ones, as `#core/<module>`. */
+const USES_CORE = ["cluster", "durable", "isolation"];
 /** Which packages a package may import, by their entries. */
 const PACKAGES = {
   sockets: [],
+  cluster: [],
+  durable: [],
+  isolation: [],
   openenv: [],
   deploy: ["openenv-ts"],
   providers: ["openenv-ts", "@openenv-ts/deploy"],
@@ -57,7 +61,8 @@ const OURS = /^(openenv-ts|@openenv-ts\/[\w-]+)(?:\/|$)/;
 const PRINTERS = { cli: ["terminal/output.ts"], openenv: ["server/logging/logger.ts"] };
 
 if (process.argv[1] === import.meta.filename) {
-  const problems = Object.keys(PACKAGES).flatMap((name) =>
+  const packages = Object.keys(PACKAGES).filter((name) => existsSync(join(ROOT, "packages", name, "src")));
+  const problems = packages.flatMap((name) =>
     findProblems(join(ROOT, "packages", name, "src"), name).map((problem) => `${name}: ${problem}`),
   );
   process.stdout.write(problems.map((problem) => `${problem}\n`).join(""));
@@ -119,8 +124,15 @@ function judge(from, to, name) {
   return `is not allowed by the layers: ${layers[0]} -> ${layers[1]}.`;
 }
 
+/** A part that uses openenv-ts may use the parts of it as its server does. */
 function mayUsePart(file, specifier, name) {
+  if (USES_CORE.includes(name)) return isOfCore(specifier) || SERVER_SIDE.includes(specifier);
   return name === "openenv" && MAY_IMPORT[layerOf(file)]?.includes(specifier) === true;
+}
+
+function isOfCore(specifier) {
+  const [, module] = /^#core\/([\w/-]+)\.js$/.exec(specifier) ?? [];
+  return module !== undefined && existsSync(join(ROOT, "packages/openenv/src", `${module}.ts`));
 }
 
 function layerOf(file) {

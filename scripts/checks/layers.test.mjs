@@ -16,7 +16,7 @@ test("imports of lower layers are allowed, over any number of steps", () => {
       "errors.ts": "export const E = 1;",
       "protocol/http.ts": 'import { E } from "../errors.js"; export const H = E;',
       "server/serve.ts": 'import { H } from "../protocol/http.js"; export const S = H;',
-      "cluster/supervise.ts": 'import { S } from "../server/serve.js"; export const M = S;',
+      "testing/check.ts": 'import { S } from "../server/serve.js"; export const M = S;',
     }),
   ).toEqual([]);
 });
@@ -55,6 +55,22 @@ test("a part imports no other package, and each layer only the parts that it may
   }
 });
 
+test("a part that uses openenv-ts imports its modules, and openenv-ts does not import them by that name", () => {
+  const text = (specifier) => `export { C } from "${specifier}";`;
+  const core = "#core/session/session.js";
+  writeFileSync(join(src, "part.ts"), text(core));
+  expect(findProblems(src, "durable")).toEqual([]);
+  expect(findProblems(src, "sockets")).toEqual([`part.ts:1 "${core}" is not allowed by the layers.`]);
+  for (const specifier of ["#core/session/missing.js", "#parts/isolation", "openenv-ts"]) {
+    writeFileSync(join(src, "part.ts"), text(specifier));
+    expect(findProblems(src, "durable").some((problem) => problem.startsWith(`part.ts:1 "${specifier}"`))).toBe(true);
+  }
+  rmSync(join(src, "part.ts"));
+  expect(problemsOf({ "server/serve.ts": text(core) })).toEqual([
+    `server/serve.ts:1 "${core}" is not allowed by the layers.`,
+  ]);
+});
+
 test("a composition edge is for entries and for what stands on both sides, and knows no suite", () => {
   const found = problemsOf({
     "testing/main.ts": "export const M = 1;",
@@ -75,11 +91,11 @@ test("compat imports the server, and only one file of the server imports compat"
     "compat/routes.ts": 'import { D } from "../server/dispatch.js"; export const R = D;',
     "server/serve.ts": 'import { R } from "../compat/routes.js"; export const S = R;',
     "server/session.ts": 'import type { R } from "../compat/routes.js"; export type T = R;',
-    "cluster/main.ts": 'import { R } from "../compat/routes.js"; export const M = R;',
+    "testing/main.ts": 'import { R } from "../compat/routes.js"; export const M = R;',
   });
   expect(found).toEqual([
-    'cluster/main.ts:1 "../compat/routes.js" is not allowed by the layers: cluster -> compat.',
     'server/session.ts:1 "../compat/routes.js" is not allowed by the layers: server -> compat.',
+    'testing/main.ts:1 "../compat/routes.js" is not allowed by the layers: testing -> compat.',
   ]);
 });
 

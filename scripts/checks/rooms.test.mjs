@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findBackArrows, judgeArrows, judgeCeilings } from "./rooms.mjs";
+import { findBackArrows, judgeArrows, judgeCeilings, unlimited } from "./rooms.mjs";
 
 let folder;
 beforeEach(() => {
@@ -24,6 +24,15 @@ test("a room with more lines than its ceiling is reported", () => {
   expect(judgeCeilings({ a: 10, b: 11 }, { a: 10, b: 10 })).toEqual([
     "b has 11 lines; its ceiling is 10. Make it smaller.",
   ]);
+});
+
+test("the sources of a package without a ceiling are reported", () => {
+  for (const file of ["packages/new/src/room/one.ts", "packages/cli/src/one.ts", "packages/new/test/one.ts"]) {
+    mkdirSync(join(folder, dirname(file)), { recursive: true });
+    writeFileSync(join(folder, file), "");
+  }
+  mkdirSync(join(folder, "python"));
+  expect(unlimited(folder)).toEqual(["packages/new/src has no ceiling: add it in scripts/checks/rooms.mjs."]);
 });
 
 test("an import of a higher room is found, also of a type, and one of a lower room is not", () => {

@@ -3,6 +3,17 @@ import { BACK, ORDER } from "../checks/rooms.mjs";
 
 const BLOCK = /(<!-- (layers|rooms: (\w+)) -->\n)[\s\S]*?(<!-- end -->)/g;
 
+const ORDERS = /(<!-- order -->\n)[\s\S]*?(<!-- end -->)/;
+
+/** CONTRIBUTING.md with the order of the rooms written again. */
+export function renderOrder(page) {
+  const lines = Object.entries(ORDER).map(([layer, rooms]) => {
+    const names = Object.entries(rooms).map(([room, [about]]) => `\`${room}\` (${about})`);
+    return `- In \`${layer}/\`: ${names.join(", ")}.\n`;
+  });
+  return page.replace(ORDERS, (_all, begin, end) => `${begin}${lines.join("")}${end}`);
+}
+
 /** The page of the layers with its tables written again. Comments mark where the tables begin and end. */
 export function renderLayers(page) {
   return page.replace(BLOCK, (_all, begin, _kind, layer, end) => {

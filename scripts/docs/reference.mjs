@@ -5,7 +5,8 @@ import { pathToFileURL } from "node:url";
 import { ROOT } from "../root.mjs";
 import { API_PACKAGES, renderApi } from "./api.mjs";
 import { renderErrors } from "./errors.mjs";
-import { renderLayers } from "./layers.mjs";
+import { renderInternal } from "./internal.mjs";
+import { renderLayers, renderOrder } from "./layers.mjs";
 import { renderManifest } from "./manifest.mjs";
 import { renderMetrics } from "./metrics.mjs";
 import { renderSettings } from "./settings.mjs";
@@ -23,6 +24,8 @@ const read = (file) => readFileSync(join(ROOT, file), "utf8");
 const METRICS_PAGE = "docs/reference/metrics.md";
 const SETTINGS_PAGE = "docs/reference/settings.md";
 const LAYERS_PAGE = "docs/design/layers.md";
+const ROOMS_PAGE = "CONTRIBUTING.md";
+const PACKAGES_PAGE = "docs/design/packages.md";
 const guides = [
   ...readdirSync(join(ROOT, "docs/guide"), { recursive: true })
     .filter((name) => name.endsWith(".md"))
@@ -44,6 +47,8 @@ const pages = {
   "docs/reference/api.md": api.page,
   "docs/reference/manifest.md": renderManifest(manifestSchema),
   [LAYERS_PAGE]: renderLayers(read(LAYERS_PAGE)),
+  [ROOMS_PAGE]: renderOrder(read(ROOMS_PAGE)),
+  [PACKAGES_PAGE]: renderInternal(read(PACKAGES_PAGE)),
   [METRICS_PAGE]: renderMetrics(read(METRICS_PAGE), METRICS),
   [SETTINGS_PAGE]: settings.page,
 };
