@@ -43,6 +43,11 @@ const TEXTS = {
     meaning: "The environment did not answer within the time limit of the call.",
     remedy: "Raise the limit, or make the environment observe its `signal`.",
   },
+  CANCELLED: {
+    boundary: "remote",
+    meaning: "The client has cancelled the call. The environment's code runs to its end, and its result is discarded.",
+    remedy: "Nothing: the session continues, and the next call waits for the code. A repeat of the call never runs.",
+  },
   ISOLATE_LOST: {
     boundary: "remote",
     meaning: "The thread or process that ran the session's environment has ended, and the session with it.",

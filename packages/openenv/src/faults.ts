@@ -14,6 +14,7 @@ export const FAULT_OF = {
   NO_EPISODE: "client",
   EPISODE_DONE: "client",
   TIMEOUT: "environment",
+  CANCELLED: "client",
   ISOLATE_LOST: "environment",
   CAPACITY_REACHED: "infrastructure",
   FACTORY_ERROR: "environment",

@@ -10,6 +10,7 @@ import type {
 import type { Sessions } from "#core/session/registry/sessions.js";
 import type { Runtime } from "#core/session/runtime.js";
 import type { Session } from "#core/session/session.js";
+import type { DurableSession } from "../session/durable-session.js";
 import { DurableSessions } from "../session/durable-sessions.js";
 import type { StoredAnswers } from "../session/stored-answers.js";
 import { Addresses } from "./addresses.js";
@@ -37,6 +38,12 @@ export class Keeper extends DurableSessions implements SessionKeeper {
 
   get unstored(): number {
     return [...this.all()].filter(({ journal }) => journal?.isWriting).length;
+  }
+
+  get cancelled(): number {
+    const isRunning = ({ isRestorable, sessions }: DurableSession): boolean =>
+      isRestorable && sessions.some(({ isCancelled }) => isCancelled);
+    return [...this.all()].filter(isRunning).length;
   }
 
   async start(settings: KeeperSettings): Promise<AsyncDisposable | undefined> {

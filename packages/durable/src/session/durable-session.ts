@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Batch } from "#core/session/batch.js";
+import { Cancels } from "#core/session/calls/cancels.js";
 import { type ErrorMessage, errorMessage } from "#core/session/messages/message-codec.js";
 import type { DurableHolder, Frame, KeptSession, Withheld } from "#core/session/registry/session-keeper.js";
 import type { Session } from "#core/session/session.js";
@@ -28,6 +29,7 @@ export class DurableSession implements KeptSession {
   readonly tokenHash: string;
   readonly policy: ResumePolicy;
   readonly answers: StoredAnswers;
+  readonly cancels = new Cancels();
   /** What another process restores the session from, if the server has a journal. */
   journal: SessionJournal | undefined;
   /** Undefined while no connection is attached. */

@@ -229,9 +229,10 @@ export class SessionJournal {
     this.survived();
   }
 
-  /** Ends the session in the journal. */
+  /** Ends the session in the journal. An empty reason frees an address. */
   end(reason: string): void {
-    this.#writer.end(reason);
+    const [lost] = reason === "" ? [] : this.#lost.values();
+    this.#writer.end(lost === undefined ? reason : `${reason}, and it cannot be restored: ${lost}`);
   }
 
   /** Leaves the session to another process; `isBusy`: in the middle of a call. */

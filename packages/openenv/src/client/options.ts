@@ -6,7 +6,10 @@ import type { ClientContract, GenericContract, Sent } from "./contract/contract.
 export interface CallOptions {
   /** Milliseconds to wait for the answer once the call is sent, then the session is lost; default: the client's. */
   timeoutMs?: number | undefined;
-  /** Aborting a call that was already sent loses the session; a call that waits for its turn is only cancelled. */
+  /**
+   * Aborting it cancels the call, which rejects with RemoteError CANCELLED; the session continues. A call that waits for its
+   * turn is not sent (ABORTED). A server that cannot cancel, such as one in Python, loses the session (ABORTED).
+   */
   signal?: AbortSignal | undefined;
 }
 

@@ -53,7 +53,7 @@ export async function prepare(
   const { binary } = options;
   const resume = typeof options.resume === "object" ? options.resume : {};
   const pingIntervalMs = options.resume ? (resume.pingIntervalMs ?? DEFAULT_PING_INTERVAL_MS) : undefined;
-  const requested: Extension[] = ["warnings", "move"];
+  const requested: Extension[] = ["warnings", "move", "cancel"];
   if (options.timing) requested.push("timing");
   if (binary) requested.push("binary");
   if (options.digest) requested.push("digest");

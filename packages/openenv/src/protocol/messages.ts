@@ -7,6 +7,7 @@ export type WireCode =
   | "VALIDATION_ERROR"
   | "EXECUTION_ERROR"
   | "TIMEOUT"
+  | "CANCELLED"
   | "ISOLATE_LOST"
   | "SESSION_LOST"
   | "CAPACITY_REACHED"
@@ -145,9 +146,9 @@ export const EXTENSIONS_KEY = "openenv";
  * `warnings`: ignored reset options are reported. `timing`: server timings in `metadata.openenv`.
  * `binary`: frames may be MessagePack. `batch`: the socket carries many sessions instead of one. `resume`: the session
  * outlives the socket. `digest`: `metadata.openenv.digest` identifies the state. `move`: the client can make a reset on
- * another server; the first answer names this one.
+ * another server; the first answer names this one. `cancel`: a frame `cancel` cancels the request that is being answered.
  */
-export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume", "digest", "move"] as const;
+export const EXTENSIONS = ["warnings", "timing", "binary", "batch", "resume", "digest", "move", "cancel"] as const;
 /** The query key of a client that leaves a server: a server that is paused or stops refuses its connection. */
 export const MOVING_KEY = "moving";
 /** Adds `view`, which pages request with a separate query key. */

@@ -28,6 +28,8 @@ export interface Transport {
   /** It resumes its session after a loss. */
   readonly resumes?: boolean;
   request(message: JsonObject): Promise<ReceivedMessage>;
+  /** Cancels the request, which is then answered at once. False where the request cannot be cancelled. */
+  cancel?(): boolean;
   /** Opens copies of the session, all or none; missing where the session cannot be copied. */
   fork?(request: ForkRequest): Promise<Transport[]>;
   close(): Promise<void>;

@@ -78,7 +78,7 @@ test("a reset whose answer is too large to be sent begins no episode", async () 
     arrivedAt: 0,
     peer: undefined,
   };
-  const socket = { ...connection, opensSession: true, resume: undefined };
+  const socket = { ...connection, opensSession: true, resume: undefined, cancels: undefined };
   const ask = async (message: object) =>
     JSON.parse(String(await protocol.answer(socket, JSON.stringify(message)))) as object;
   expect(await ask({ type: "reset", data: { how: "is large" } })).toMatchObject({ type: "error" });

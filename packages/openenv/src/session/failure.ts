@@ -16,9 +16,12 @@ import { SessionRejectedError } from "./session-rejected-error.js";
 /** The calls that a session performs one after the other. */
 export type CallKind = Exclude<ClientMessage["type"], "mcp" | "close"> | "tool" | "capture";
 
-/** The answer to a request that did not reach the environment or timed out. */
+/** The answer to a request that did not reach the environment, timed out or was cancelled. */
 export function rejectRequest(kind: CallKind, code: WireCode, message: string): ServerMessage | ToolOutcome {
-  return kind === "tool" ? failedCall("transport_error", message) : errorMessage(code, message);
+  if (kind !== "tool") return errorMessage(code, message);
+  const failed = failedCall("transport_error", message);
+  if (code === "CANCELLED" && failed.error !== null) failed.error.code = code;
+  return failed;
 }
 
 /** The error for a request that is reserved for the orchestrator. */

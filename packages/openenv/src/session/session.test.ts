@@ -24,6 +24,7 @@ function openSession(environment: EnvironmentDefinition) {
     peer: undefined,
     opensSession: true,
     resume: undefined,
+    cancels: undefined,
   };
   return { session, ask: (message: object) => protocol.answer(connection, JSON.stringify(message)) };
 }

@@ -88,9 +88,13 @@ export class Session extends AttachableSession {
     return (this.guarded || this.runtime.guarded) && !orchestrator;
   }
 
-  /** True while a call is in flight that has not been cancelled. */
+  /** True while a call is in flight. One that is aborted counts only if its client, which is there, has cancelled it. */
   get busy(): boolean {
-    return this.#running !== undefined && this.#call !== undefined && this.#call.aborted === undefined;
+    return this.#running !== undefined && this.#call !== undefined && (!this.#call.aborted || this.isCancelled);
+  }
+
+  get isCancelled(): boolean {
+    return this.#call?.abortCode === "CANCELLED";
   }
 
   /** No call has run since then, by `performance.now()`. */
@@ -178,7 +182,7 @@ export class Session extends AttachableSession {
 
   /** Performs a request; no other request may be running. A closure here would slow down every call. */
   #run(request: Request, call: Call): Eventual<Answer> {
-    if (call.aborted !== undefined) return rejectRequest(request.type, "TIMEOUT", call.aborted.message);
+    if (call.aborted !== undefined) return rejectRequest(request.type, call.abortCode, call.aborted.message);
     if (this.#state === "lost") return rejectRequest(request.type, "SESSION_ERROR", "the session has ended");
     this.#call = call;
     this.lastActivityAt = call.startedAt = performance.now();
@@ -228,11 +232,8 @@ export class Session extends AttachableSession {
   #next(): void {
     const abandoned = this.#call?.abandoned;
     this.#call = undefined;
-    if (abandoned !== undefined) {
-      this.#running = settled(abandoned, ABANDONED_GRACE_MS).then(() => this.#next());
-      return;
-    }
-    this.#running = undefined;
+    this.#running = abandoned && settled(abandoned, ABANDONED_GRACE_MS).then(() => this.#next());
+    if (abandoned !== undefined) return;
     this.touch();
     while (this.#running === undefined) {
       const waiting = this.#waiting?.shift();
@@ -266,7 +267,7 @@ export class Session extends AttachableSession {
   }
 
   #stepped(transition: Transition, call: Call, target: CallTarget): Reply {
-    // The client has got a TIMEOUT or has disconnected.
+    // The client has its answer or has disconnected.
     if (call.aborted !== undefined) throw call.aborted;
     this.progress.stepCount++;
     const reply = observe(transition, call, target);
@@ -301,12 +302,11 @@ export class Session extends AttachableSession {
   /** Records an event before its answer leaves the session. */
   #finish(request: Request, call: Call, answer: Answer): Eventual<Answer> {
     if (request.type === "step") countAnswer(this.progress, answer as ServerMessage);
-    else if (request.type === "reset" && call.event > 0) {
-      if (call.aborted !== undefined || (answer as ServerMessage).type === "error") this.dropEpisode();
-    }
+    else if (request.type === "reset" && call.event > 0 && (call.aborted || (answer as ServerMessage).type === "error"))
+      this.dropEpisode();
     if (call.event === 0 || !this.events.isRecording) return answer;
-    const { aborted } = call;
-    const given = aborted === undefined ? answer : rejectRequest(request.type, "TIMEOUT", aborted.message);
+    const { aborted, abortCode } = call;
+    const given = aborted === undefined ? answer : rejectRequest(request.type, abortCode, aborted.message);
     return this.events.finish(call, given as ServerMessage | ToolOutcome, this.#state === "ready");
   }
 

@@ -78,7 +78,7 @@ export function callInProduction(ask: AskRpc): CallTool {
     if ("result" in answer) return toToolCallResult(name, { result: answer.result, error: null });
     const { code, message, data } = answer.failure;
     if (data["code"] === "SESSION_LOST") throw lostBecause(message.replace(/\.$/, ""));
-    if (code !== RPC_ERRORS.internal) throw toRemoteError(answer.failure);
+    if (code !== RPC_ERRORS.internal || data["code"] === "CANCELLED") throw toRemoteError(answer.failure);
     return toToolCallResult(name, { result: null, error: { error_type: toErrorType(data["error_type"]), message } });
   };
 }

@@ -41,6 +41,8 @@ class Connection implements Transport, SocketHandlers {
   /** Set once the server has confirmed binary frames and their codec is loaded. */
   #codec: BinaryCodec | undefined;
   #loading: Promise<BinaryCodec | undefined> | undefined;
+  /** The server has confirmed that it can cancel requests. */
+  #canCancel = false;
   /** True when the socket has begun with `resume`. */
   #resumes = false;
   /** True when anything has arrived since the last ping. */
@@ -64,6 +66,19 @@ class Connection implements Transport, SocketHandlers {
       this.#loading = undefined;
       return this.#ask(message);
     });
+  }
+
+  cancel(): boolean {
+    if (!this.#canCancel) return false;
+    const send = (): void => {
+      if (this.#pending === undefined) return;
+      const { seq } = this.#pending;
+      this.#socket.send(JSON.stringify({ type: "cancel", ...(seq !== undefined && { data: { seq } }) }));
+    };
+    // A request waits for the codec.
+    if (this.#loading) void this.#loading.then(send);
+    else send();
+    return true;
   }
 
   async close(): Promise<void> {
@@ -121,6 +136,7 @@ class Connection implements Transport, SocketHandlers {
   }
 
   #deliver(message: ReceivedMessage): void {
+    this.#canCancel ||= message.openenv?.extensions?.includes("cancel") === true;
     if (this.#options.binary && message.openenv?.extensions?.includes("binary")) {
       // If the codec cannot be loaded, frames stay text.
       this.#loading = loadBinary().catch(() => undefined);

@@ -32,11 +32,28 @@ export class LimitedTransport {
   async request(message: JsonObject, limits: CallOptions): Promise<ReceivedMessage> {
     if (limits.signal?.aborted) throw abortedBeforeSent(limits.signal);
     if (this.dropped) throw sessionLost(this.dropped);
-    const answer = await withLimits(this.#transport.request(message), limits, (error) => this.drop(error));
+    const answer = await this.#cancellable(limits.signal, (signal) =>
+      withLimits(this.#transport.request(message), { ...limits, signal }, (error) => this.drop(error)),
+    );
     const { openenv } = answer;
     if (Array.isArray(openenv?.extensions)) this.extensions = openenv.extensions;
     if (typeof openenv?.server === "string") this.server = openenv.server;
     return answer;
+  }
+
+  /** Cancels the request when the signal is aborted. Where that is not possible, the session is lost. */
+  async #cancellable<T>(wanted: AbortSignal | undefined, request: (given?: AbortSignal) => Promise<T>): Promise<T> {
+    if (wanted === undefined) return request();
+    const lost = new AbortController();
+    const cancel = (): void => {
+      if (this.#transport.cancel?.() !== true) lost.abort(wanted.reason);
+    };
+    wanted.addEventListener("abort", cancel);
+    try {
+      return await request(lost.signal);
+    } finally {
+      wanted.removeEventListener("abort", cancel);
+    }
   }
 
   /** @throws RemoteError or ConnectionError when there are no copies. */

@@ -2,6 +2,10 @@ import { ConnectionError } from "../../errors.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { CallOptions } from "../options.js";
 
+const ABORTED_LATE =
+  "The call was aborted after it was sent. It could not be cancelled, because the server has not confirmed that it can " +
+  "cancel calls.";
+
 /**
  * Resolves with the answer. After the timeout or an abort it calls `onLimit` and rejects with CLIENT_TIMEOUT or
  * ABORTED.
@@ -17,8 +21,7 @@ export function withLimits<T>(
       onLimit(error);
       reject(error);
     };
-    const onAbort = (): void =>
-      stop(new ConnectionError("ABORTED", "The call was aborted after it was sent.", { cause: signal?.reason }));
+    const onAbort = (): void => stop(new ConnectionError("ABORTED", ABORTED_LATE, { cause: signal?.reason }));
     const onTimeout = (): void =>
       stop(new ConnectionError("CLIENT_TIMEOUT", `No answer within ${timeoutMs} ms; the connection was closed.`));
     const timer = timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS ? setTimeout(onTimeout, timeoutMs) : undefined;

@@ -65,6 +65,9 @@ class ResumingTransport implements Transport {
   #ended: ConnectionError | undefined;
   #wake: (() => void) | undefined;
   #requesting = false;
+  /** The request was cancelled, also for the next connection. */
+  #isCancelled = false;
+  #canCancel = false;
   #closing: Promise<void> | undefined;
   /** The extensions that the server confirmed: part of the first answer. */
   #confirmed: Pick<ReceivedMessage, "openenv"> = {};
@@ -92,11 +95,20 @@ class ResumingTransport implements Transport {
   async request(message: JsonObject): Promise<ReceivedMessage> {
     if (this.#ended) throw this.#ended;
     this.#requesting = true;
+    this.#isCancelled = false;
     try {
       return await this.#exchange(message);
     } finally {
       this.#requesting = false;
     }
+  }
+
+  cancel(): boolean {
+    // Without a session nothing was sent.
+    if (!this.#canCancel || this.#sessionId === undefined) return false;
+    this.#isCancelled = true;
+    this.#connection.cancel?.();
+    return true;
   }
 
   async fork(request: ForkRequest): Promise<Transport[]> {
@@ -135,7 +147,9 @@ class ResumingTransport implements Transport {
       try {
         if (this.#sessionId === undefined) await this.#begin();
         numbered ??= { ...message, seq: ++this.#seq, ack: this.#ack };
-        const answer = await this.#connection.request(numbered);
+        const answering = this.#connection.request(numbered);
+        if (this.#isCancelled) this.#connection.cancel?.();
+        const answer = await answering;
         // A request that the server could not read has used no number.
         if (answer.seq === undefined) this.#seq--;
         else this.#ack = this.#seq;
@@ -232,6 +246,7 @@ class ResumingTransport implements Transport {
 
   #confirm({ data, openenv }: ReceivedMessage): void {
     if (openenv) this.#confirmed = { openenv };
+    this.#canCancel = openenv?.extensions.includes("cancel") === true;
     this.#windowMs = Number(data["window_s"] ?? Infinity) * 1000;
   }
 

@@ -77,7 +77,8 @@ async function shutDown({ context, config, sockets, listener, ends, onClosing }:
   for (const part of context.streams) part.drain();
   // The listener stays open meanwhile, so that a balancer reads "unhealthy" from /health.
   const deadline = performance.now() + config.graceMs;
-  while (sockets.open + context.requests > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
+  const running = (): number => sockets.open + context.requests + (context.sessions.keeper?.cancelled ?? 0);
+  while (running() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS);
   if (sockets.open > 0) await sockets.terminate();
   await listener.close();
   await context.sessions.endAll("the server was stopped", Math.max(deadline - performance.now(), CLOSE_LIMIT_MS));

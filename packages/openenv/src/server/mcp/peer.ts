@@ -111,8 +111,8 @@ export class McpPeer implements SessionPeer {
     const { id, request, progressToken } = call;
     const named = { "mcp-session-id": session.id };
     let stream: EndStream | undefined;
-    const onDisconnect = (cancel: () => void): void => {
-      response.once("close", cancel);
+    const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
+    const onCancel = (cancel: () => void): void => {
       this.#running.set(id, () => {
         this.#running.delete(id);
         cancel();
@@ -121,7 +121,7 @@ export class McpPeer implements SessionPeer {
         response.writeHead(202, { "content-length": 0 }).end();
       });
     };
-    const answering = callAgentTool(session, request, { onDisconnect });
+    const answering = callAgentTool(session, request, { onDisconnect, onCancel });
     if (progressToken !== undefined && isThenable(answering) && acceptsEvents(headers)) {
       stream = streamProgress(response, progressToken, named);
       this.#streaming.set(id, stream);

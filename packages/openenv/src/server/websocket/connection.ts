@@ -3,6 +3,7 @@ import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import type { Principal, SessionOpener } from "../../session/attachable-session.js";
 import { Batch } from "../../session/batch.js";
 import type { AddressPeer } from "../../session/calls/call.js";
+import { Cancels } from "../../session/calls/cancels.js";
 import {
   type AddressHolder,
   type AddressUse,
@@ -18,6 +19,7 @@ import { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { clipReason } from "../../util/text/clip.js";
+import { readCancel } from "./cancel-frame.js";
 import type { SentReply } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
 
@@ -67,6 +69,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   #sessionId: string | null = null;
   #owns = true;
   #draining = false;
+  /** Set with the extension `cancel`. */
+  #cancels: Cancels | undefined;
 
   constructor(parts: ConnectionParts) {
     super(parts);
@@ -84,6 +88,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     const sessions = this.#sessions;
     this.#sessionId = sessionId;
     this.#owns = sessionId === null;
+    if (this.extensions.includes("cancel")) this.#cancels = new Cancels();
     const { queued } = this.#protocol;
     if (queued && this.extensions.includes("view")) this.queued = (place) => ws.send(queued(place));
     if (this.#address !== undefined) {
@@ -121,6 +126,19 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
 
   get peer(): AddressPeer | undefined {
     return this.#address && this;
+  }
+
+  /** A request of a resumable session can be cancelled on the next connection. */
+  get cancels(): Cancels | undefined {
+    return this.#cancels && (this.durable?.cancels ?? this.#cancels);
+  }
+
+  /** A frame `cancel` overtakes the frames that wait. */
+  override receive(data: Buffer | string, isBinary: boolean): void {
+    const { cancels } = this;
+    const found = cancels === undefined || isBinary ? undefined : readCancel(data);
+    if (found === undefined) super.receive(data, isBinary);
+    else if (!this.ended) cancels?.cancel(found.seq, this.waits);
   }
 
   use(target: KeptSession["target"]): void {
@@ -264,23 +282,27 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
 
   #answer(data: Buffer | string, isBinary: boolean): void {
     const protocol = this.#protocol;
+    const { cancels } = this;
+    if (this.durable === undefined) cancels?.begin();
     const answer =
       isBinary && typeof data !== "string" ? protocol.binary(this, data) : protocol.answer(this, data.toString());
-    if (isThenable(answer)) this.#answerLater(answer);
+    if (isThenable(answer)) this.#answerLater(answer, cancels);
     else if (answer === null) this.#endByPeer();
     else {
       this.answered = true;
+      cancels?.end();
       if (this.leaveIfOver(answer)) return;
       this.send(answer);
       this.waitForDrain();
     }
   }
 
-  #answerLater(answer: Promise<SentReply | Withheld | null>): void {
+  #answerLater(answer: Promise<SentReply | Withheld | null>, cancels: Cancels | undefined): void {
     this.blocked = true;
     void answer.then((late) => {
       if (late === WITHHELD) return this.moved();
       this.answered = true;
+      if (!this.ended) cancels?.end();
       if (late === null) this.#endByPeer();
       else if (this.leaveIfOver(late)) return;
       else if (this.waits) this.send(late);

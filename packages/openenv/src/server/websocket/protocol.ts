@@ -2,6 +2,7 @@ import type { Extension } from "../../protocol/messages.js";
 import type { Principal } from "../../session/attachable-session.js";
 import type { Batch } from "../../session/batch.js";
 import type { AddressPeer } from "../../session/calls/call.js";
+import type { Cancels } from "../../session/calls/cancels.js";
 import type { AddressUse, ResumeFrames, Withheld } from "../../session/registry/session-keeper.js";
 import type { Session } from "../../session/session.js";
 import type { SessionRejectedError } from "../../session/session-rejected-error.js";
@@ -24,6 +25,8 @@ export interface ConnectionContext {
   readonly principal: Principal | undefined;
   /** Set with the extension `resume`. */
   readonly resume: ResumeFrames | undefined;
+  /** Set with the extension `cancel`. */
+  readonly cancels: Cancels | undefined;
   /** When the current frame arrived, on the clock of `performance.now()`. */
   readonly arrivedAt: number;
 }

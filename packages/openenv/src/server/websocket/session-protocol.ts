@@ -144,7 +144,10 @@ export class SessionProtocol implements SocketProtocol {
     const numbered = (seq: number | undefined): EncodeReply =>
       seq === undefined ? write : (reply, maxBytes) => write(withNumber(reply, seq), maxBytes);
     return resume.answer(received, {
-      answer: (frame, seq) => this.#answer(connection, frame, numbered(seq)),
+      answer: (frame, seq) => {
+        if (seq !== undefined) connection.cancels?.begin(seq);
+        return this.#answer(connection, frame, numbered(seq));
+      },
       render: (reply, seq) => this.#renderer.render(connection, reply, numbered(seq)),
     });
   }
@@ -178,6 +181,7 @@ export class SessionProtocol implements SocketProtocol {
     options.orchestrator = orchestrator;
     options.arrivedAt = connection.arrivedAt;
     options.peer = connection.peer;
+    options.onCancel = connection.cancels?.add;
     options.moves = sessions.departure.hasBegun && extensions.includes("move");
     if (batch !== undefined) return requestMany(batch, frame, options);
     const message = checkMessage(frame);
@@ -185,7 +189,8 @@ export class SessionProtocol implements SocketProtocol {
     if (message.type === "error") return message;
     const { session } = connection;
     if (message.type !== "mcp") return session.call(message, options);
-    return answerMcp(message.data, { own: session, runtime, sessions, orchestrator, numbered: options.numbered });
+    const { numbered, onCancel } = options;
+    return answerMcp(message.data, { own: session, runtime, sessions, orchestrator, numbered, onCancel });
   }
 }
 

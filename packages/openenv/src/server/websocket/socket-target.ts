@@ -5,8 +5,8 @@ import type { Principal } from "../../session/attachable-session.js";
 import { type AddressProblem, findAddress, isSessionPath } from "../http/address.js";
 import type { SocketProtocol } from "./protocol.js";
 
-/** Extensions that a session by address does not have: its name leads to it. */
-const OF_A_SERVER: readonly Extension[] = ["batch", "resume", "move"];
+/** Extensions that a session by address does not have: its name leads to it, and it stores no answer before its event. */
+const OF_A_SERVER: readonly Extension[] = ["batch", "resume", "move", "cancel"];
 
 /** Handles the WebSockets of another path, which do not have the frames of a session. */
 export interface SocketRoute {

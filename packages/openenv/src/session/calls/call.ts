@@ -54,6 +54,8 @@ export interface SessionCallOptions {
   view?: boolean;
   /** Registers a function that cancels the call when the client disconnects; used only for asynchronous calls. */
   onDisconnect?: ((cancel: () => void) => void) | undefined;
+  /** Registers a function by which the client cancels the call; used only for asynchronous calls. */
+  onCancel?: ((cancel: () => void) => void) | undefined;
 }
 
 /**
@@ -77,6 +79,8 @@ export class Call implements StepContext {
   metadata: Readonly<JsonObject> = NO_METADATA;
   /** Why the call was cancelled. */
   aborted: Error | undefined;
+  /** The code of the answer to a cancelled call. */
+  abortCode: "TIMEOUT" | "CANCELLED" = "TIMEOUT";
   /** Called on abort, without the cost of a signal. */
   onAbort: ((reason: Error) => void) | undefined;
   /** Warnings for the answer, if the peer requested them. */
@@ -175,7 +179,10 @@ export class Call implements StepContext {
     return this.options.event === true && this.event > 0 ? Object.assign(answer, { event: this.event }) : answer;
   }
 
-  /** Resolves with the answer, or with an error when the time limit passes. Aborts when the client disconnects. */
+  /**
+   * Resolves with the answer, or with an error when the time limit passes or the client cancels. Aborts when the client
+   * disconnects.
+   */
   answerLater(answer: Promise<Answer>): Promise<Answer> {
     const { onDisconnect, event } = this.options;
     onDisconnect?.(() => this.abort(new Error("the client disconnected")));
@@ -183,27 +190,36 @@ export class Call implements StepContext {
     return event === true || this.member !== undefined ? inTime.then((value) => this.numbered(value)) : inTime;
   }
 
-  /** After the time limit, the call may still run. */
+  /** After the time limit, and after a cancel, the call may still run. */
   #inTime(answer: Promise<Answer>): Promise<Answer> {
-    const { timeoutMs } = this;
-    if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return answer;
+    const { timeoutMs = Number.POSITIVE_INFINITY } = this;
+    const { onCancel } = this.options;
+    if (timeoutMs > MAX_TIMER_MS && onCancel === undefined) return answer;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        if (this.limitedByTool || this.executed) return;
-        const message = `the environment did not answer within ${timeoutMs / 1000} s`;
-        this.abort(new Error(message));
-        resolve(rejectRequest(this.type, "TIMEOUT", message));
-      }, timeoutMs);
+      let isOver = false;
+      const stop = (code: Call["abortCode"], message: string): void => {
+        if (isOver || this.executed) return;
+        isOver = true;
+        this.abort(new Error(message), code);
+        resolve(rejectRequest(this.type, code, message));
+      };
+      const stopLate = (): void => {
+        if (!this.limitedByTool) stop("TIMEOUT", `the environment did not answer within ${timeoutMs / 1000} s`);
+      };
+      const timer = timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(stopLate, timeoutMs);
+      onCancel?.(() => stop("CANCELLED", `the client has cancelled this ${this.type}`));
       void answer.then((value) => {
+        isOver = true;
         clearTimeout(timer);
         resolve(value);
       });
     });
   }
 
-  abort(reason: Error): void {
+  abort(reason: Error, code: Call["abortCode"] = "TIMEOUT"): void {
     if (this.aborted !== undefined) return;
     this.aborted = reason;
+    this.abortCode = code;
     this.onAbort?.(reason);
     this.#part?.abort(reason);
     this.#controller?.abort(reason);

@@ -135,6 +135,8 @@ function withLimit(returned: PromiseLike<unknown>, running: Running): Promise<To
     // Handlers may ignore their signal, so the session waits for a cancelled handler only for a limited time.
     part.onAbort = () => {
       clearTimeout(timer);
+      // The client has its answer, and the next call waits for the end of the handler.
+      if (call.abortCode === "CANCELLED") return;
       const message = `The tool "${tool.name}" was cancelled but did not stop.`;
       timer = setTimeout(() => resolve(failedCall("timeout", message)), ABANDONED_GRACE_MS);
     };

@@ -3,6 +3,7 @@ import { ConnectionError, RemoteError } from "../../errors.js";
 import { renderRequest } from "../../protocol/codec/codec.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { ReceivedMessage, Transport } from "../../protocol/transport.js";
+import { Cancels } from "../calls/cancels.js";
 import type { SessionEvent } from "../calls/session-event.js";
 import { imageAt } from "../copies/fork.js";
 import { restoreSession } from "../copies/open-from.js";
@@ -47,10 +48,12 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
   const digest = options.digest === true;
   const extensions = ["warnings", ...(timing ? ["timing"] : []), ...(digest ? ["digest"] : [])];
   const repeats = options.repeats?.values();
+  const cancels = new Cancels();
+  const onCancel = cancels.add;
   const answer = (frame: Exclude<ReturnType<typeof parseMessage>, { type: "close" }>) => {
     if (frame.type === "error") return frame;
-    if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined });
-    return session.call(frame, { timing, digest, warnings: true, event: true });
+    if (frame.type === "mcp") return answerMcp(frame.data, { own: session, runtime, sessions: undefined, onCancel });
+    return session.call(frame, { timing, digest, warnings: true, event: true, onCancel });
   };
   return {
     get open() {
@@ -62,10 +65,16 @@ function transportOf(session: Session, options: InProcessOptions): Transport {
       if (frame.type === "close")
         throw new ConnectionError("PROTOCOL_ERROR", "use close() to end a session in process");
       if (repeats !== undefined) session.events.expect(repeats.next().value);
+      cancels.begin();
       const reply = await answer(frame);
+      cancels.end();
       const received = JSON.parse(renderReply(reply, runtime.maxAnswerBytes)) as ReceivedMessage;
       if (reply.type === "observation" && received.type === "error") session.dropEpisode();
       return { ...received, openenv: { extensions } };
+    },
+    cancel() {
+      cancels.cancel(undefined);
+      return true;
     },
     async fork({ count, event, rng }) {
       const copies: Session[] = [];

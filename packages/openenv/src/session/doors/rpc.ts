@@ -46,6 +46,7 @@ export interface RpcContext {
   numbered?: SessionCallOptions["numbered"];
   /** Registers a function that cancels a call when the client disconnects. */
   onDisconnect?: SessionCallOptions["onDisconnect"];
+  onCancel?: SessionCallOptions["onCancel"];
 }
 
 /**
@@ -146,8 +147,8 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   }
   // Only a client in process has no `sessions`, and it always has its own session.
   const request = { name, given: given ?? {} };
-  const { onDisconnect, numbered } = context;
-  const options = { onDisconnect, numbered };
+  const { onDisconnect, onCancel, numbered } = context;
+  const options = { onDisconnect, onCancel, numbered };
   const { runtime, sessions } = context as RpcContext & { sessions: Sessions };
   const outcome =
     named === undefined

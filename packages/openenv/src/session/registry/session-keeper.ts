@@ -2,6 +2,7 @@ import type { ForkBody, ForkRequest } from "../../protocol/http.js";
 import { type Extension, errorData, type ResumedMessage } from "../../protocol/messages.js";
 import type { Eventual } from "../../util/types.js";
 import type { SessionOpener } from "../attachable-session.js";
+import type { Cancels } from "../calls/cancels.js";
 import type { ErrorMessage } from "../messages/message-codec.js";
 import type { Session } from "../session.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
@@ -35,6 +36,8 @@ export interface KeptSession {
   readonly isRestorable: boolean;
   /** The client ends the session. */
   isReleased: boolean;
+  /** Of the request with a number that is being answered. */
+  readonly cancels: Cancels;
 }
 
 /** Keeps the sessions of a server for clients that lose their connection, and in a journal for other processes. */
@@ -51,6 +54,8 @@ export interface SessionKeeper {
   readonly resumed: number;
   /** Sessions whose answer waits for its commit. */
   readonly unstored: number;
+  /** Sessions that another process can continue once the code of their cancelled call has ended. */
+  readonly cancelled: number;
 
   /** Opens the journal that the settings name. @throws ConfigError */
   start(settings: KeeperSettings): Promise<AsyncDisposable | undefined>;
