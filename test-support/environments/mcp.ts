@@ -66,8 +66,8 @@ export async function send(
 }
 
 /** Initializes; returns the header that names the new session. */
-export async function initialize(url: string): Promise<{ "mcp-session-id": string }> {
-  const response = await send(url, INITIALIZE);
+export async function initialize(url: string, headers?: Record<string, string>): Promise<{ "mcp-session-id": string }> {
+  const response = await send(url, INITIALIZE, headers);
   await response.text();
   return { "mcp-session-id": response.headers.get("mcp-session-id") ?? "" };
 }

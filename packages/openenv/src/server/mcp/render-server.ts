@@ -28,9 +28,11 @@ export function renderServer(runtime: Runtime, place: Session | LonePlace, repor
     reportsProgress,
     list: async () => (listAgentTools(runtime, session) ?? []).map(toMcpTool),
     async call(tool, given, signal) {
-      const whenGone = (cancel: () => void): void => signal.addEventListener("abort", cancel, { once: true });
+      // A client that cancels gives a reason, which is a string.
+      const when = (isCancelled: boolean) => (act: () => void) =>
+        signal.addEventListener("abort", () => (typeof signal.reason === "string") === isCancelled && act());
       const request = { name: tool, given };
-      const options = { onDisconnect: whenGone };
+      const options = { onDisconnect: when(false), onCancel: when(true) };
       const outcome = await (place instanceof Session
         ? callAgentTool(place, request, options)
         : callToolAlone({ sessions: place.sessions, runtime }, request, { ...options, opener: place.opener }));
