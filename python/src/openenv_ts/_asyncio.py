@@ -63,8 +63,12 @@ class AsyncSocket(asyncio.Protocol):
     def has_message(self) -> bool:
         return bool(self._wire.messages)
 
-    async def send(self, text: str, deadline: float) -> None:
+    def push(self, text: str) -> None:
+        """Sends without waiting. Raises SocketClosedError."""
         self._write(self._wire.send(text))
+
+    async def send(self, text: str, deadline: float) -> None:
+        self.push(text)
         if not self._writable.is_set():
             try:
                 limit = left(deadline)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import random
-import secrets
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from urllib.parse import quote
 
+from ._asyncio import AsyncSocket
 from ._frames import JsonObject, parse
-from ._server import Target, encode
+from ._server import Key, Target, encode, not_opened
 from ._sockets import HandshakeRefusedError, Socket, SocketClosedError, left
 from .errors import (
     BUSY,
@@ -39,16 +40,6 @@ LATER = ("SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED")
 """Errors with which a server says that the session can be resumed later, or elsewhere."""
 
 
-@dataclass(eq=False)
-class Key:
-    """What opens a resumable session, or the sessions of a batch socket."""
-
-    session_id: str | None = None
-    token: str = field(default_factory=lambda: Secret(secrets.token_urlsafe(24)), repr=False)
-    batch: bool = False
-    attempt: int = 0
-
-
 connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 unended: dict[Key, Target] = {}
 """The sessions that this process has opened and not ended."""
@@ -67,21 +58,23 @@ class Connection:
         """Whether the connection was lost during the last request, and the session continued."""
         self._key = key or Key(batch=batch)
         batched = ["batch"] if self._key.batch else []
-        self._wanted = ["warnings", "move", *batched, *(["digest"] if target.digest else [])]
+        self._wanted = ["warnings", "move", "cancel", *batched, *(["digest"] if target.digest else [])]
         self.socket: Socket | None = None
         self._route: Mapping[str, str] = {}
         self._window = float("inf")
         self._seq = self._ack = 0
         self._numbered = False
         self._pending: str | None = None
+        self._cancelled = False
+        """Whether the pending request was cancelled: its answer is read before the next request."""
         self._unasked = False
         """Whether something had arrived before the request: the next answer would be matched to a wrong one."""
-        self._ended: OpenEnvError | None = None
+        self.ended: OpenEnvError | None = None
         self._close_deadline: float | None = None
 
     @property
     def up(self) -> bool:
-        if self._ended is not None or self.socket is None:
+        if self.ended is not None or self.socket is None:
             return False
         return self._numbered or self.socket.closed is None
 
@@ -103,7 +96,7 @@ class Connection:
                 await self._begin(deadline)
         except (SocketClosedError, HandshakeRefusedError, TimeoutError) as error:
             await self._drop()
-            raise self._failed(error) from error
+            raise not_opened(self.target.url, error) from error
         except BaseException:
             await self._drop()
             raise
@@ -156,11 +149,13 @@ class Connection:
 
     async def submit(self, message: JsonObject, deadline: float) -> None:
         """Writes a request. A lost connection is noticed by ``collect``, and so is the deadline."""
-        if self._pending is not None:
+        if self._pending is not None and self._cancelled:
+            await self.collect(deadline)
+        elif self._pending is not None:
             # The answer of the earlier request would be matched to this one.
             self.interrupt()
-        if self._ended is not None:
-            raise self._ended
+        if self.ended is not None:
+            raise self.ended
         assert self.socket is not None
         self.recovered = False
         if self._numbered:
@@ -169,12 +164,17 @@ class Connection:
         self._unasked = not self._numbered and self.socket.has_message
         self._seq += self._numbered
         self._pending = text
-        with contextlib.suppress(SocketClosedError, TimeoutError):
-            await self.socket.send(text, deadline)
+        try:
+            with contextlib.suppress(SocketClosedError, TimeoutError):
+                await self.socket.send(text, deadline)
+        except asyncio.CancelledError as error:
+            self.stop(error)
+            raise
 
     async def collect(self, deadline: float) -> JsonObject:
         """The answer to the request. Raises ConnectionLostError when there is none: the session is lost."""
         losses = 0
+        recovering = False
         try:
             while True:
                 assert self.socket is not None
@@ -184,21 +184,26 @@ class Connection:
                         break
                     left(deadline)
                 except SocketClosedError as error:
-                    if self._ended is not None:
-                        raise self._ended from error
+                    if self.ended is not None:
+                        raise self.ended from error
                     if not self._numbered:
                         raise session_lost(str(error)) from error
+                    recovering = True
                     await self._recover(error, losses, deadline)
+                    recovering = False
                     losses += 1
+                    if self._cancelled:
+                        self._send_cancel()
         except TimeoutError as error:
             raise await self.expire() from error
         except ConnectionLostError as error:
             await self.fail(error)
             raise
-        except BaseException:
-            self.interrupt()
+        except BaseException as error:
+            self.stop(error, recovering)
             raise
         self._pending = None
+        self._cancelled = False
         if self._unasked:
             self.interrupt()
         if self._numbered:
@@ -225,9 +230,29 @@ class Connection:
         await self.submit(message, deadline)
         return await self.collect(deadline)
 
-    def interrupt(self) -> None:
-        """Cancels the request that has no answer yet: a late answer would be matched to a later request."""
-        self._ended = self._ended or session_lost("a call was interrupted")
+    def stop(self, error: BaseException, recovering: bool = False) -> None:
+        """The caller does not wait any more. A cancelled task cancels its request, and the session continues. An
+        interrupt ends the session, and so does a server that cannot cancel."""
+        if not isinstance(error, asyncio.CancelledError):
+            self.interrupt()
+        elif "cancel" not in self.extensions:
+            self.interrupt("a call was cancelled, and the server cannot cancel it")
+        elif self._pending is not None:
+            self._cancelled = True
+            self._send_cancel(recovering)
+
+    def _send_cancel(self, recovering: bool = False) -> None:
+        assert isinstance(self.socket, AsyncSocket)
+        if recovering:
+            # Its first answer has not been read.
+            return self.socket.abort()
+        data = {"data": {"seq": self._seq}} if self._numbered else {}
+        with contextlib.suppress(SocketClosedError):
+            self.socket.push(json.dumps({"type": "cancel", **data}))
+
+    def interrupt(self, reason: str = "a call was interrupted") -> None:
+        """Ends a session with a request that has no answer yet: a late answer would be matched to a later request."""
+        self.ended = self.ended or session_lost(reason)
         if self.socket is not None:
             self.socket.abort()
 
@@ -258,9 +283,9 @@ class Connection:
         reason: Exception = cause
         await self._drop()
         while True:
-            if self._ended is not None:
+            if self.ended is not None:
                 await self._drop()
-                raise self._ended
+                raise self.ended
             # The first try after an answered request is made at once.
             if attempt + losses > 0:
                 self.target.log_wait(reason)
@@ -270,7 +295,7 @@ class Connection:
             try:
                 await self._return(session_id, deadline)
                 assert self.socket is not None
-                if self._ended is not None:
+                if self.ended is not None:
                     continue
                 if self._pending is not None:
                     await self.socket.send(self._pending, deadline)
@@ -313,28 +338,12 @@ class Connection:
         self._forget()
         raise session_lost(f"it cannot be resumed, because {data.get('reason') or data.get('message')}")
 
-    def _failed(self, error: Exception) -> OpenEnvError:
-        url = self.target.url
-        if isinstance(error, HandshakeRefusedError):
-            if error.status < 500 and error.status not in BUSY:
-                return RemoteError(
-                    "CONNECTION_FAILED", f"{url} refused the connection: {error}", {"status": error.status}
-                )
-            return ConnectionLostError("CONNECTION_FAILED", f"{url} cannot accept a connection now: {error}")
-        if isinstance(error, TimeoutError):
-            return ConnectionLostError("CLIENT_TIMEOUT", f"{url} did not answer in time.")
-        return ConnectionLostError("CONNECTION_FAILED", f"No connection to {url}: {error}")
-
     async def fail(self, error: OpenEnvError) -> None:
         """The session is not used any more: a late answer would be matched to a later request."""
-        if self._ended is None and error.code != "CLIENT_CLOSED":
-            what = (
-                f"the sessions of a socket to {self.target.url}"
-                if self._key.batch
-                else f"a session on {self.target.url}"
-            )
-            log.warning("lost %s: %s", what, error)
-        self._ended = error
+        if self.ended is None and error.code != "CLIENT_CLOSED":
+            what = "the sessions of a socket to" if self._key.batch else "a session on"
+            log.warning("lost %s %s: %s", what, self.target.url, error)
+        self.ended = error
         key = self._forget()
         await self._drop()
         if key is None:
@@ -366,9 +375,9 @@ class Connection:
 
     async def begin_close(self) -> None:
         """Ends the session without waiting for the server, if no call is running: ``close`` waits."""
-        if self.socket is None or self.socket.closed is not None or self._ended or self._pending is not None:
+        if self.socket is None or self.socket.closed is not None or self.ended or self._pending is not None:
             return
-        self._ended = client_closed()
+        self.ended = client_closed()
         self._forget()
         self._close_deadline = time.monotonic() + END_LIMIT_S
         with contextlib.suppress(SocketClosedError, TimeoutError):
@@ -378,7 +387,7 @@ class Connection:
         """Ends the session. A running call fails."""
         await self.begin_close()
         if self._close_deadline is None:
-            await self.fail(self._ended or client_closed())
+            await self.fail(self.ended or client_closed())
             return
         try:
             # Closing at once could reset the connection before the server has read the frame.

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from ._sockets import IO
-from .errors import ConnectionLostError, RemoteError, log, printable, reading
+from ._sockets import IO, HandshakeRefusedError
+from .errors import BUSY, ConnectionLostError, OpenEnvError, RemoteError, Secret, log, printable, reading
 
 LOG_WAIT_S = 60.0
 """How often a client that waits for a server logs it, seconds."""
+
+
+@dataclass(eq=False)
+class Key:
+    """What opens a resumable session, or the sessions of a batch socket."""
+
+    session_id: str | None = None
+    token: str = field(default_factory=lambda: Secret(secrets.token_urlsafe(24)), repr=False)
+    batch: bool = False
+    attempt: int = 0
 
 
 @dataclass
@@ -93,3 +104,14 @@ def encode(message: object) -> str:
         return _ENCODER.encode(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise RemoteError("VALIDATION_ERROR", f"The request is not valid JSON: {error}") from error
+
+
+def not_opened(url: str, error: Exception) -> OpenEnvError:
+    """Why a socket could not be opened."""
+    if isinstance(error, HandshakeRefusedError):
+        if error.status < 500 and error.status not in BUSY:
+            return RemoteError("CONNECTION_FAILED", f"{url} refused the connection: {error}", {"status": error.status})
+        return ConnectionLostError("CONNECTION_FAILED", f"{url} cannot accept a connection now: {error}")
+    if isinstance(error, TimeoutError):
+        return ConnectionLostError("CLIENT_TIMEOUT", f"{url} did not answer in time.")
+    return ConnectionLostError("CONNECTION_FAILED", f"No connection to {url}: {error}")

@@ -134,7 +134,7 @@ class AsyncEnv:
 
     async def _open(self, deadline: float, is_reset: bool = False) -> Connection:
         if self._connection is not None and not self._connection.up:
-            self._lost = self._lost or no_episode()
+            self._lost = self._lost or self._connection.ended or no_episode()
         if self._lost is not None and not is_reset:
             raise self._lost
         if self._connection is not None and not self._connection.up:
@@ -192,6 +192,9 @@ class AsyncEnv:
                 return other, answer
         except OpenEnvError:
             pass
+        except BaseException:
+            other.interrupt()
+            raise
         await other.close()
         return connection, await connection.request(message, deadline)
 

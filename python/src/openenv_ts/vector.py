@@ -369,23 +369,22 @@ class AsyncVectorEnv:
                 answers[slot.index] = obstacle
         for wave in waves(by_group(callable_slots), self._concurrency):
             calls = []
-            for group, members in wave:
-                failure = await group.submit(method, [(slot.session, data[slot]) for slot in members], deadline)
-                if failure is None:
-                    calls.append((group, members))
-                elif isinstance(failure, RemoteError) and len(members) > 1:
-                    # One value cannot be sent: each is tried alone, so that it fails alone.
-                    for slot in members:
-                        answers.update(await self._ask(method, {slot: data[slot]}, deadline))
-                else:
-                    answers.update((slot.index, failure) for slot in members)
-            collecting = [group.collect(method, len(members), deadline) for group, members in calls]
             try:
-                replies = await self._io.gather(collecting)
-            except BaseException:
-                # No result is returned: every session of the call is lost.
+                for group, members in wave:
+                    failure = await group.submit(method, [(slot.session, data[slot]) for slot in members], deadline)
+                    if failure is None:
+                        calls.append((group, members))
+                    elif isinstance(failure, RemoteError) and len(members) > 1:
+                        # One value cannot be sent: each is tried alone, so that it fails alone.
+                        for slot in members:
+                            answers.update(await self._ask(method, {slot: data[slot]}, deadline))
+                    else:
+                        answers.update((slot.index, failure) for slot in members)
+                replies = await self._io.gather([group.collect(method, len(own), deadline) for group, own in calls])
+            except BaseException as error:
+                # No result is returned: after an interrupt every session of the call is lost.
                 for group, _ in calls:
-                    group.connection.interrupt()
+                    group.connection.stop(error)
                 raise
             for (_, members), own in zip(calls, replies, strict=True):
                 answers.update(zip((slot.index for slot in members), own, strict=True))
