@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from conftest import Proxy, Server, opened, wait_for
-from hostile import HostileServer
 
 from openenv_ts import AsyncEnv, ConnectionLostError, RemoteError, StepResult, VectorEnv, connect, connect_async
 from openenv_ts._sockets import run
@@ -155,58 +154,6 @@ def test_a_call_that_takes_too_long_ends_the_session(server: Server) -> None:
         with pytest.raises(ConnectionLostError, match="SESSION_LOST"):
             env.step({"amount": 1})
         assert env.reset().observation["count"] == 0
-
-
-@pytest.mark.parametrize("resume", [None, False])
-def test_a_cancelled_call_never_counts_and_the_session_continues(server: Server, resume: bool | None) -> None:
-    async def play() -> None:
-        async with connect_async(server.url, **({} if resume is None else {"resume": resume})) as env:
-            await env.reset()
-            began = time.monotonic()
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(env.step({"amount": 50}), 0.1)
-            step = asyncio.create_task(env.step({"amount": 1}))
-            # It waits for the code of the cancelled step, and is cancelled before it runs.
-            await asyncio.sleep(0.1)
-            step.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await step
-            # The code of the first step has run to its end.
-            assert (await env.step({"amount": 2})).observation["count"] == 52
-            assert time.monotonic() - began >= 1
-            assert (await env.state())["step_count"] == 1
-
-    asyncio.run(play())
-
-
-def test_a_call_that_is_cancelled_while_its_connection_is_lost_is_cancelled_on_the_next_one(proxy: Proxy) -> None:
-    async def play() -> None:
-        async with connect_async(proxy.url) as env:
-            await env.reset()
-            step = asyncio.create_task(env.step({"amount": 50}))
-            await asyncio.sleep(0.2)
-            proxy.cut()
-            await asyncio.sleep(0)
-            step.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await step
-            assert (await env.step({"amount": 2})).observation["count"] == 52
-            assert (await env.state())["step_count"] == 1
-
-    asyncio.run(play())
-
-
-def test_a_cancelled_call_of_a_server_that_cannot_cancel_ends_the_session(hostile: HostileServer) -> None:
-    async def play() -> None:
-        async with connect_async(hostile.url) as env:
-            await env.reset()
-            hostile.on_step = lambda _write, _seq: None
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(env.step({"amount": 1}), 0.1)
-            with pytest.raises(ConnectionLostError, match="the server cannot cancel it"):
-                await env.step({"amount": 1})
-
-    asyncio.run(play())
 
 
 def test_copies_continue_by_themselves(server: Server) -> None:

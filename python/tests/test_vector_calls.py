@@ -84,24 +84,6 @@ def test_after_an_interrupted_call_no_result_is_that_of_another_call(server: Ser
         assert counts(envs.step([{"amount": 2}] * 40)) == [2] * 40
 
 
-@pytest.mark.parametrize("own_sockets", [False, True])
-def test_after_a_cancelled_call_the_sessions_continue(server: Server, own_sockets: bool) -> None:
-    async def play() -> None:
-        async with AsyncVectorEnv(server.url, 3, own_sockets=own_sockets) as envs:
-            await envs.reset()
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(envs.step([{"amount": 50}, {"amount": 1}, {"amount": 50}]), 0.3)
-            assert counts(await envs.step([{"amount": 2}] * 3)) == [52, 3, 52]
-            # Before anything is sent.
-            step = asyncio.create_task(envs.step([{"amount": 1}] * 3))
-            step.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await step
-            assert counts(await envs.step([{"amount": 2}] * 3)) == [54, 5, 54]
-
-    asyncio.run(play())
-
-
 def test_an_answer_that_was_not_read_is_not_that_of_the_next_call(server: Server) -> None:
     with connect(server.url) as env:
         env.reset()

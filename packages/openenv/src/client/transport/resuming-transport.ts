@@ -104,7 +104,7 @@ class ResumingTransport implements Transport {
   }
 
   cancel(): boolean {
-    // Without a session nothing was sent.
+    // Nothing is sent before there is a session.
     if (!this.#canCancel || this.#sessionId === undefined) return false;
     this.#isCancelled = true;
     this.#connection.cancel?.();

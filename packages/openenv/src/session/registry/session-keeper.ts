@@ -36,7 +36,7 @@ export interface KeptSession {
   readonly isRestorable: boolean;
   /** The client ends the session. */
   isReleased: boolean;
-  /** Of the request with a number that is being answered. */
+  /** They cancel the request with a number that is being answered. */
   readonly cancels: Cancels;
 }
 
