@@ -37,9 +37,9 @@ describe("connect", () => {
   it("requests extensions with a query key and keeps the caller's query and prefix", async () => {
     await using server = await startScriptedServer(tellRequest);
     await using plain = await connect(`${server.url}/a/b/?key=1`);
-    expect((await plain.reset()).metadata["url"]).toBe("/a/b/ws?key=1&openenv=warnings%2Cmove");
+    expect((await plain.reset()).metadata["url"]).toBe("/a/b/ws?key=1&openenv=warnings%2Cmove%2Ccancel");
     await using timed = await connect(server.url, { timing: true });
-    expect((await timed.reset()).metadata["url"]).toBe("/ws?openenv=warnings%2Cmove%2Ctiming");
+    expect((await timed.reset()).metadata["url"]).toBe("/ws?openenv=warnings%2Cmove%2Ccancel%2Ctiming");
   });
 
   it("sends headers and token with the handshake", async () => {

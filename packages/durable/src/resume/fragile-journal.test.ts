@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
+import { Cancels } from "#core/session/calls/cancels.js";
 import type { AddressHolder } from "#core/session/registry/session-keeper.js";
 import type { Session } from "#core/session/session.js";
 import { createStored } from "../../test/create-stored.js";
@@ -149,6 +150,23 @@ test("a session is not left to a server that wants it while its last commit is r
   journal.onWanted?.(session.id);
   expect(session.ended).toBe(true);
   await expect.poll(() => store.sessions.get(session.id)?.owner).toBe(null);
+});
+
+test("a session is not left to a server that wants it while the code of a cancelled step runs", async () => {
+  const { journal, ...server } = start({ seeded: true });
+  const { session, durableSession } = await open(server);
+  await session.call({ type: "reset" });
+  const cancels = new Cancels();
+  cancels.begin();
+  const step = session.call({ type: "step", data: { amount: 50 } }, { onCancel: cancels.add });
+  cancels.cancel(undefined);
+  expect(await step).toMatchObject({ type: "error", data: { code: "CANCELLED" } });
+  journal.onWanted?.(session.id);
+  expect(durableSession.isRestorable).toBe(true);
+  expect(session.ended).toBe(false);
+  // It waits for the code. A replay cannot continue after it.
+  await session.call({ type: "state" });
+  expect(durableSession.isRestorable).toBe(false);
 });
 
 describe("while a request of the client is not answered", () => {
