@@ -87,6 +87,12 @@ class Toolbox:
         return called.text
 
 
+def to_function(tool: Tool) -> JsonObject:
+    """A tool as models of the API of OpenAI get it."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    return {"type": "function", "function": function}
+
+
 async def read_toolbox(env: AsyncEnv) -> Toolbox:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     answer = await env.post("/mcp", request)

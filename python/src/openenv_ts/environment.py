@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from openenv.core.env_server.interfaces import Environment
@@ -11,9 +12,10 @@ from openenv.core.env_server.mcp_types import (
     CallToolObservation,
     ListToolsAction,
     ListToolsObservation,
+    Tool,
 )
 from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 
 from ._agents import MODEL_TOOL_ERRORS, NO_TASKS, begin
 from ._server import plain
@@ -80,6 +82,11 @@ class RemoteEnvironment(Environment):
         return _to_observation(RemoteObservation, first)
 
     def step(self, action: Action, timeout_s: float | None = None, **kwargs: Any) -> Observation:
+        if isinstance(action, ListToolsAction):
+            tools = self._env.list_tools(timeout=timeout_s)
+            return ListToolsObservation(
+                tools=[Tool(name=one.name, description=one.description, input_schema=one.input_schema) for one in tools]
+            )
         fields = action.model_dump(mode="json", fallback=plain)
         if not fields["metadata"]:
             del fields["metadata"]
@@ -89,8 +96,6 @@ class RemoteEnvironment(Environment):
             if self._has_episode and error.code not in KEPT:
                 self.lost = error
             raise
-        if isinstance(action, ListToolsAction):
-            return _to_observation(ListToolsObservation, result)
         if not isinstance(action, CallToolAction):
             return _to_observation(RemoteObservation, result)
         observation = _to_observation(RemoteToolObservation, result)
@@ -165,7 +170,16 @@ class RemoteToolEnvironment(RemoteEnvironment, MCPEnvironment):
 
 
 @reading
-def _to_observation(kind: type[Any], result: StepResult[JsonObject]) -> Any:
-    ended = {"truncated": True} if result.outcome == "truncated" and kind is not ListToolsObservation else {}
+def _to_observation(kind: Any, result: StepResult[JsonObject]) -> Any:
+    fields = {"truncated": True} if result.outcome == "truncated" else {}
+    fields |= result.observation
+    names = tuple(sorted(name for name in fields if name.isidentifier() and not hasattr(BaseModel, name)))
     seen = {"reward": result.reward, "done": result.done, "metadata": result.metadata}
-    return kind(**{**ended, **result.observation, **seen})
+    return _with_fields(kind, names)(**{**fields, **seen})
+
+
+@functools.lru_cache(maxsize=256)
+def _with_fields(kind: Any, names: tuple[str, ...]) -> Any:
+    """The class with these fields: programs such as AgileRL read only those that are declared."""
+    missing: Any = {name: (Any, None) for name in names if name not in kind.model_fields and name[0] != "_"}
+    return create_model(kind.__name__, __base__=kind, **missing)

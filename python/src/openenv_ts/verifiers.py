@@ -10,7 +10,18 @@ import httpx
 import verifiers.v1 as vf
 from verifiers.v1.dialects.chat import message_to_wire
 
-from ._agents import Episode, Toolbox, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, start, to_text
+from ._agents import (
+    Episode,
+    Toolbox,
+    ToolFailedError,
+    begin,
+    read_prompt,
+    read_starts,
+    read_toolbox,
+    start,
+    to_function,
+    to_text,
+)
 from ._sockets import run
 from .env import AsyncEnv, connect_async
 from .sync import connect
@@ -136,13 +147,7 @@ class _Rollout:
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema},
-            }
-            for tool in self._toolbox.tools
-        ]
+        return [to_function(tool) for tool in self._toolbox.tools]
 
     async def begin(self, prompt: tuple[str | None, Any], options: dict[str, Any], outage: float) -> list[Any]:
         first = await begin(self._env, options, outage)

@@ -41,6 +41,24 @@ test("maxSteps truncates an episode, with the same result on the wire as a trunc
   }
 });
 
+test("an observation that declares truncated has it when a limit ends the episode", async () => {
+  const shown = defineContract({
+    name: "shown_env",
+    action: z.object({}),
+    observation: z.object({ truncated: z.boolean().default(false) }),
+  });
+  const environment = defineEnvironment(
+    shown,
+    () => ({ reset: () => ({ observation: {} }), step: () => ({ observation: {} }) }),
+    { maxSteps: 2 },
+  );
+  const socket = await open(await start({}, { environment }));
+  const step = () => socket.ask({ type: "step", data: {} });
+  await socket.ask({ type: "reset", data: {} });
+  expect(await step()).toMatchObject({ data: { done: false, observation: { truncated: false } } });
+  expect(await step()).toMatchObject({ data: { done: true, observation: { truncated: true } } });
+});
+
 test("a tool call by a step counts as a step, and can end the episode", async () => {
   const socket = await open(await start({}, { environment: define({ maxSteps: 2 }) }));
   const call = { type: "call_tool", tool_name: "look", arguments: {} };

@@ -56,6 +56,10 @@ export function observe(
   if (transition.truncated === true || timing === true || hasWarnings) {
     metadata = annotate(metadata, call, { transition, nonFinite, session });
   }
+  // Some trainers, such as AgileRL, read it in the observation. A typed client refuses a field that is not declared.
+  if (transition.truncated === true && isDeclared && "truncated" in definition.contract.observation.shape) {
+    observation["truncated"] = true;
+  }
   observation["metadata"] = metadata;
   const data: ObservationData = { observation, reward, done };
   for (const _any in metadata) {
