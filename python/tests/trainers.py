@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 import types
 from collections.abc import Iterator
@@ -87,8 +86,7 @@ def stand_in(package: str, *names: str) -> None:
         version(package)
     except PackageNotFoundError:
         pytest.skip(f"{package} is not installed", allow_module_level=True)
-    missing = [name for name in names if "." in name or importlib.util.find_spec(name) is None]
-    sys.meta_path.insert(0, Finder(tuple(missing)))
+    sys.meta_path.insert(0, Finder(names))
 
 
 def skip_init(package: str) -> None:
