@@ -4,11 +4,17 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { requirePythonPackage, requirePythonVerifiers, requirePythonVersions } from "../test-support/requirement.js";
+import {
+  requirePythonPackage,
+  requirePythonVerifiers,
+  requirePythonVersions,
+  requireTrainers,
+} from "../test-support/requirement.js";
 
 const python = await requirePythonPackage();
 const versions = await requirePythonVersions();
 const verifiers = await requirePythonVerifiers();
+const trainers = await requireTrainers();
 const cwd = import.meta.dirname;
 
 async function run(...args: string[]): Promise<string> {
@@ -68,5 +74,12 @@ test.skipIf(!versions.available)(
 
 test.skipIf(!verifiers.available)("verifiers plays on real servers", { timeout: 300_000 }, async () => {
   const printed = await runWith(verifiers.path, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_verifiers.py");
+  expect(printed).toMatch(/^\d+ passed/m);
+});
+
+const TRAINERS = ["environment", "agilerl", "ms_swift", "nemo_gym", "verl"].map((name) => `tests/test_${name}.py`);
+
+test.skipIf(!trainers.available)("other trainers play on real servers", { timeout: 300_000 }, async () => {
+  const printed = await runWith(trainers.path, "pytest", "-q", "-p", "no:cacheprovider", ...TRAINERS);
   expect(printed).toMatch(/^\d+ passed/m);
 });

@@ -103,6 +103,12 @@ export function requireLangchain(): Promise<Component> {
   return findPython("langchain", { ...langchain, mcp: "1.30.0", "openenv-ts": "" });
 }
 
+/** A Python with trainers without their large dependencies, and `./python`: `OPENENV_TRAINERS_PYTHON`, else `python3`. */
+export function requireTrainers(): Promise<Component> {
+  const trainers = { agilerl: "2.58.0", "ms-swift": "4.6.0", verl: "0.9.1", "nemo-gym": "0.4.0" };
+  return findPython("trainers", { ...trainers, openenv: "0.10.0", pytest: "", "openenv-ts": "" });
+}
+
 /** A Python with TRL and other trainers, about 3 GB: `OPENENV_TRAINING_PYTHON`, else `python3`. */
 export function requireTraining(): Promise<Component> {
   const trainers = { trl: "", "stable-baselines3": "", openreward: "0.1.167", pytest: "" };
