@@ -105,7 +105,7 @@ export function requireLangchain(): Promise<Component> {
 
 /** A Python with trainers without their large dependencies, and `./python`: `OPENENV_TRAINERS_PYTHON`, else `python3`. */
 export function requireTrainers(): Promise<Component> {
-  const trainers = { agilerl: "2.58.0", "ms-swift": "4.6.0", verl: "0.9.1", "nemo-gym": "0.4.0" };
+  const trainers = { agilerl: "2.58.0", "ms-swift": "4.6.0", verl: "0.9.1", "nemo-gym": "0.4.0", "skyrl-gym": "0.4.0" };
   return findPython("trainers", { ...trainers, openenv: "0.10.0", pytest: "", "openenv-ts": "" });
 }
 
@@ -313,11 +313,8 @@ export function requireCluster(): Promise<Component> {
     await run("ip", ["route", "replace", "local", "10.88.0.0/16", "dev", "lo"]);
     return (await run(file, ["get", "--raw", "/readyz"])).stdout;
   };
-  return findCommand("kubectl", /^ok$/, {
-    candidates: [],
-    ask,
-    what: "a kubectl of a cluster without kubelets, and root",
-  });
+  const what = "a kubectl of a cluster without kubelets, and root";
+  return findCommand("kubectl", /^ok$/, { candidates: [], ask, what });
 }
 
 /** An executable with the name of the component, which prints its version; its variable is `OPENENV_` and the name. */
@@ -380,13 +377,11 @@ async function locate(path: string, { args }: Search): Promise<string> {
   if (args === undefined || path.includes("/")) return path;
   for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
     const found = join(folder, path);
-    if (
-      await access(found, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return found;
+    const isThere = await access(found, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return found;
   }
   return path;
 }

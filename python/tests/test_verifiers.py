@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from conftest import Proxy, Server
 
 pytest.importorskip("verifiers")
 
+import tomllib
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
@@ -235,3 +237,18 @@ def test_the_script_of_the_guide_runs(model: Any, tmp_path: Path) -> None:
     [traces] = tmp_path.glob("*/traces.jsonl")
     assert len(traces.read_text().splitlines()) == 80
     server.kill()
+
+
+def test_prime_rl_names_an_environment_as_its_page_does(
+    model: Callable[[Sequence[Call | str]], Model], tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/train/prime-rl.md").read_text()
+    [block] = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    server = Server(NO_TOOLS="1")
+    try:
+        [source] = tomllib.loads(block.replace("http://localhost:8000", server.url))["orchestrator"]["train"]["source"]
+        scripted = model([("step", {"amount": 4}), ("step", {"amount": 6})])
+        traces = evaluate(server.url, scripted, tmp_path, **source["env"])
+        assert {trace.reward for trace in traces} == {10}
+    finally:
+        server.kill()

@@ -29,7 +29,7 @@ export const CEILINGS = {
   "packages/openenv/src/validation": 1382,
   "packages/openenv/src/session": 1358,
   "packages/openenv/src/session/agents": 230,
-  "packages/openenv/src/session/calls": 1118,
+  "packages/openenv/src/session/calls": 1066,
   "packages/openenv/src/session/copies": 230,
   "packages/openenv/src/session/doors": 369,
   "packages/openenv/src/session/messages": 119,
@@ -68,7 +68,7 @@ export const CEILINGS = {
   "packages/sockets/src/runtimes": 1716,
   "packages/sockets/src/scheduling": 239,
   "packages/web/src": 11501,
-  "python/src": 4268,
+  "python/src": 4564,
 };
 
 /**
