@@ -174,7 +174,7 @@ def test_tools_are_those_of_the_session(server: Server) -> None:
         called = environment.step(CallToolAction(tool_name="add", arguments={"amount": 3}))
         assert (called.result["data"], called.error) == (3, None)
         wrong = environment.step(CallToolAction(tool_name="add", arguments={"amount": "much"}))
-        assert wrong.error.error_type == "invalid_args"
+        assert wrong.error["error_type"] == "invalid_args"
         assert environment.lost is None
         environment.close()
 
@@ -185,11 +185,20 @@ def test_a_tool_that_fails_through_no_fault_of_the_model_loses_the_episode() -> 
         environment = RemoteEnvironment(running.url)
         environment.reset()
         failed = environment.step(CallToolAction(tool_name="fail", arguments={"how": "timeout"}))
-        assert "it failed" in failed.error.message
+        assert "it failed" in failed.error["message"]
         with pytest.raises(OpenEnvError, match="TOOL_FAILED"):
             environment.close()
     finally:
         running.kill()
+
+
+def test_a_tool_call_that_loses_the_session_loses_the_episode(server: Server) -> None:
+    environment = RemoteToolEnvironment(server.url)
+    environment.reset()
+    with contextlib.suppress(OpenEnvError):
+        environment.step(CallToolAction(tool_name="add", arguments={"amount": 54}))
+    with pytest.raises(OpenEnvError):
+        environment.close()
 
 
 def test_tasks_and_metadata_are_those_of_the_server(server: Server) -> None:

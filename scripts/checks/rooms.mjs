@@ -68,7 +68,7 @@ export const CEILINGS = {
   "packages/sockets/src/runtimes": 1716,
   "packages/sockets/src/scheduling": 239,
   "packages/web/src": 11501,
-  "python/src": 4564,
+  "python/src": 4565,
 };
 
 /**

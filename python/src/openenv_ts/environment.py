@@ -47,6 +47,8 @@ class RemoteToolObservation(CallToolObservation):
     """The result of a tool call. ``truncated`` is true when a limit ended the episode, and else absent."""
 
     model_config = ConfigDict(extra="allow")
+    error: dict[str, Any] | None = None
+    """As the server sent it: it can have more fields than a ``ToolError``."""
 
 
 class RemoteEnvironment(Environment):
@@ -90,18 +92,17 @@ class RemoteEnvironment(Environment):
         fields = action.model_dump(mode="json", fallback=plain)
         if not fields["metadata"]:
             del fields["metadata"]
+        is_call = isinstance(action, CallToolAction)
         try:
             result = self._env.step(fields, timeout=timeout_s)
+            observation = _to_observation(RemoteToolObservation if is_call else RemoteObservation, result)
         except OpenEnvError as error:
             if self._has_episode and error.code not in KEPT:
                 self.lost = error
             raise
-        if not isinstance(action, CallToolAction):
-            return _to_observation(RemoteObservation, result)
-        observation = _to_observation(RemoteToolObservation, result)
-        failed = observation.error
-        if failed is not None and failed.error_type.value not in MODEL_TOOL_ERRORS:
-            self.lost = RemoteError("TOOL_FAILED", failed.message)
+        failed = observation.error if is_call else None
+        if failed is not None and failed.get("error_type") not in MODEL_TOOL_ERRORS:
+            self.lost = RemoteError("TOOL_FAILED", str(failed.get("message")))
         return observation
 
     @property
