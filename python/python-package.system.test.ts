@@ -77,7 +77,7 @@ test.skipIf(!verifiers.available)("verifiers plays on real servers", { timeout: 
   expect(printed).toMatch(/^\d+ passed/m);
 });
 
-const TRAINERS = ["environment", "agilerl", "ms_swift", "nemo_gym", "own_loop", "verl"].map(
+const TRAINERS = ["environment", "agilerl", "atropos", "ms_swift", "nemo_gym", "own_loop", "verl"].map(
   (name) => `tests/test_${name}.py`,
 );
 
