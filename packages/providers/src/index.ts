@@ -10,6 +10,7 @@ export type { IngressOptions, KubernetesProviderOptions } from "./kubernetes/opt
 export { closePrewarmed } from "./lifecycle/prewarm.js";
 export { startEnvironment } from "./lifecycle/start.js";
 export type { AcquiredServer, StartContext } from "./lifecycle/start-context.js";
+export { type CommandProviderOptions, commandProvider } from "./process/command-provider.js";
 export { type ProcessProviderOptions, processProvider } from "./process/process-provider.js";
 export { type UvProviderOptions, uvProvider } from "./process/uv-provider.js";
 export type { Provider, ProviderDescriptor, StartedServer, StartOptions, StartSource, StartSpec } from "./provider.js";

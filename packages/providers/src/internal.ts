@@ -8,5 +8,6 @@ export { makeRemovable } from "./lifecycle/make-removable.js";
 export { listOrphans } from "./orphans/list-orphans.js";
 export type { Orphan } from "./orphans/orphan.js";
 export { isAlive } from "./orphans/owner.js";
+export { checkCommand, type StartedCommand, startCommand } from "./process/command-provider.js";
 export { checkOut } from "./repository/checkout.js";
 export { isGitUrl, parseGitUrl } from "./repository/git-source.js";

@@ -17,6 +17,26 @@ export async function startEnvironment(
   spec: StartSpec,
   acquire: (start: StartContext) => Promise<AcquiredServer>,
 ): Promise<StartedServer> {
+  return startServer(provider, spec, acquire, ANSWERS_RESET);
+}
+
+/** What a started server must do before it is used. */
+export interface Readiness {
+  /** Continues the words `while waiting for …`. */
+  waiting: string;
+  /** Returns the URL that is ready. @throws ProviderError when the server ends, or when the signal is aborted. */
+  wait(acquired: AcquiredServer, signal: AbortSignal): Promise<string>;
+}
+
+export const ANSWERS_RESET: Readiness = { waiting: "the answer to a reset", wait: waitReady };
+
+/** Does the same as {@link startEnvironment} for another readiness. */
+export async function startServer(
+  provider: string,
+  spec: StartSpec,
+  acquire: (start: StartContext) => Promise<AcquiredServer>,
+  readiness: Readiness,
+): Promise<StartedServer> {
   checkSpec(provider, spec);
   const { timeoutMs = DEFAULT_START_TIMEOUT_MS, signal, onProgress } = spec;
   const deadline = createDeadline(timeoutMs, signal);
@@ -42,8 +62,8 @@ export async function startEnvironment(
     });
     const acquired = await endedInTime(work, deadline);
     running(acquired);
-    progress("waiting for the answer to a reset");
-    const url = await waitReady(acquired, deadline.signal);
+    progress(`waiting for ${readiness.waiting}`);
+    const url = await readiness.wait(acquired, deadline.signal);
     return createStarted({ ...acquired, url }, { provider, spec, cleanup });
   } catch (error) {
     throw await failStart(error, attempt, cleanup);

@@ -20,8 +20,15 @@ export interface LaunchOptions {
   channel?: boolean;
 }
 
+/** How a process has ended; one of the two is null. */
+export interface ProcessExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
 export interface LaunchedProcess extends Omit<Required<AcquiredServer>, "url" | "headers"> {
   readonly pid: number;
+  readonly exit: Promise<ProcessExit>;
   /** The first message of the process on its channel. @throws ProviderError when the process exits before. */
   message(signal: AbortSignal): Promise<unknown>;
   /** The URL that `openenv ps` shows. */
@@ -50,7 +57,8 @@ export async function launch(start: StartContext, task: LaunchOptions): Promise<
   const { pid } = child;
   const record = createRecord(pid, task);
   const { pidStart } = record;
-  const exited = once(child, "exit").then(([code, signal]) =>
+  const exit = once(child, "exit").then(([code, signal]) => ({ code, signal }) as ProcessExit);
+  const exited = exit.then(({ code, signal }) =>
     code === null ? `The process was killed by ${signal}` : `The process exited with code ${code}`,
   );
   const drained = Promise.all([tail.follow(child.stdout as Readable), tail.follow(child.stderr as Readable)]);
@@ -68,6 +76,7 @@ export async function launch(start: StartContext, task: LaunchOptions): Promise<
   start.running({ logs });
   return {
     pid,
+    exit,
     logs,
     ended: () => exited,
     message: (signal) => firstMessage(child, exited, signal),
