@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AcquiredServer } from "@openenv-ts/providers";
+import { ProviderError } from "openenv-ts";
+
+const FIRST_PAUSE_MS = 50;
+const TRY_MS = 10_000;
+
+/** Requests `GET /health` once. Returns why the upstream is not healthy; undefined when it is. */
+export async function findProblem(url: string, limitMs: number, signal?: AbortSignal): Promise<string | undefined> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    const both = signal ? AbortSignal.any([signal, limit]) : limit;
+    // The answer of another address would say nothing about this one.
+    const response = await fetch(`${url}/health`, { signal: both, redirect: "manual" });
+    await response.body?.cancel();
+    return response.ok ? undefined : `GET /health answered ${response.status}`;
+  } catch (error) {
+    if (limit.aborted) return "GET /health was not answered";
+    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+    return `GET /health failed: ${code ?? message}`;
+  }
+}
+
+/** Waits until an upstream is healthy, with pauses that grow. @throws ProviderError when it ends, or at the signal. */
+export async function waitHealthy(
+  { url, ended }: Pick<AcquiredServer, "ended"> & { url: string },
+  signal: AbortSignal,
+  longestPauseMs = 1_000,
+): Promise<string> {
+  const done = new AbortController();
+  const both = AbortSignal.any([signal, done.signal]);
+  const end = ended?.(both).then((reason): never => {
+    throw new ProviderError("START_FAILED", `${reason} before it answered GET /health.`);
+  });
+  try {
+    return await Promise.race([poll(url, both, longestPauseMs), ...(end ? [end] : [])]);
+  } finally {
+    done.abort();
+    end?.catch(() => {});
+  }
+}
+
+async function poll(url: string, signal: AbortSignal, longestPauseMs: number): Promise<string> {
+  let seen = "no answer to GET /health";
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, longestPauseMs)) {
+    const problem = await findProblem(url, TRY_MS, signal);
+    if (problem === undefined) return url;
+    if (!signal.aborted) seen = problem;
+    await sleep(pause, undefined, { signal }).catch(() => {});
+    if (signal.aborted) throw new ProviderError("START_TIMEOUT", seen);
+  }
+}
