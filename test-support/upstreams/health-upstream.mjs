@@ -1,14 +1,16 @@
 /** An upstream without sessions, for tests of what starts and watches upstreams: it answers GET /health with its pid. */
+import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 
-const [mode] = process.argv.slice(2);
-if (mode === "exits") {
+const [mode, file] = process.argv.slice(2);
+if (mode === "exits" || (mode === "once" && existsSync(file))) {
   console.log("no model file");
   process.exit(3);
 }
+if (mode === "once") writeFileSync(file, "");
 const kept = [];
 const routes = {
-  "/health": () => ({ pid: process.pid, variables: process.env }),
+  "/health": () => ({ pid: process.pid, variables: process.env, args: process.argv.slice(2) }),
   "/exit": () => {
     console.log("the last line");
     setImmediate(() => process.exit(1));

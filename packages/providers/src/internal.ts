@@ -5,6 +5,7 @@ export { findSpace } from "./hub/find-space.js";
 export { hubEndpoint, hubTokenFile, readHubToken } from "./hub/hub-account.js";
 export { isSpaceId, spaceOfPage, spaceSubdomain } from "./hub/space-id.js";
 export { makeRemovable } from "./lifecycle/make-removable.js";
+export type { Readiness } from "./lifecycle/start.js";
 export { listOrphans } from "./orphans/list-orphans.js";
 export type { Orphan } from "./orphans/orphan.js";
 export { isAlive } from "./orphans/owner.js";

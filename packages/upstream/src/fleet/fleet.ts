@@ -1,17 +1,21 @@
 import { ProviderError } from "openenv-ts";
 import { findProblem } from "./health.js";
+import { measureGroups } from "./memory.js";
 import { type FleetOptions, type FleetSettings, readOptions } from "./options.js";
-import type { Running } from "./run.js";
+import type { Run, Running } from "./run.js";
 import { Slot } from "./slot.js";
-import { findUrl, startProcess } from "./sources.js";
+import { createStarter, findUrl } from "./sources.js";
 import type { Fleet, Place, UpstreamStatus } from "./types.js";
+import { readUrls, watchUrls } from "./url-file.js";
 
 /**
  * Starts upstreams, or looks for running ones. Resolves with the first that answers; the others start in the background.
  * @throws ConfigError for invalid options, ProviderError with the last lines of a log when the first ones do not start.
  */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const fleet = new RunningFleet(readOptions(options));
+  const settings = readOptions(options);
+  settings.signal?.throwIfAborted();
+  const fleet = new RunningFleet(settings);
   try {
     await fleet.start();
     return fleet;
@@ -25,44 +29,53 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
 const MISSES = 3;
 /** The upstreams are not all asked at the same time. */
 const TURNS = 10;
+const MIB = 1024 * 1024;
+
+interface Request {
+  resolve(place: Place): void;
+  reject(error: unknown): void;
+}
 
 class RunningFleet implements Fleet {
   readonly #settings: FleetSettings;
   readonly #slots = new Map<string, Slot>();
-  readonly #waiting = new Map<(place: Place) => void, (error: unknown) => void>();
+  readonly #requests = new Set<Request>();
   readonly #listeners: (() => void)[] = [];
-  readonly #starts: (() => void)[] = [];
-  #startsLeft: number;
+  readonly #cleanups: (() => void)[] = [];
   #known = 0;
-  #count = 0;
   #turn = 0;
-  #timer: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(settings: FleetSettings) {
     this.#settings = settings;
-    this.#startsLeft = settings.startsAtOnce;
   }
 
   async start(): Promise<void> {
-    const { command, processes, urls = [], startsAtOnce, pingIntervalMs, signal } = this.#settings;
-    signal?.throwIfAborted();
-    const ready = new Promise<void>((resolve) => this.onChange(resolve));
-    const add = (name: string, start: (until: AbortSignal) => Promise<Running>): Promise<unknown> =>
-      new Promise((resolve) => this.#addSlot(name, start, resolve));
-    const failures =
-      command === undefined
-        ? urls.map((url) => add(url, (until) => findUrl(url, this.#settings, until)))
-        : Array.from({ length: processes }, (_, index) =>
-            add(`process ${index + 1}`, (until) => this.#startOne(until)),
-          );
-    this.#timer = setInterval(() => this.#ping(), pingIntervalMs / TURNS);
-    // The others wait for these, and would fail in the same way.
-    const first = command === undefined ? failures : failures.slice(0, startsAtOnce);
-    const failed = Promise.all(first).then(([error]): never => {
-      throw error;
-    });
-    await Promise.race([ready, failed, ...(signal ? [rejectAt(signal)] : [])]);
+    const { command, urls, file, processes, startsAtOnce, pingIntervalMs, signal, log } = this.#settings;
+    const { promise: settled, resolve, reject } = withResolvers<void>();
+    this.onChange(resolve);
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    let wait: number;
+    let failures = 0;
+    const failed = (error: unknown): void => {
+      // The others wait for these, and would fail in the same way.
+      if (++failures >= wait) reject(error);
+    };
+    if (command === undefined) {
+      const listed = file === undefined ? [] : await readUrls(file);
+      const use = (fresh: readonly string[]): void => this.#useUrls([...urls, ...fresh], failed);
+      use(listed);
+      wait = this.#slots.size;
+      if (file !== undefined) this.#cleanups.push(watchUrls(file, use, log));
+    } else {
+      const starter = createStarter(this.#settings);
+      this.#cleanups.push(starter.close);
+      for (let number = 1; number <= processes; number++) this.#add(`process ${number}`, starter.start, failed);
+      wait = Math.min(processes, startsAtOnce);
+    }
+    const timer = setInterval(() => this.#tick(), pingIntervalMs / TURNS);
+    this.#cleanups.push(() => clearInterval(timer));
+    await settled;
   }
 
   capacity(): number {
@@ -75,21 +88,18 @@ class RunningFleet implements Fleet {
     this.#listeners.push(listener);
   }
 
-  take(signal: AbortSignal): Promise<Place> {
-    return new Promise((resolve, reject) => {
-      if (this.#closing) throw closed();
-      signal.throwIfAborted();
-      const abort = (): void => give(() => reject(signal.reason));
-      const settle = (place: Place): void => give(() => resolve(place));
-      const give = (answer: () => void): void => {
-        signal.removeEventListener("abort", abort);
-        this.#waiting.delete(settle);
-        answer();
-      };
-      signal.addEventListener("abort", abort, { once: true });
-      this.#waiting.set(settle, (error) => give(() => reject(error)));
-      this.#assign();
-    });
+  async take(signal: AbortSignal): Promise<Place> {
+    signal.throwIfAborted();
+    if (this.#closing) throw closed();
+    const { promise, resolve, reject } = withResolvers<Place>();
+    const request = { resolve, reject };
+    const abort = (): void => {
+      if (this.#requests.delete(request)) reject(signal.reason);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    this.#requests.add(request);
+    this.#assign();
+    return promise.finally(() => signal.removeEventListener("abort", abort));
   }
 
   get upstreams(): readonly UpstreamStatus[] {
@@ -102,40 +112,35 @@ class RunningFleet implements Fleet {
   }
 
   async #close(): Promise<void> {
-    clearInterval(this.#timer);
-    for (const reject of this.#waiting.values()) reject(closed());
+    for (const { reject } of this.#requests) reject(closed());
+    this.#requests.clear();
     await Promise.all([...this.#slots.values()].map((slot) => slot.close()));
+    for (const clean of this.#cleanups) clean();
   }
 
-  #addSlot(name: string, start: (signal: AbortSignal) => Promise<Running>, onFailure: (error: unknown) => void): void {
-    const { sessionsPerUpstream: sessions, replaceAfterEpisodes, log } = this.#settings;
+  #add(name: string, start: (signal: AbortSignal) => Promise<Running>, onFailure: (error: unknown) => void): void {
+    const settings = this.#settings;
     const failed = (error: unknown): void => {
-      log.error(
-        { upstream: name, error: error instanceof Error ? error.message : String(error) },
-        "an upstream did not start",
-      );
+      settings.log.error({ upstream: name, error: String(error) }, "an upstream did not start");
       onFailure(error);
     };
-    const changed = (): void => this.#change();
-    const number = this.#count++;
-    this.#slots.set(name, new Slot({ name, number, sessions, replaceAfterEpisodes, log, start, changed, failed }));
+    const { runs } = this.#slots.get(name) ?? {};
+    this.#slots.set(name, new Slot({ name, settings, start, changed: () => this.#change(), failed, runs }));
   }
 
-  /** Starts at most `startsAtOnce` processes at the same time, in the order of the requests. */
-  async #startOne(signal: AbortSignal): Promise<Running> {
-    if (this.#startsLeft > 0) this.#startsLeft--;
-    else await new Promise<void>((resolve) => this.#starts.push(resolve));
-    try {
-      signal.throwIfAborted();
-      return await startProcess(this.#settings, signal, () => {});
-    } finally {
-      const next = this.#starts.shift();
-      if (next) next();
-      else this.#startsLeft++;
+  /** Adds the URLs that are new, and removes those that are missing. */
+  #useUrls(urls: readonly string[], failed: (error: unknown) => void): void {
+    for (const [name, slot] of this.#slots) if (!urls.includes(name)) slot.remove();
+    for (const url of urls) {
+      if (this.#slots.get(url)?.isRemoved === false) continue;
+      this.#add(url, (signal) => findUrl(url, this.#settings, signal), failed);
     }
+    this.#change();
   }
 
   #change(): void {
+    if (this.#closing) return;
+    for (const [name, slot] of this.#slots) if (slot.isRemoved && slot.runs.size === 0) this.#slots.delete(name);
     this.#assign();
     const capacity = this.capacity();
     if (capacity === this.#known) return;
@@ -144,28 +149,42 @@ class RunningFleet implements Fleet {
   }
 
   #assign(): void {
-    for (const settle of this.#waiting.keys()) {
+    for (const request of this.#requests) {
       let best: Slot | undefined;
       for (const slot of this.#slots.values()) {
         if (slot.free > 0 && (best === undefined || slot.sessions < best.sessions)) best = slot;
       }
-      const place = best?.take();
-      if (place === undefined) return;
-      settle(place);
+      if (best === undefined) return;
+      this.#requests.delete(request);
+      request.resolve(best.take());
     }
   }
 
-  #ping(): void {
-    const { pingIntervalMs } = this.#settings;
+  /** Pings some of the upstreams, and measures all of them once in each round. */
+  #tick(): void {
     this.#turn = (this.#turn + 1) % TURNS;
-    const slots = [...this.#slots.values()].filter(({ number }) => number % TURNS === this.#turn);
-    for (const run of slots.flatMap((slot) => [...slot.runs])) {
-      void findProblem(run.url, pingIntervalMs).then((problem) => {
-        run.missed = problem === undefined ? 0 : run.missed + 1;
-        if (run.missed < MISSES) return;
-        const seconds = (MISSES * pingIntervalMs) / 1_000;
-        run.end({ reason: `did not answer for ${seconds} s (${problem})`, isLost: true, needsDelay: true });
-      });
+    const slots = [...this.#slots.values()];
+    for (const { runs } of slots.filter((_, index) => index % TURNS === this.#turn)) {
+      for (const run of runs) void this.#ping(run);
+    }
+    if (this.#turn === 0) void this.#measure(slots.flatMap(({ runs }) => [...runs]));
+  }
+
+  async #ping(run: Run): Promise<void> {
+    const { pingIntervalMs } = this.#settings;
+    const problem = await findProblem(run.running.url, pingIntervalMs);
+    run.missed = problem === undefined ? 0 : run.missed + 1;
+    if (run.missed < MISSES) return;
+    run.lose(`did not answer for ${(MISSES * pingIntervalMs) / 1_000} s (${problem})`);
+  }
+
+  async #measure(runs: readonly Run[]): Promise<void> {
+    const { replaceAboveMb = Number.POSITIVE_INFINITY } = this.#settings;
+    const groups = await measureGroups(runs.map(({ running }) => running.pid));
+    for (const run of runs) {
+      run.memoryBytes = groups.get(run.running.pid) ?? 0;
+      const mib = Math.round(run.memoryBytes / MIB);
+      if (mib > replaceAboveMb) run.leave(`was replaced: it used ${mib} MiB`, { needsDelay: true });
     }
   }
 }
@@ -174,6 +193,9 @@ function closed(): ProviderError {
   return new ProviderError("ABORTED", "The upstreams are closed. Start the server again.");
 }
 
-function rejectAt(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+function withResolvers<T>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((...both) => ([resolve, reject] = both));
+  return { promise, resolve, reject };
 }

@@ -39,7 +39,8 @@ export interface FleetOptions {
   log: Log;
 }
 
-export type FleetSettings = Omit<FleetOptions, (typeof NUMBERS)[number]> & Record<(typeof NUMBERS)[number], number>;
+export type FleetSettings = Omit<FleetOptions, (typeof NUMBERS)[number] | "urls"> &
+  Record<(typeof NUMBERS)[number], number> & { urls: readonly string[] };
 
 const NUMBERS = ["processes", "sessionsPerUpstream", "startTimeoutMs", "pingIntervalMs", "startsAtOnce"] as const;
 const OPTIONAL = ["replaceAfterEpisodes", "replaceAboveMb", "memoryLimitMb"] as const;

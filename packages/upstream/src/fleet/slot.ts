@@ -1,36 +1,34 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Log } from "./options.js";
+import type { FleetSettings } from "./options.js";
 import { type Departure, Run, type Running } from "./run.js";
-import type { UpstreamStatus } from "./types.js";
+import type { Place, UpstreamStatus } from "./types.js";
 
 const STABLE_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
 const SHOWN_LINES = 20;
+const CLOSED = "ended with the server in front of it";
 
 export interface SlotOptions {
   name: string;
-  number: number;
-  sessions: number;
-  replaceAfterEpisodes: number | undefined;
-  log: Log;
+  settings: FleetSettings;
   start(signal: AbortSignal): Promise<Running>;
   /** Called when it may have more, fewer or other sessions than before. */
   changed(): void;
   /** Called with the error of a start. */
   failed(error: unknown): void;
-  /** Runs of an earlier slot of the same upstream, which still have sessions. */
-  runs?: Set<Run>;
+  /** What an earlier slot of the same URL still has. */
+  runs?: Set<Run> | undefined;
 }
 
-/** One process, or one URL, over all of its runs: when a run ends, the next one starts. */
+/** One process, or one URL, over all of its runs: when a run takes no more sessions, the next one starts. */
 export class Slot {
   /** The current run, and earlier ones that still have sessions. */
   readonly runs: Set<Run>;
-  readonly done: Promise<void>;
   readonly #options: SlotOptions;
   readonly #stop = new AbortController();
-  readonly #closings = new Set<Promise<void>>();
+  readonly #endings = new Set<Promise<void>>();
+  readonly #done: Promise<void>;
   #current: Run | undefined;
   #state: UpstreamStatus["state"] = "starting";
   #episodes = 0;
@@ -39,11 +37,7 @@ export class Slot {
   constructor(options: SlotOptions) {
     this.#options = options;
     this.runs = options.runs ?? new Set();
-    this.done = this.#live();
-  }
-
-  get number(): number {
-    return this.#options.number;
+    this.#done = this.#live();
   }
 
   get isRemoved(): boolean {
@@ -51,49 +45,62 @@ export class Slot {
   }
 
   get sessions(): number {
-    let sum = 0;
-    for (const run of this.runs) sum += run.sessions;
-    return sum;
+    return sum(this.runs, (run) => run.sessions);
   }
 
   /** Sessions that it can have now. A run that takes no more still has its own. */
   get capacity(): number {
-    return this.#current ? this.#options.sessions : this.sessions;
+    return this.#current ? this.#options.settings.sessionsPerUpstream : this.sessions;
   }
 
   get free(): number {
-    return this.#current ? this.#options.sessions - this.sessions : 0;
+    return this.#current ? this.capacity - this.sessions : 0;
   }
 
   get status(): UpstreamStatus {
-    let memoryBytes = 0;
-    for (const run of this.runs) memoryBytes += run.memoryBytes;
-    const state = this.#current ? "ready" : this.isRemoved || this.runs.size > 0 ? "draining" : this.#state;
-    const counts = { sessions: this.sessions, episodes: this.#episodes, restarts: this.#restarts, memoryBytes };
-    return { name: this.#options.name, state, ...counts };
+    const isDraining = this.isRemoved || this.runs.size > 0;
+    return {
+      name: this.#options.name,
+      state: this.#current ? "ready" : isDraining ? "draining" : this.#state,
+      sessions: this.sessions,
+      episodes: this.#episodes,
+      restarts: this.#restarts,
+      memoryBytes: sum(this.runs, (run) => run.memoryBytes),
+    };
   }
 
-  take(): ReturnType<Run["take"]> | undefined {
-    const run = this.#current;
-    return run?.take(() => {
-      this.#episodes++;
-      if (run.episodes === this.#options.replaceAfterEpisodes) {
-        run.leave({ reason: `was replaced after ${run.episodes} episodes`, needsDelay: false, isLost: false });
-      }
-    });
+  /** To be called when it is free. */
+  take(): Place {
+    const run = this.#current as Run;
+    const { name, settings, changed } = this.#options;
+    let notify!: (reason: string) => void;
+    const ended = new Promise<string>((resolve) => (notify = (reason) => resolve(`${name} ${reason}`)));
+    run.add(notify);
+    return {
+      upstream: { name, url: run.running.url },
+      ended,
+      countEpisode: () => {
+        this.#episodes++;
+        if (++run.episodes === settings.replaceAfterEpisodes) run.leave(`was replaced after ${run.episodes} episodes`);
+      },
+      [Symbol.dispose]: () => {
+        run.remove(notify);
+        changed();
+      },
+    };
   }
 
   /** Takes no more sessions, and keeps those that it has. */
   remove(): void {
     this.#stop.abort();
-    this.#current?.leave(REMOVED);
+    this.#current?.leave("was removed from the list");
   }
 
   async close(): Promise<void> {
     this.#stop.abort();
     for (const run of this.runs) run.end(CLOSED);
-    await this.done;
-    await Promise.all(this.#closings);
+    await this.#done;
+    await Promise.all(this.#endings);
   }
 
   async #live(): Promise<void> {
@@ -101,61 +108,57 @@ export class Slot {
     for (let failures = 0; !signal.aborted; this.#restarts++) {
       this.#state = "starting";
       const begin = performance.now();
-      const { needsDelay } = await this.#runOnce(signal);
-      if (signal.aborted) return;
-      if (!needsDelay) failures = 0;
-      else failures = performance.now() - begin > STABLE_MS ? 1 : failures + 1;
+      if (await this.#runOnce(signal)) failures = performance.now() - begin > STABLE_MS ? 1 : failures + 1;
+      else failures = 0;
       this.#state = "waiting";
-      if (failures === 0) continue;
-      await sleep(Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS), undefined, { signal }).catch(
-        () => {},
-      );
+      const delay = failures === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
+      await sleep(delay, undefined, { signal }).catch(() => {});
     }
   }
 
-  /** Resolves when the next run should start. */
-  async #runOnce(signal: AbortSignal): Promise<Departure> {
-    const { name, log, start, changed, failed } = this.#options;
-    let running: Running;
+  /** Resolves when the next run should start: with true when it should start after a delay. */
+  async #runOnce(signal: AbortSignal): Promise<boolean> {
+    const { name, settings, start, changed, failed } = this.#options;
     try {
-      running = await start(signal);
+      const running = await start(signal);
+      const run: Run = new Run(running, (departure) => this.#end(run, departure));
+      this.#current = run;
+      this.runs.add(run);
+      if (signal.aborted) run.end(CLOSED);
+      settings.log.debug({ upstream: name, url: running.url }, "an upstream is ready");
+      changed();
+      const { reason, isLost, needsDelay } = await run.left;
+      this.#current = undefined;
+      if (!isLost) settings.log.info({ upstream: name, reason }, "an upstream takes no more sessions");
+      changed();
+      return needsDelay;
     } catch (error) {
       if (!signal.aborted) failed(error);
-      return { reason: "did not start", needsDelay: true, isLost: true };
+      return true;
     }
-    const run: Run = new Run({ name, running, changed, ended: (departure) => this.#lose(run, departure) });
-    this.#current = run;
-    this.runs.add(run);
-    if (signal.aborted) run.end(CLOSED);
-    log.debug({ upstream: name, url: run.url }, "an upstream is ready");
-    changed();
-    const departure = await run.left;
-    this.#current = undefined;
-    if (!departure.isLost) log.info({ upstream: name, reason: departure.reason }, "an upstream takes no more sessions");
-    changed();
-    return departure;
   }
 
-  #lose(run: Run, { reason, isLost }: Departure): void {
-    const { name, log, changed } = this.#options;
+  #end(run: Run, { reason, isLost }: Departure): void {
+    const { name, settings, changed } = this.#options;
     if (this.#current === run) this.#current = undefined;
     this.runs.delete(run);
     const report = async (): Promise<void> => {
-      if (isLost) log.warn({ upstream: name, reason, lines: await lastLines(run) }, "an upstream has ended");
-      await run.closed;
+      const { logs, close } = run.running;
+      const lines = isLost ? (await logs()).trimEnd().split("\n").slice(-SHOWN_LINES) : [];
+      if (isLost) settings.log.warn({ upstream: name, reason, lines }, "an upstream has ended");
+      await close();
     };
-    const closing = report().catch((error: unknown) => {
-      log.error({ upstream: name, error: String(error) }, "an upstream could not be ended");
+    const ending = report().catch((error: unknown) => {
+      settings.log.error({ upstream: name, error: String(error) }, "an upstream could not be ended");
     });
-    this.#closings.add(closing);
-    void closing.then(() => this.#closings.delete(closing));
+    this.#endings.add(ending);
+    void ending.then(() => this.#endings.delete(ending));
     changed();
   }
 }
 
-const CLOSED: Departure = { reason: "was ended with the server in front of it", needsDelay: false, isLost: false };
-const REMOVED: Departure = { reason: "was removed from the list", needsDelay: false, isLost: false };
-
-async function lastLines(run: Run): Promise<string[]> {
-  return (await run.logs()).trimEnd().split("\n").slice(-SHOWN_LINES);
+function sum(runs: Iterable<Run>, count: (run: Run) => number): number {
+  let total = 0;
+  for (const run of runs) total += count(run);
+  return total;
 }

@@ -1,34 +1,64 @@
 import { constants } from "node:os";
-import type { StartedServer } from "@openenv-ts/providers";
-import { type StartedCommand, startCommand } from "@openenv-ts/providers/internal";
+import { type Readiness, type StartedCommand, startCommand } from "@openenv-ts/providers/internal";
+import { ProviderError } from "openenv-ts";
+import { createMemoryLimit } from "./cgroup.js";
 import { waitHealthy } from "./health.js";
 import type { FleetSettings } from "./options.js";
 import type { Running } from "./run.js";
 
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Starts a process that runs the command. `onSpawn` gets its id before it has done anything. */
-export async function startProcess(
-  { command = "", startTimeoutMs }: FleetSettings,
-  signal: AbortSignal,
-  onSpawn: (pid: number) => void,
-): Promise<Running> {
-  const wait = (server: { url: string | readonly string[] }, until: AbortSignal): Promise<string> =>
-    waitHealthy({ ...server, url: String(server.url) }, until);
-  const spec = { directory: ".", timeoutMs: startTimeoutMs, signal };
-  const readiness = { waiting: "the answer to GET /health at HOST and PORT of its environment", wait };
-  const started = await startCommand(command, spec, { readiness, onSpawn });
-  const { url, pid, logs, close } = started;
-  return { url, pid, logs, close, ended: explainEnd(started) };
+export interface Starter {
+  start(signal: AbortSignal): Promise<Running>;
+  close(): void;
 }
+
+/** Starts processes that run the command: at most `startsAtOnce` at the same time, in the order of the calls. */
+export function createStarter(settings: FleetSettings): Starter {
+  const { command = "", startTimeoutMs: timeoutMs, memoryLimitMb, log } = settings;
+  const limit = memoryLimitMb === undefined ? undefined : createMemoryLimit(memoryLimitMb, log);
+  const waiting: (() => void)[] = [];
+  let free = settings.startsAtOnce;
+  const startNow = async (signal: AbortSignal): Promise<Running> => {
+    const onSpawn = limit?.add;
+    const started = await startCommand(command, { directory: ".", timeoutMs, signal }, { readiness: HEALTHY, onSpawn });
+    const close = (): Promise<void> => started.close().finally(() => limit?.remove(started.pid));
+    const ended = explainEnd(started).then((reason) => reason + (limit?.explain(started.pid) ?? ""));
+    return { url: started.url, pid: started.pid, logs: started.logs, close, ended };
+  };
+  return {
+    async start(signal) {
+      if (free > 0) free--;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      try {
+        signal.throwIfAborted();
+        return await startNow(signal);
+      } finally {
+        const next = waiting.shift();
+        if (next) next();
+        else free++;
+      }
+    },
+    close: () => limit?.close(),
+  };
+}
+
+const HEALTHY: Readiness = {
+  waiting: "the answer to GET /health at HOST and PORT of its environment",
+  wait: (server, signal) => waitHealthy({ ...server, url: String(server.url) }, signal),
+};
 
 /** Waits until a running upstream answers. @throws ProviderError when it has not answered in time. */
 export async function findUrl(url: string, { startTimeoutMs }: FleetSettings, signal: AbortSignal): Promise<Running> {
-  await waitHealthy({ url }, AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]), LONGEST_PAUSE_MS);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
+  await waitHealthy({ url }, limit, LONGEST_PAUSE_MS).catch((cause: Error) => {
+    const what = `${url} did not answer within ${startTimeoutMs} ms (${cause.message})`;
+    throw new ProviderError("START_TIMEOUT", `${what}. Start it, or check the URL.`, { cause });
+  });
   return { url, logs: async () => "", close: async () => {} };
 }
 
-async function explainEnd({ exit, logs }: StartedCommand & Pick<StartedServer, "logs">): Promise<string> {
+async function explainEnd({ exit, logs }: StartedCommand): Promise<string> {
   const { code, signal } = await exit;
   if (signal !== null) return `ended with signal ${constants.signals[signal]}`;
   const line = (await logs()).trimEnd().split("\n").at(-1);
