@@ -34,10 +34,11 @@ KEPT = []
 
 
 def answer_http(connection, request):
-    if request.path == "/ws":
+    path = request.path.partition("?")[0]
+    if path == "/ws":
         return None
-    known = request.path in ANSWERS
-    body = json.dumps(ANSWERS.get(request.path, {"detail": "Not Found"})).encode()
+    known = path in ANSWERS
+    body = json.dumps(ANSWERS.get(path, {"detail": "Not Found"})).encode()
     headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
     return Response(200 if known else 404, "OK" if known else "Not Found", headers, body)
 

@@ -9,6 +9,7 @@ export type { Readiness } from "./lifecycle/start.js";
 export { listOrphans } from "./orphans/list-orphans.js";
 export type { Orphan } from "./orphans/orphan.js";
 export { isAlive } from "./orphans/owner.js";
-export { checkCommand, type StartedCommand, startCommand } from "./process/command-provider.js";
+export { checkCommand, startCommand } from "./process/command-provider.js";
+export type { ProcessExit } from "./process/launch.js";
 export { checkOut } from "./repository/checkout.js";
 export { isGitUrl, parseGitUrl } from "./repository/git-source.js";

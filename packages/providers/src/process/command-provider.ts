@@ -41,15 +41,16 @@ export interface StartedCommand extends StartedServer, Pick<LaunchedProcess, "pi
 
 export interface StartCommandOptions {
   readiness: Readiness;
-  /** Called as soon as the process exists. */
+  /** Called as soon as the process exists, and when all that it started has ended. */
   onSpawn?: ((pid: number) => void) | undefined;
+  onEnd?: ((pid: number) => void) | undefined;
 }
 
 /** Starts a command as {@link commandProvider} does. @throws ProviderError with the last lines of its log. */
 export async function startCommand(
   command: string,
   spec: StartSpec,
-  { readiness, onSpawn }: StartCommandOptions,
+  { readiness, onSpawn, onEnd }: StartCommandOptions,
 ): Promise<StartedCommand> {
   rejectReplicas(NAME, spec);
   if (!("directory" in spec)) rejectSource(NAME, "a command in a folder", "use dockerProvider() or uvProvider()");
@@ -65,6 +66,9 @@ export async function startCommand(
       start.progress(`starting ${program}`);
       const env = { ...inherited(), ...spec.env, ...address };
       const task = { provider: NAME, source: command, command: program, args, cwd, env };
+      start.onCleanup(() => {
+        if (child) onEnd?.(child.pid);
+      });
       child = await launch(start, task).catch(withAdvice);
       onSpawn?.(child.pid);
       const url = `http://${HOST}:${address.PORT}`;

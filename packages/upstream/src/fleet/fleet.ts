@@ -31,10 +31,8 @@ const MISSES = 3;
 const TURNS = 10;
 const MIB = 1024 * 1024;
 
-interface Request {
-  resolve(place: Place): void;
-  reject(error: unknown): void;
-}
+/** Gives a place to a session that waits; without one, its wait has ended. */
+type Request = (place: Place | undefined) => void;
 
 class RunningFleet implements Fleet {
   readonly #settings: FleetSettings;
@@ -50,32 +48,21 @@ class RunningFleet implements Fleet {
     this.#settings = settings;
   }
 
-  async start(): Promise<void> {
-    const { command, urls, file, processes, startsAtOnce, pingIntervalMs, signal, log } = this.#settings;
-    const { promise: settled, resolve, reject } = withResolvers<void>();
-    this.onChange(resolve);
-    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
-    let wait: number;
-    let failures = 0;
-    const failed = (error: unknown): void => {
-      // The others wait for these, and would fail in the same way.
-      if (++failures >= wait) reject(error);
-    };
-    if (command === undefined) {
-      const listed = file === undefined ? [] : await readUrls(file);
-      const use = (fresh: readonly string[]): void => this.#useUrls([...urls, ...fresh], failed);
-      use(listed);
-      wait = this.#slots.size;
-      if (file !== undefined) this.#cleanups.push(watchUrls(file, use, log));
-    } else {
-      const starter = createStarter(this.#settings);
-      this.#cleanups.push(starter.close);
-      for (let number = 1; number <= processes; number++) this.#add(`process ${number}`, starter.start, failed);
-      wait = Math.min(processes, startsAtOnce);
-    }
-    const timer = setInterval(() => this.#tick(), pingIntervalMs / TURNS);
-    this.#cleanups.push(() => clearInterval(timer));
-    await settled;
+  start(): Promise<void> {
+    const { command, pingIntervalMs, signal } = this.#settings;
+    return new Promise((resolve, reject) => {
+      this.onChange(resolve);
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      // The others wait for the first ones, and would fail in the same way.
+      let untried = Number.POSITIVE_INFINITY;
+      const failed = (error: unknown): void => {
+        if (--untried <= 0) reject(error);
+      };
+      const begun = command === undefined ? this.#findAll(failed) : this.#startAll(failed);
+      begun.then((count) => (untried = count), reject);
+      const timer = setInterval(() => this.#tick(), pingIntervalMs / TURNS);
+      this.#cleanups.push(() => clearInterval(timer));
+    });
   }
 
   capacity(): number {
@@ -88,18 +75,20 @@ class RunningFleet implements Fleet {
     this.#listeners.push(listener);
   }
 
-  async take(signal: AbortSignal): Promise<Place> {
-    signal.throwIfAborted();
-    if (this.#closing) throw closed();
-    const { promise, resolve, reject } = withResolvers<Place>();
-    const request = { resolve, reject };
-    const abort = (): void => {
-      if (this.#requests.delete(request)) reject(signal.reason);
-    };
-    signal.addEventListener("abort", abort, { once: true });
-    this.#requests.add(request);
-    this.#assign();
-    return promise.finally(() => signal.removeEventListener("abort", abort));
+  take(signal: AbortSignal): Promise<Place> {
+    return new Promise((resolve, reject) => {
+      const request: Request = (place) => {
+        this.#requests.delete(request);
+        signal.removeEventListener("abort", abort);
+        if (place) resolve(place);
+        else reject(signal.aborted ? signal.reason : closed());
+      };
+      const abort = (): void => request(undefined);
+      if (signal.aborted || this.#closing) return request(undefined);
+      signal.addEventListener("abort", abort);
+      this.#requests.add(request);
+      this.#assign();
+    });
   }
 
   get upstreams(): readonly UpstreamStatus[] {
@@ -112,10 +101,33 @@ class RunningFleet implements Fleet {
   }
 
   async #close(): Promise<void> {
-    for (const { reject } of this.#requests) reject(closed());
-    this.#requests.clear();
+    for (const request of this.#requests) request(undefined);
     await Promise.all([...this.#slots.values()].map((slot) => slot.close()));
     for (const clean of this.#cleanups) clean();
+  }
+
+  /** Returns the number of upstreams that are tried at first. */
+  async #startAll(failed: (error: unknown) => void): Promise<number> {
+    const { processes, startsAtOnce } = this.#settings;
+    const starter = createStarter(this.#settings);
+    for (let number = 1; number <= processes; number++) this.#add(`process ${number}`, starter, failed);
+    return Math.min(processes, startsAtOnce);
+  }
+
+  async #findAll(failed: (error: unknown) => void): Promise<number> {
+    const { urls, file, log } = this.#settings;
+    const use = (listed: readonly string[]): void => {
+      const wanted = [...urls, ...listed];
+      for (const [name, slot] of this.#slots) if (!wanted.includes(name)) slot.remove();
+      for (const url of wanted) {
+        if (this.#slots.get(url)?.isRemoved === false) continue;
+        this.#add(url, (signal) => findUrl(url, this.#settings, signal), failed);
+      }
+      this.#change();
+    };
+    use(file === undefined ? [] : await readUrls(file));
+    if (file !== undefined) this.#cleanups.push(watchUrls(file, use, log));
+    return this.#slots.size;
   }
 
   #add(name: string, start: (signal: AbortSignal) => Promise<Running>, onFailure: (error: unknown) => void): void {
@@ -126,16 +138,6 @@ class RunningFleet implements Fleet {
     };
     const { runs } = this.#slots.get(name) ?? {};
     this.#slots.set(name, new Slot({ name, settings, start, changed: () => this.#change(), failed, runs }));
-  }
-
-  /** Adds the URLs that are new, and removes those that are missing. */
-  #useUrls(urls: readonly string[], failed: (error: unknown) => void): void {
-    for (const [name, slot] of this.#slots) if (!urls.includes(name)) slot.remove();
-    for (const url of urls) {
-      if (this.#slots.get(url)?.isRemoved === false) continue;
-      this.#add(url, (signal) => findUrl(url, this.#settings, signal), failed);
-    }
-    this.#change();
   }
 
   #change(): void {
@@ -155,8 +157,7 @@ class RunningFleet implements Fleet {
         if (slot.free > 0 && (best === undefined || slot.sessions < best.sessions)) best = slot;
       }
       if (best === undefined) return;
-      this.#requests.delete(request);
-      request.resolve(best.take());
+      request(best.take());
     }
   }
 
@@ -175,7 +176,7 @@ class RunningFleet implements Fleet {
     const problem = await findProblem(run.running.url, pingIntervalMs);
     run.missed = problem === undefined ? 0 : run.missed + 1;
     if (run.missed < MISSES) return;
-    run.lose(`did not answer for ${(MISSES * pingIntervalMs) / 1_000} s (${problem})`);
+    run.end(`did not answer for ${(MISSES * pingIntervalMs) / 1_000} s (${problem})`, true);
   }
 
   async #measure(runs: readonly Run[]): Promise<void> {
@@ -184,18 +185,11 @@ class RunningFleet implements Fleet {
     for (const run of runs) {
       run.memoryBytes = groups.get(run.running.pid) ?? 0;
       const mib = Math.round(run.memoryBytes / MIB);
-      if (mib > replaceAboveMb) run.leave(`was replaced: it used ${mib} MiB`, { needsDelay: true });
+      if (mib > replaceAboveMb) run.leave(`was replaced: it used ${mib} MiB`);
     }
   }
 }
 
 function closed(): ProviderError {
   return new ProviderError("ABORTED", "The upstreams are closed. Start the server again.");
-}
-
-function withResolvers<T>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
-  let resolve!: (value: T) => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<T>((...both) => ([resolve, reject] = both));
-  return { promise, resolve, reject };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FleetSettings } from "./options.js";
-import { type Departure, Run, type Running } from "./run.js";
+import { Run, type Running } from "./run.js";
 import type { Place, UpstreamStatus } from "./types.js";
 
 const STABLE_MS = 60_000;
@@ -45,7 +45,7 @@ export class Slot {
   }
 
   get sessions(): number {
-    return sum(this.runs, (run) => run.sessions);
+    return sum(this.runs, (run) => run.sessions.size);
   }
 
   /** Sessions that it can have now. A run that takes no more still has its own. */
@@ -75,7 +75,7 @@ export class Slot {
     const { name, settings, changed } = this.#options;
     let notify!: (reason: string) => void;
     const ended = new Promise<string>((resolve) => (notify = (reason) => resolve(`${name} ${reason}`)));
-    run.add(notify);
+    run.sessions.add(notify);
     return {
       upstream: { name, url: run.running.url },
       ended,
@@ -98,7 +98,7 @@ export class Slot {
 
   async close(): Promise<void> {
     this.#stop.abort();
-    for (const run of this.runs) run.end(CLOSED);
+    for (const run of this.runs) run.end(CLOSED, false);
     await this.#done;
     await Promise.all(this.#endings);
   }
@@ -108,37 +108,38 @@ export class Slot {
     for (let failures = 0; !signal.aborted; this.#restarts++) {
       this.#state = "starting";
       const begin = performance.now();
-      if (await this.#runOnce(signal)) failures = performance.now() - begin > STABLE_MS ? 1 : failures + 1;
-      else failures = 0;
+      const isLost = await this.#runOnce(signal);
+      const isStable = performance.now() - begin > STABLE_MS;
+      failures = isLost ? (isStable ? 1 : failures + 1) : 0;
       this.#state = "waiting";
       const delay = failures === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
       await sleep(delay, undefined, { signal }).catch(() => {});
     }
   }
 
-  /** Resolves when the next run should start: with true when it should start after a delay. */
+  /** Resolves when the next run should start: with true when this one has failed. */
   async #runOnce(signal: AbortSignal): Promise<boolean> {
     const { name, settings, start, changed, failed } = this.#options;
     try {
       const running = await start(signal);
-      const run: Run = new Run(running, (departure) => this.#end(run, departure));
+      const run: Run = new Run(running, (reason, isLost) => this.#end(run, reason, isLost));
       this.#current = run;
       this.runs.add(run);
-      if (signal.aborted) run.end(CLOSED);
+      if (signal.aborted) run.end(CLOSED, false);
       settings.log.debug({ upstream: name, url: running.url }, "an upstream is ready");
       changed();
-      const { reason, isLost, needsDelay } = await run.left;
+      const { reason, isLost } = await run.left;
       this.#current = undefined;
       if (!isLost) settings.log.info({ upstream: name, reason }, "an upstream takes no more sessions");
       changed();
-      return needsDelay;
+      return isLost;
     } catch (error) {
       if (!signal.aborted) failed(error);
       return true;
     }
   }
 
-  #end(run: Run, { reason, isLost }: Departure): void {
+  #end(run: Run, reason: string, isLost: boolean): void {
     const { name, settings, changed } = this.#options;
     if (this.#current === run) this.#current = undefined;
     this.runs.delete(run);

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { type Readiness, type StartedCommand, startCommand } from "@openenv-ts/providers/internal";
+import { type ProcessExit, type Readiness, startCommand } from "@openenv-ts/providers/internal";
 import { ProviderError } from "openenv-ts";
 import { createMemoryLimit } from "./cgroup.js";
 import { waitHealthy } from "./health.js";
@@ -8,38 +8,33 @@ import type { Running } from "./run.js";
 
 const LONGEST_PAUSE_MS = 30_000;
 
-export interface Starter {
-  start(signal: AbortSignal): Promise<Running>;
-  close(): void;
-}
-
-/** Starts processes that run the command: at most `startsAtOnce` at the same time, in the order of the calls. */
-export function createStarter(settings: FleetSettings): Starter {
+/** Returns what starts a process: at most `startsAtOnce` at the same time, in the order of the calls. */
+export function createStarter(settings: FleetSettings): (signal: AbortSignal) => Promise<Running> {
   const { command = "", startTimeoutMs: timeoutMs, memoryLimitMb, log } = settings;
   const limit = memoryLimitMb === undefined ? undefined : createMemoryLimit(memoryLimitMb, log);
   const waiting: (() => void)[] = [];
   let free = settings.startsAtOnce;
   const startNow = async (signal: AbortSignal): Promise<Running> => {
-    const onSpawn = limit?.add;
-    const started = await startCommand(command, { directory: ".", timeoutMs, signal }, { readiness: HEALTHY, onSpawn });
-    const close = (): Promise<void> => started.close().finally(() => limit?.remove(started.pid));
-    const ended = explainEnd(started).then((reason) => reason + (limit?.explain(started.pid) ?? ""));
-    return { url: started.url, pid: started.pid, logs: started.logs, close, ended };
+    const hooks = { readiness: HEALTHY, onSpawn: limit?.add, onEnd: limit?.remove };
+    const { url, pid, exit, logs, close } = await startCommand(command, { directory: ".", timeoutMs, signal }, hooks);
+    const explain = async ({ code, signal: by }: ProcessExit): Promise<string> => {
+      if (by !== null) return `ended with signal ${constants.signals[by]}${limit?.explain(pid) ?? ""}`;
+      const line = (await logs()).trimEnd().split("\n").at(-1);
+      return `ended with code ${code}${line ? `: ${line}` : ""}`;
+    };
+    return { url, pid, logs, ended: exit.then(explain), close };
   };
-  return {
-    async start(signal) {
-      if (free > 0) free--;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      try {
-        signal.throwIfAborted();
-        return await startNow(signal);
-      } finally {
-        const next = waiting.shift();
-        if (next) next();
-        else free++;
-      }
-    },
-    close: () => limit?.close(),
+  return async (signal) => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      signal.throwIfAborted();
+      return await startNow(signal);
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
   };
 }
 
@@ -56,11 +51,4 @@ export async function findUrl(url: string, { startTimeoutMs }: FleetSettings, si
     throw new ProviderError("START_TIMEOUT", `${what}. Start it, or check the URL.`, { cause });
   });
   return { url, logs: async () => "", close: async () => {} };
-}
-
-async function explainEnd({ exit, logs }: StartedCommand): Promise<string> {
-  const { code, signal } = await exit;
-  if (signal !== null) return `ended with signal ${constants.signals[signal]}`;
-  const line = (await logs()).trimEnd().split("\n").at(-1);
-  return `ended with code ${code}${line ? `: ${line}` : ""}`;
 }
