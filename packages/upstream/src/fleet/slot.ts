@@ -130,7 +130,7 @@ export class Slot {
       changed();
       const { reason, isLost } = await run.left;
       this.#current = undefined;
-      if (!isLost) settings.log.info({ upstream: name, reason }, "an upstream takes no more sessions");
+      if (!isLost && reason !== CLOSED) settings.log.info({ upstream: name, reason }, "an upstream takes no more sessions");
       changed();
       return isLost;
     } catch (error) {
