@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Log } from "./options.js";
 
 const ROOT = "/sys/fs/cgroup";
 const PREFIX = "openenv-upstream-";
+const TRIAL = `${PREFIX}trial-${process.pid}`;
 
 /** Bounds the memory of processes, each in a cgroup below that of this process. */
 export interface MemoryLimit {
@@ -21,26 +22,37 @@ export function createMemoryLimit(mib: number, log: Log): MemoryLimit | undefine
   const [tree, limit, events] = isNew
     ? ["", "memory.max", "memory.events"]
     : ["memory", "memory.limit_in_bytes", "memory.oom_control"];
-  const parent = join(ROOT, tree, ownPath(tree));
-  const of = (name: number | string): string => join(parent, PREFIX + name);
-  const create = (name: number | string): void => {
-    mkdirSync(of(name));
-    writeFileSync(join(of(name), limit), String(mib * 1024 * 1024));
-    if (isNew) writeFileSync(join(of(name), "memory.swap.max"), "0");
+  const create = (folder: string): void => {
+    mkdirSync(folder);
+    writeFileSync(join(folder, limit), String(mib * 1024 * 1024));
+    if (isNew) writeFileSync(join(folder, "memory.swap.max"), "0");
   };
-  try {
-    // A server that was killed has left its own; those with processes stay.
-    for (const name of readdirSync(parent)) if (name.startsWith(PREFIX)) remove(join(parent, name));
-    if (isNew) writeFileSync(join(parent, "cgroup.subtree_control"), "+memory");
-    create("trial");
-    remove(of("trial"));
-  } catch (error) {
-    log.warn({ error: String(error) }, "memoryLimitMb is not enforced: this process may not create cgroups");
+  let problem: unknown;
+  const canCreate = (parent: string): boolean => {
+    try {
+      // A server that was killed has left its own; those with processes stay.
+      for (const name of readdirSync(parent)) if (name.startsWith(PREFIX)) remove(join(parent, name));
+      if (isNew) writeFileSync(join(parent, "cgroup.subtree_control"), "+memory");
+      create(join(parent, TRIAL));
+      return true;
+    } catch (error) {
+      problem ??= error;
+      return false;
+    } finally {
+      remove(join(parent, TRIAL));
+    }
+  };
+  const own = join(ROOT, tree, ownPath(tree));
+  // In version 2, a cgroup with processes has no children with limits, but may have siblings.
+  const parent = [own, dirname(own)].find((folder) => folder.startsWith(join(ROOT, tree)) && canCreate(folder));
+  if (parent === undefined) {
+    log.warn({ error: String(problem) }, "memoryLimitMb is not enforced: this process may not create cgroups");
     return undefined;
   }
+  const of = (pid: number): string => join(parent, `${PREFIX}${pid}`);
   return {
     add(pid) {
-      create(pid);
+      create(of(pid));
       writeFileSync(join(of(pid), "cgroup.procs"), String(pid));
     },
     explain(pid) {

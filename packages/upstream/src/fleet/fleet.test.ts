@@ -195,3 +195,15 @@ test.each([
     message: expect.stringContaining(message),
   });
 });
+
+test("an upstream that has lost a session gets no more until it has answered a ping", async () => {
+  const one = await serveHealth();
+  const { fleet } = await start({ urls: [one.url], pingIntervalMs: 60_000 });
+  const place = await fleet.take(NEVER);
+  place.suspect();
+  place[Symbol.dispose]();
+  using second = await fleet.take(NEVER);
+  await one.close();
+  second.suspect();
+  expect(await second.ended).toBe(`${one.url} does not answer (GET /health failed: ECONNREFUSED)`);
+});

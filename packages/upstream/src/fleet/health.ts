@@ -10,8 +10,13 @@ export async function findProblem(url: string, limitMs: number, signal?: AbortSi
   const limit = AbortSignal.timeout(limitMs);
   try {
     const both = signal ? AbortSignal.any([signal, limit]) : limit;
-    // The answer of another address would say nothing about this one.
-    const response = await fetch(`${url}/health`, { signal: both, redirect: "manual" });
+    const response = await fetch(`${url}/health`, {
+      signal: both,
+      // A connection that was kept may be closed at this moment, although the upstream is well.
+      headers: { connection: "close" },
+      // The answer of another address would say nothing about this one.
+      redirect: "manual",
+    });
     await response.body?.cancel();
     return response.ok ? undefined : `GET /health answered ${response.status}`;
   } catch (error) {

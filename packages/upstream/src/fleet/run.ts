@@ -1,3 +1,5 @@
+import { findProblem } from "./health.js";
+
 /** A started process, or a URL that has answered. */
 export interface Running {
   readonly url: string;
@@ -23,6 +25,8 @@ export class Run {
   memoryBytes = 0;
   /** Pings in a row without an answer. */
   missed = 0;
+  /** It gets no session before it has answered a ping. */
+  isSuspect = false;
   readonly #ended: (reason: string, isLost: boolean) => void;
   #leave!: (how: { reason: string; isLost: boolean }) => void;
   #leavesFor: string | undefined;
@@ -46,6 +50,15 @@ export class Run {
     this.#leavesFor ??= reason;
     this.#leave({ reason, isLost: false });
     if (this.sessions.size === 0) this.end(reason, false);
+  }
+
+  /** Asks whether it lives, because it has refused or lost a session. */
+  async suspect(limitMs: number): Promise<void> {
+    if (this.isSuspect) return;
+    this.isSuspect = true;
+    const problem = await findProblem(this.running.url, limitMs);
+    this.isSuspect = false;
+    if (problem !== undefined) this.end(`does not answer (${problem})`, true);
   }
 
   /** Ends at once, and its sessions with it. */

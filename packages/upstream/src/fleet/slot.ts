@@ -54,13 +54,14 @@ export class Slot {
   }
 
   get free(): number {
-    return this.#current ? this.capacity - this.sessions : 0;
+    return this.#current?.isSuspect === false ? this.capacity - this.sessions : 0;
   }
 
   get status(): UpstreamStatus {
     const isDraining = this.isRemoved || this.runs.size > 0;
     return {
       name: this.#options.name,
+      url: this.#current?.running.url,
       state: this.#current ? "ready" : isDraining ? "draining" : this.#state,
       sessions: this.sessions,
       episodes: this.#episodes,
@@ -83,6 +84,7 @@ export class Slot {
         this.#episodes++;
         if (++run.episodes === settings.replaceAfterEpisodes) run.leave(`was replaced after ${run.episodes} episodes`);
       },
+      suspect: () => void run.suspect(settings.pingIntervalMs).then(changed),
       [Symbol.dispose]: () => {
         run.remove(notify);
         changed();
@@ -130,7 +132,8 @@ export class Slot {
       changed();
       const { reason, isLost } = await run.left;
       this.#current = undefined;
-      if (!isLost && reason !== CLOSED) settings.log.info({ upstream: name, reason }, "an upstream takes no more sessions");
+      if (!isLost && reason !== CLOSED)
+        settings.log.info({ upstream: name, reason }, "an upstream takes no more sessions");
       changed();
       return isLost;
     } catch (error) {

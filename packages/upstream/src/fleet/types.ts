@@ -12,10 +12,14 @@ export interface Place extends Disposable {
   readonly ended: Promise<string>;
   /** To be called for each episode that begins: a process is replaced after a number of them. */
   countEpisode(): void;
+  /** To be called when the upstream has refused or lost a session: it gets no more until it has answered a ping. */
+  suspect(): void;
 }
 
 export interface UpstreamStatus {
   readonly name: string;
+  /** Undefined while it does not run. */
+  readonly url: string | undefined;
   /** `waiting`: the next start is delayed. `draining`: takes no more sessions, and still has some. */
   readonly state: "starting" | "ready" | "waiting" | "draining";
   readonly sessions: number;
