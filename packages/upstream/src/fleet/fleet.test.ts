@@ -178,6 +178,14 @@ test("a file with URLs is watched: a new one is used, a removed one keeps its se
   expect(fleet.upstreams).toMatchObject([{ name: two.url }]);
 });
 
+test("a list without a URL is refused", async () => {
+  const file = join(await createFolder(), "upstreams");
+  await writeFile(file, "# none yet\n");
+  await expect(start({ file })).rejects.toThrow("has no URL");
+  await writeFile(file, "\nhttp://a/?token=1");
+  await expect(start({ file })).rejects.toThrow(/upstreams:2: "http:\/\/a\/\?token=1" is not the URL of an upstream/);
+});
+
 test.each([
   [{}, "There is no upstream"],
   [{ command: "a", urls: ["http://a"] }, "not both"],

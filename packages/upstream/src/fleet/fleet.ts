@@ -1,4 +1,4 @@
-import { ProviderError } from "openenv-ts";
+import { ConfigError, ProviderError } from "openenv-ts";
 import { findProblem } from "./health.js";
 import { measureGroups } from "./memory.js";
 import { type FleetOptions, type FleetSettings, readOptions } from "./options.js";
@@ -34,6 +34,8 @@ const MIB = 1024 * 1024;
 /** Gives a place to a session that waits; without one, its wait has ended. */
 type Request = (place: Place | undefined) => void;
 
+type Failed = (error: unknown, name: string) => void;
+
 class RunningFleet implements Fleet {
   readonly #settings: FleetSettings;
   readonly #slots = new Map<string, Slot>();
@@ -54,13 +56,14 @@ class RunningFleet implements Fleet {
       this.onChange(resolve);
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       // The others wait for the first ones, and would fail in the same way.
-      let untried = Number.POSITIVE_INFINITY;
-      const failed = (error: unknown): void => {
-        if (--untried <= 0) reject(error);
+      let first = Number.POSITIVE_INFINITY;
+      const tried = new Set<string>();
+      const failed = (error: unknown, name: string): void => {
+        if (tried.add(name).size >= first) reject(error);
       };
       const begun = command === undefined ? this.#findAll(failed) : this.#startAll(failed);
-      begun.then((count) => (untried = count), reject);
-      const timer = setInterval(() => this.#tick(), pingIntervalMs / TURNS);
+      begun.then((count) => (first = count), reject);
+      const timer = setInterval(() => this.#tick(), pingIntervalMs / TURNS).unref();
       this.#cleanups.push(() => clearInterval(timer));
     });
   }
@@ -96,7 +99,8 @@ class RunningFleet implements Fleet {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    this.#closing ??= this.#close();
+    // Set before anything ends, so that what ends is not replaced.
+    this.#closing ??= Promise.resolve().then(() => this.#close());
     return this.#closing;
   }
 
@@ -107,16 +111,17 @@ class RunningFleet implements Fleet {
   }
 
   /** Returns the number of upstreams that are tried at first. */
-  async #startAll(failed: (error: unknown) => void): Promise<number> {
+  async #startAll(failed: Failed): Promise<number> {
     const { processes, startsAtOnce } = this.#settings;
     const starter = createStarter(this.#settings);
     for (let number = 1; number <= processes; number++) this.#add(`process ${number}`, starter, failed);
     return Math.min(processes, startsAtOnce);
   }
 
-  async #findAll(failed: (error: unknown) => void): Promise<number> {
+  async #findAll(failed: Failed): Promise<number> {
     const { urls, file, log } = this.#settings;
     const use = (listed: readonly string[]): void => {
+      if (this.#closing) return;
       const wanted = [...urls, ...listed];
       for (const [name, slot] of this.#slots) if (!wanted.includes(name)) slot.remove();
       for (const url of wanted) {
@@ -126,15 +131,16 @@ class RunningFleet implements Fleet {
       this.#change();
     };
     use(file === undefined ? [] : await readUrls(file));
-    if (file !== undefined) this.#cleanups.push(watchUrls(file, use, log));
+    if (this.#slots.size === 0) throw new ConfigError(`${file} has no URL. Add a line such as http://host:8000.`);
+    if (file !== undefined && !this.#closing) this.#cleanups.push(watchUrls(file, use, log));
     return this.#slots.size;
   }
 
-  #add(name: string, start: (signal: AbortSignal) => Promise<Running>, onFailure: (error: unknown) => void): void {
+  #add(name: string, start: (signal: AbortSignal) => Promise<Running>, onFailure: Failed): void {
     const settings = this.#settings;
     const failed = (error: unknown): void => {
       settings.log.error({ upstream: name, error: String(error) }, "an upstream did not start");
-      onFailure(error);
+      onFailure(error, name);
     };
     const { runs } = this.#slots.get(name) ?? {};
     this.#slots.set(name, new Slot({ name, settings, start, changed: () => this.#change(), failed, runs }));

@@ -31,6 +31,7 @@ export class Slot {
   readonly #done: Promise<void>;
   #current: Run | undefined;
   #state: UpstreamStatus["state"] = "starting";
+  #readyAt = 0;
   #episodes = 0;
   #restarts = 0;
 
@@ -109,9 +110,9 @@ export class Slot {
     const { signal } = this.#stop;
     for (let failures = 0; !signal.aborted; this.#restarts++) {
       this.#state = "starting";
-      const begin = performance.now();
+      this.#readyAt = Number.POSITIVE_INFINITY;
       const isLost = await this.#runOnce(signal);
-      const isStable = performance.now() - begin > STABLE_MS;
+      const isStable = performance.now() - this.#readyAt > STABLE_MS;
       failures = isLost ? (isStable ? 1 : failures + 1) : 0;
       this.#state = "waiting";
       const delay = failures === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
@@ -126,6 +127,7 @@ export class Slot {
       const running = await start(signal);
       const run: Run = new Run(running, (reason, isLost) => this.#end(run, reason, isLost));
       this.#current = run;
+      this.#readyAt = performance.now();
       this.runs.add(run);
       if (signal.aborted) run.end(CLOSED, false);
       settings.log.debug({ upstream: name, url: running.url }, "an upstream is ready");

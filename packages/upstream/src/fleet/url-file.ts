@@ -30,6 +30,6 @@ export function watchUrls(file: string, use: (urls: readonly string[]) => void, 
       log.error({ file, error: String(error) }, "the list of upstreams is ignored"),
     );
   const listener = (): void => void read();
-  watchFile(file, { interval: POLL_MS }, listener);
+  watchFile(file, { interval: POLL_MS, persistent: false }, listener);
   return () => unwatchFile(file, listener);
 }
