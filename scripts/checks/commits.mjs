@@ -8,7 +8,7 @@ const LIMIT = 72;
 const FORM = /^(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([\w-]+\))?!?: ([^\s,]+)/;
 /** Verbs that end like another form of a word. */
 const VERBS =
-  /^(?:access|address|bypass|compress|discuss|embed|expose|bring|express|feed|focus|miss|need|pass|process|seed|shed|speed)$/;
+  /^(?:access|address|bypass|compress|discuss|embed|expose|bring|express|feed|focus|miss|need|pass|ping|process|seed|shed|speed)$/;
 
 if (process.argv[1] === import.meta.filename) {
   const subjects = readSubjects();

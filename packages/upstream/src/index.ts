@@ -1,3 +1,3 @@
 export { startFleet } from "./fleet/fleet.js";
 export type { FleetOptions } from "./fleet/options.js";
-export type { Fleet, Place, Upstream, UpstreamStatus } from "./fleet/types.js";
+export type { Fleet, Upstream, UpstreamPlace, UpstreamStatus } from "./fleet/types.js";

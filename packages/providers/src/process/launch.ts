@@ -20,7 +20,7 @@ export interface LaunchOptions {
   channel?: boolean;
 }
 
-/** How a process has ended; one of the two is null. */
+/** The end of a process; one of the two is null. */
 export interface ProcessExit {
   code: number | null;
   signal: NodeJS.Signals | null;

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Log } from "./options.js";
+import type { FleetLog } from "./options.js";
 
 const ROOT = "/sys/fs/cgroup";
 const PREFIX = "openenv-upstream-";
@@ -12,12 +12,12 @@ export interface MemoryLimit {
   add(pid: number): void;
   /** Continues the reason of an end, when the kernel has ended a process of the cgroup. */
   explain(pid: number): string;
-  /** To be called when its processes have ended. */
+  /** Call it when its processes have ended. */
   remove(pid: number): void;
 }
 
 /** Undefined without cgroups, or the right to create them: a line in the log says that the limit is not enforced. */
-export function createMemoryLimit(mib: number, log: Log): MemoryLimit | undefined {
+export function createMemoryLimit(mib: number, log: FleetLog): MemoryLimit | undefined {
   const isNew = existsSync(join(ROOT, "cgroup.controllers"));
   const [tree, limit, events] = isNew
     ? ["", "memory.max", "memory.events"]

@@ -3,9 +3,9 @@ import { findProblem } from "./health.js";
 import { measureGroups } from "./memory.js";
 import { type FleetOptions, type FleetSettings, readOptions } from "./options.js";
 import type { Run, Running } from "./run.js";
-import { Slot } from "./slot.js";
+import { UpstreamSlot } from "./slot.js";
 import { createStarter, findUrl } from "./sources.js";
-import type { Fleet, Place, UpstreamStatus } from "./types.js";
+import type { Fleet, UpstreamPlace, UpstreamStatus } from "./types.js";
 import { readUrls, watchUrls } from "./url-file.js";
 
 /**
@@ -32,13 +32,13 @@ const TURNS = 10;
 const MIB = 1024 * 1024;
 
 /** Gives a place to a session that waits; without one, its wait has ended. */
-type Request = (place: Place | undefined) => void;
+type Request = (place: UpstreamPlace | undefined) => void;
 
 type Failed = (error: unknown, name: string) => void;
 
 class RunningFleet implements Fleet {
   readonly #settings: FleetSettings;
-  readonly #slots = new Map<string, Slot>();
+  readonly #slots = new Map<string, UpstreamSlot>();
   readonly #requests = new Set<Request>();
   readonly #listeners: (() => void)[] = [];
   readonly #cleanups: (() => void)[] = [];
@@ -78,7 +78,7 @@ class RunningFleet implements Fleet {
     this.#listeners.push(listener);
   }
 
-  take(signal: AbortSignal): Promise<Place> {
+  take(signal: AbortSignal): Promise<UpstreamPlace> {
     return new Promise((resolve, reject) => {
       const request: Request = (place) => {
         this.#requests.delete(request);
@@ -143,7 +143,7 @@ class RunningFleet implements Fleet {
       onFailure(error, name);
     };
     const { runs } = this.#slots.get(name) ?? {};
-    this.#slots.set(name, new Slot({ name, settings, start, changed: () => this.#change(), failed, runs }));
+    this.#slots.set(name, new UpstreamSlot({ name, settings, start, changed: () => this.#change(), failed, runs }));
   }
 
   #change(): void {
@@ -158,7 +158,7 @@ class RunningFleet implements Fleet {
 
   #assign(): void {
     for (const request of this.#requests) {
-      let best: Slot | undefined;
+      let best: UpstreamSlot | undefined;
       for (const slot of this.#slots.values()) {
         if (slot.free > 0 && (best === undefined || slot.sessions < best.sessions)) best = slot;
       }

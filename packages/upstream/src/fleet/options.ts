@@ -3,7 +3,7 @@ import { checkCommand } from "@openenv-ts/providers/internal";
 import { ConfigError } from "openenv-ts";
 
 /** Receives what happens to upstreams; a logger of pino fits. */
-export interface Log {
+export interface FleetLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -36,7 +36,7 @@ export interface FleetOptions {
   startsAtOnce?: number | undefined;
   /** Aborts the start. */
   signal?: AbortSignal | undefined;
-  log: Log;
+  log: FleetLog;
 }
 
 export type FleetSettings = Omit<FleetOptions, (typeof NUMBERS)[number] | "urls"> &

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FleetSettings } from "./options.js";
 import { Run, type Running } from "./run.js";
-import type { Place, UpstreamStatus } from "./types.js";
+import type { UpstreamPlace, UpstreamStatus } from "./types.js";
 
 const STABLE_MS = 60_000;
 const FIRST_DELAY_MS = 1_000;
@@ -9,7 +9,7 @@ const LONGEST_DELAY_MS = 30_000;
 const SHOWN_LINES = 20;
 const CLOSED = "ended with the server in front of it";
 
-export interface SlotOptions {
+export interface UpstreamSlotOptions {
   name: string;
   settings: FleetSettings;
   start(signal: AbortSignal): Promise<Running>;
@@ -22,10 +22,10 @@ export interface SlotOptions {
 }
 
 /** One process, or one URL, over all of its runs: when a run takes no more sessions, the next one starts. */
-export class Slot {
+export class UpstreamSlot {
   /** The current run, and earlier ones that still have sessions. */
   readonly runs: Set<Run>;
-  readonly #options: SlotOptions;
+  readonly #options: UpstreamSlotOptions;
   readonly #stop = new AbortController();
   readonly #endings = new Set<Promise<void>>();
   readonly #done: Promise<void>;
@@ -35,7 +35,7 @@ export class Slot {
   #episodes = 0;
   #restarts = 0;
 
-  constructor(options: SlotOptions) {
+  constructor(options: UpstreamSlotOptions) {
     this.#options = options;
     this.runs = options.runs ?? new Set();
     this.#done = this.#live();
@@ -71,8 +71,8 @@ export class Slot {
     };
   }
 
-  /** To be called when it is free. */
-  take(): Place {
+  /** Call it only when it is free. */
+  take(): UpstreamPlace {
     const run = this.#current as Run;
     const { name, settings, changed } = this.#options;
     let notify!: (reason: string) => void;

@@ -6,13 +6,13 @@ export interface Upstream {
 }
 
 /** A session's place on an upstream, until it is disposed. */
-export interface Place extends Disposable {
+export interface UpstreamPlace extends Disposable {
   readonly upstream: Upstream;
   /** Resolves with the reason when the upstream has ended or hangs: `process 41 ended with signal 9`. */
   readonly ended: Promise<string>;
-  /** To be called for each episode that begins: a process is replaced after a number of them. */
+  /** Call it for each episode that begins: a process is replaced after a number of them. */
   countEpisode(): void;
-  /** To be called when the upstream has refused or lost a session: it gets no more until it has answered a ping. */
+  /** Call it when the upstream has refused or lost a session: it gets no more until it has answered a ping. */
   suspect(): void;
 }
 
@@ -37,6 +37,6 @@ export interface Fleet extends AsyncDisposable {
   /** The listener is called when the capacity has changed. */
   onChange(listener: () => void): void;
   /** A place on the living upstream with the fewest sessions; waits until there is one. Rejects at the signal. */
-  take(signal: AbortSignal): Promise<Place>;
+  take(signal: AbortSignal): Promise<UpstreamPlace>;
   readonly upstreams: readonly UpstreamStatus[];
 }

@@ -1,7 +1,7 @@
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ConfigError } from "openenv-ts";
-import { type Log, readUrl } from "./options.js";
+import { type FleetLog, readUrl } from "./options.js";
 
 const POLL_MS = 1_000;
 
@@ -24,7 +24,7 @@ export async function readUrls(file: string): Promise<string[]> {
  * Calls `use` with the URLs whenever the file has changed; a file with an error changes nothing. Returns what stops it.
  * The file is polled, because a watch follows neither the links of a mounted volume nor a file that is replaced.
  */
-export function watchUrls(file: string, use: (urls: readonly string[]) => void, log: Log): () => void {
+export function watchUrls(file: string, use: (urls: readonly string[]) => void, log: FleetLog): () => void {
   const read = (): Promise<void> =>
     readUrls(file).then(use, (error: unknown) =>
       log.error({ file, error: String(error) }, "the list of upstreams is ignored"),
