@@ -68,7 +68,7 @@ export const CEILINGS = {
   "packages/sockets/src/runtimes": 1716,
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 3,
-  "packages/upstream/src/fleet": 840,
+  "packages/upstream/src/fleet": 807,
   "packages/web/src": 11501,
   "python/src": 4565,
 };

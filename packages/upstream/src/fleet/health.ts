@@ -32,26 +32,15 @@ export async function waitHealthy(
   signal: AbortSignal,
   longestPauseMs = 1_000,
 ): Promise<string> {
-  const done = new AbortController();
-  const both = AbortSignal.any([signal, done.signal]);
-  const end = ended?.(both).then((reason): never => {
-    throw new ProviderError("START_FAILED", `${reason} before it answered GET /health.`);
-  });
-  try {
-    return await Promise.race([poll(url, both, longestPauseMs), ...(end ? [end] : [])]);
-  } finally {
-    done.abort();
-    end?.catch(() => {});
-  }
-}
-
-async function poll(url: string, signal: AbortSignal, longestPauseMs: number): Promise<string> {
+  const end: { reason?: string } = {};
+  void ended?.(signal).then((reason) => (end.reason = reason));
   let seen = "no answer to GET /health";
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, longestPauseMs)) {
+  for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause = Math.min(pause * 2, longestPauseMs)) {
     const problem = await findProblem(url, TRY_MS, signal);
     if (problem === undefined) return url;
+    if (end.reason) throw new ProviderError("START_FAILED", `${end.reason} before it answered GET /health.`);
     if (!signal.aborted) seen = problem;
     await sleep(pause, undefined, { signal }).catch(() => {});
-    if (signal.aborted) throw new ProviderError("START_TIMEOUT", seen);
   }
+  throw new ProviderError("START_TIMEOUT", seen);
 }
