@@ -33,7 +33,7 @@ export { checker, jsonSchema };
 
 /** What watches over workers, and what a worker finds it with. */
 export const loadCluster = () => import("./server/parts/cluster.js");
-/** The client of a server that this process has started. */
+/** The client of a server that this process has started, and that of its HTTP routes. */
 export const loadClient = () => import("./client/connect-to.js");
 /** The environment of a module. */
 export const loadPicker = () => import("./environment/pick-environment.js");

@@ -7,6 +7,8 @@ import { createTaskClient } from "./tasks.js";
 import { createExitExplainer, type WaitForExit } from "./transport/exit-reason.js";
 import { ClientSession } from "./transport/session.js";
 
+export { createHttpClient } from "./transport/http.js";
+
 /**
  * Opens one session of a server, typed by a contract or generic from its `/schema`. `ended` adds the reason to a
  * loss; only the code that started the server knows it.

@@ -149,10 +149,19 @@ export interface ServerView {
   /** Unix seconds of this snapshot. */
   at: number;
   server_version: string;
+  /** The name and the version of the contract. */
+  name: string;
+  version: string;
   mode: "simulation" | "production";
   /** Seconds since the first worker that runs was started. */
   uptime_s: number;
+  draining: boolean;
+  /** An operator has paused the server. */
+  paused: boolean;
+  journal: "off" | "ok" | "unavailable";
   capacity: ServerCapacityStatus;
+  /** Sessions in use and peers that wait: those that a drain waits for. Abandoned HTTP sessions do not count. */
+  in_use: number;
   /** Sessions with a call in flight or one within the last second. */
   stepping: number;
   /** Peers that wait for a session, and how many may. */

@@ -16,6 +16,7 @@ export interface WorkerReport extends PickedSessions {
   worker: ServerViewWorker;
   metrics: Record<string, MetricValue>;
   stepping: number;
+  in_use: number;
   queue_size: number;
   /** Counts of each bucket in the last ten seconds. */
   recent_latency: number[];

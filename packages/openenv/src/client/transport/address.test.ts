@@ -31,6 +31,7 @@ describe("parseAddress", () => {
   it("keeps the caller's query on every route and adds its own keys to the socket's", () => {
     const address = parseAddress(new URL("http://a.example/p/?key=1"));
     expect(address.http("/schema")).toBe("http://a.example/p/schema?key=1");
+    expect(address.http("/web/server?limit=1")).toBe("http://a.example/p/web/server?limit=1&key=1");
     expect(address.socket({ openenv: "warnings,timing" })).toBe("ws://a.example/p/ws?key=1&openenv=warnings%2Ctiming");
   });
 

@@ -22,7 +22,7 @@ export function parseAddress(text: string | URL): ServerAddress {
   const base = `${secure ? "https" : "http"}://${host}`;
   return {
     base,
-    http: (path) => base + path + url.search,
+    http: (path) => base + path + (path.includes("?") ? url.search.replace("?", "&") : url.search),
     socket: (query) => {
       const keys = new URLSearchParams(url.search);
       for (const [name, value] of Object.entries(query)) keys.set(name, value);

@@ -37,6 +37,7 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     worker,
     metrics: readMetrics({ context, worker }),
     queue_size: queueSize,
+    in_use: sessions.inUse,
     recent_latency: latency,
     errors: statistics.errors,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),

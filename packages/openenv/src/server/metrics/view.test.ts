@@ -35,9 +35,15 @@ describe("GET /web/server", () => {
     expect(await view(server)).toEqual({
       at: expect.any(Number),
       server_version: expect.any(String),
+      name: "counter_env",
+      version: expect.any(String),
       mode: "simulation",
       uptime_s: expect.any(Number),
+      draining: false,
+      paused: false,
+      journal: "off",
       capacity: { active_sessions: 1, max_sessions: 5, available_slots: 4, is_at_capacity: false },
+      in_use: 1,
       // The sessions with a call in the last second.
       stepping: expect.any(Number),
       waiting: 0,
@@ -99,6 +105,20 @@ describe("GET /web/server", () => {
         queue_timeout_s: 30,
       },
     });
+  });
+
+  test("is there in production mode, and reports whether the server drains, is paused and has a journal", async () => {
+    const server = await start({ mode: "production", journal: "memory", drainMs: 20_000 });
+    const socket = await open(server);
+    expect(await view(server)).toMatchObject({ draining: false, paused: false, journal: "ok", in_use: 1 });
+    await fetchAsOperator(`${server.url}/sessions/pause`, {}, "POST");
+    expect(await view(server)).toMatchObject({ draining: false, paused: true });
+    await fetchAsOperator(`${server.url}/sessions/resume`, {}, "POST");
+    const drained = server.drain();
+    expect(await view(server)).toMatchObject({ draining: true, paused: false, in_use: 1 });
+    socket.ws.terminate();
+    await server.close();
+    await drained;
   });
 
   test("reports rates and latencies while it is read", async () => {

@@ -7,6 +7,7 @@ import { sortSessions } from "../../session/statistics/pick-sessions.js";
 import { PACKAGE_VERSION } from "../../util/package-version.js";
 import type { ServerContext } from "../context.js";
 import type { ClusterReport, WorkerReport } from "../worker-report.js";
+import type { METRICS } from "./metrics.js";
 import { makeReport } from "./report.js";
 
 /** Requests the report of every worker; those that do not answer are `silent`. */
@@ -32,12 +33,20 @@ export function renderView(
   const recent = [...reports.flatMap(({ recent_errors }) => recent_errors), ...lost].reverse();
   const sessions = reports.flatMap((report) => report.sessions);
   const at = Date.now() / 1000;
+  const { name, version } = context.runtime.definition.contract;
+  const isAny = (metric: keyof typeof METRICS, value = 1) => reports.some(({ metrics }) => metrics[metric] === value);
   return {
     at,
     server_version: PACKAGE_VERSION,
+    name,
+    version,
     mode: context.runtime.mode,
     uptime_s: Math.max(0, ...workers.map(({ uptime_s }) => uptime_s)),
+    draining: isAny("openenv_draining"),
+    paused: isAny("openenv_paused"),
+    journal: isAny("openenv_journal_up", 0) ? "unavailable" : isAny("openenv_journal_up") ? "ok" : "off",
     capacity: totalCapacity(all.map((one) => ({ ...one, active: one.sessions, max: one.max_sessions }))),
+    in_use: sum(({ in_use }) => in_use) + silent.reduce((total, { sessions }) => total + sessions, 0),
     stepping: sum(({ stepping }) => stepping),
     waiting: sum(({ worker }) => worker.waiting),
     queue_size: sum(({ queue_size }) => queue_size),

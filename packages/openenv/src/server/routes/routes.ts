@@ -9,7 +9,7 @@ import type { Mount } from "./mount.js";
 import { PROBE_ROUTES } from "./probes.js";
 import { SESSION_ROUTE, SESSION_ROUTES } from "./session-admin.js";
 import { LIST_ROUTES, TASK_ROUTES } from "./tasks.js";
-import { WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
+import { VIEW_ROUTES, WEB_ASSET, WEB_FILE, WEB_ROUTES } from "./web/routes.js";
 
 type Modes = Pick<Config, "mode" | "webInterface">;
 
@@ -43,6 +43,7 @@ function ownMounts({ mode, webInterface }: Modes): Mount[] {
     { routes: INFO_ROUTES },
     { routes: PROBE_ROUTES },
     { routes: SESSION_ROUTES },
+    { routes: VIEW_ROUTES },
     { routes: MCP_ROUTES },
     tasks,
     { routes: createDocsRoutes(async (context) => (await ors?.describe(context)) ?? []) },

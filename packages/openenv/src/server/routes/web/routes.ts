@@ -11,6 +11,10 @@ export const WEB_ROUTES: Record<string, Route> = {
   "/web": { GET: toPage },
   "/web/": WEB_ASSET,
   "/web/info": { GET: lazily(async () => (await page()).info) },
+};
+
+/** Also there without the page: `openenv fleet` reads it. */
+export const VIEW_ROUTES: Record<string, Route> = {
   "/web/server": {
     GET: forOperators(
       lazily(async () => (await page()).server),
