@@ -180,6 +180,11 @@ test.each<Case>([
   expect(render({ ...given, topology: { ...given.topology, maxNodes: 12 } })).toEqual(render(given));
 });
 
+test.each(["haproxy", "envoy", "monitoring"] as const)("%s has the servers of the topology", (target) => {
+  const given = { ...IMAGE, backends: [...BACKENDS] };
+  expect(render({ target, topology: given })).toEqual(render({ target, topology: IMAGE, backends: BACKENDS }));
+});
+
 test("HAProxy counts the given addresses, not nodes", () => {
   const given: Case = { target: "haproxy", topology: IMAGE, backends: BACKENDS };
   const [text = ""] = Object.values(render(given));
@@ -250,6 +255,7 @@ describe("a topology that does not fit the target is rejected before any file is
     [{ target: "haproxy", topology: {} }, /--backend 10\.0\.0\.5:8000/],
     [{ target: "envoy", topology: {}, backends: ["env"] }, /must be host:port/],
     [{ target: "compose", topology: { image: "a:1" }, backends: BACKENDS }, /compose finds its servers itself/],
+    [{ target: "compose", topology: { image: "a:1", backends: [...BACKENDS] } }, /compose finds its servers itself/],
     [{ target: "monitoring", topology: {}, backends: [...BACKENDS, ...BACKENDS] }, /127\.0\.0\.1:8001 is given twice/],
     [
       { target: "compose", topology: { image: "a:1", balancer: { adminPort: 9911 } } },

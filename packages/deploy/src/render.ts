@@ -10,14 +10,14 @@ import { BALANCERS, type BalancerKind, type DeployTarget, isBalancer, type Rende
 import { type Backend, hasAddress, parseBackend, type Topology } from "./topology.js";
 
 /**
- * Renders the files of a target. `backends` (`host:port`) are the servers of a standalone balancer, or those that
- * Prometheus scrapes.
+ * Renders the files of a target. `backends` (`host:port`, default those of the topology) are the servers of a standalone
+ * balancer, or those that Prometheus scrapes.
  * @throws ConfigError when the topology does not fit the target.
  */
 export function renderTarget(
   target: DeployTarget,
   topology: Topology,
-  backends: readonly string[] = [],
+  backends: readonly string[] = topology.backends,
 ): RenderedFiles {
   if (backends.length > 0 && target !== "monitoring" && !isBalancer(target)) {
     throw new ConfigError(

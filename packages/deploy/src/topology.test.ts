@@ -29,6 +29,7 @@ test("all errors are reported at once, each with its key", () => {
 
 test.each([
   [{ image: "a:1", directory: "./a" }, /not both/],
+  [{ backends: ["10.0.0.5"] }, /backends\.0: must be host:port, such as 10\.0\.0\.5:8000/],
   [{ nodes: 4, spareNodes: 2, maxNodes: 5 }, /maxNodes: must be at least nodes plus spareNodes, which is 6/],
   [{ variables: { OPENENV_OPERATOR_TOKEN: "x" } }, /looks like a secret/],
   [{ variables: { PRIVATE_KEY: "x" } }, /PRIVATE_KEY looks like a secret/],

@@ -133,6 +133,11 @@ const topologySchema = group({
    * Largest number of nodes of the Kubernetes autoscaler; without it there is no autoscaler. Other targets have none.
    */
   maxNodes: count(10_000).optional(),
+  /** The addresses (`host:port`) of servers that are started by hand: for a standalone balancer and for monitoring. */
+  backends: z
+    .array(z.string().regex(HOST_PORT, "must be host:port, such as 10.0.0.5:8000"))
+    .max(10_000, "must be at most 10000")
+    .default([]),
   /** The port of each server. */
   port: port.default(8000),
   balancer: balancer.prefault({}),
