@@ -86,6 +86,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/deploy.js")).configureDeploy(command),
   },
   {
+    name: "fleet",
+    summary: "show, drain and resume the servers of a fleet",
+    configure: async (command) => (await import("./commands/fleet.js")).configureFleet(command),
+  },
+  {
     name: "bench",
     summary: "measure how many sessions a server holds and how fast it steps",
     configure: async (command) => (await import("./commands/bench.js")).configureBench(command),

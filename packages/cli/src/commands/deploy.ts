@@ -5,9 +5,9 @@ import type { DeployFlags } from "../terminal/render-deployment.js";
 
 const EXAMPLES = `
 A topology file (YAML or JSON) describes the deployment; options override its values. Keys: name, image, directory,
-dockerfile, nodes, workers, capacity, spareNodes, maxNodes, port, balancer, resources, nodeSelector, tolerations,
-runtimeClass, journal, variables, writable, egress, ingressHost, graceSeconds, slurm. The command only writes files. Review and apply them
-yourself.
+dockerfile, nodes, workers, capacity, spareNodes, maxNodes, backends, port, balancer, resources, nodeSelector,
+tolerations, runtimeClass, journal, variables, writable, egress, ingressHost, graceSeconds, slurm. The command only
+writes files. Review and apply them yourself.
 
 Examples:
   openenv deploy render --target compose --image my-env:1.0 --nodes 4 --workers 2 -o deploy

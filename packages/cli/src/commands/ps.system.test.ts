@@ -39,8 +39,9 @@ test("what a live process has started is shown, and prune leaves it alone", asyn
   await using started = await processProvider().start({ directory: project.dir });
   const rows = (await list(project)).filter(({ owner }) => owner.pid === process.pid);
   expect(rows).toMatchObject([{ provider: "process", source: project.dir, url: started.url, owner: { alive: true } }]);
-  const { stdout } = await callCommand(["ps"], { cwd: project.dir });
+  const { stdout, stderr } = await callCommand(["ps"], { cwd: project.dir });
   expect(stdout).toMatch(/^ID +PROVIDER +SOURCE +URL +AGE +OWNER/);
+  expect(stderr).toMatch(/^Not listed: .*Compose, Kubernetes, Slurm or a shell; see `openenv fleet status`\.$/m);
   await callCommand(["prune"], { cwd: project.dir });
   expect((await fetch(`${started.url}/health`)).ok).toBe(true);
 });
@@ -127,7 +128,7 @@ test.each(["ps", "prune"])("commands of Slurm that know no cluster are one line 
   const lines = stderr
     .trim()
     .split("\n")
-    .filter((line) => !line.includes("nonesuch.sock"));
+    .filter((line) => !/nonesuch\.sock|^Not listed: /.test(line));
   expect(lines).toEqual([expect.stringMatching(/not checked: .*squeue: Could not establish a configuration source\./)]);
 });
 

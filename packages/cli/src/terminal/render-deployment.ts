@@ -88,7 +88,7 @@ async function readTopology(flags: DeployFlags): Promise<Topology> {
   });
 }
 
-async function readTopologyFile(path: string): Promise<Record<string, unknown>> {
+export async function readTopologyFile(path: string): Promise<Record<string, unknown>> {
   let value: unknown;
   try {
     const { size } = await stat(path);

@@ -1,4 +1,5 @@
 import { isAlive, type Orphan } from "@openenv-ts/providers/internal";
+import { renderTable } from "./render-table.js";
 
 /** A table with one row for each orphan, or `empty` when there is none. */
 export function renderOrphans(orphans: readonly Orphan[], empty: string): string {
@@ -7,9 +8,7 @@ export function renderOrphans(orphans: readonly Orphan[], empty: string): string
     const age = describeAge(Date.now() - Date.parse(startedAt));
     return [id, provider, source, url, age, isAlive(owner) ? `${owner.pid}@${owner.host}` : "gone"];
   });
-  const table = [["ID", "PROVIDER", "SOURCE", "URL", "AGE", "OWNER"], ...rows];
-  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")).join("\n");
+  return renderTable(["ID", "PROVIDER", "SOURCE", "URL", "AGE", "OWNER"], rows);
 }
 
 /** The orphans as JSON. */
