@@ -158,10 +158,41 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   rubricScores?: boolean;
   /** Applied in order to the results of reset and step, before validation. */
   transforms?: Transform<C>[];
+  /** The number of sessions for which there is room now, if it changes. The capacity of the server is the upper limit. */
+  capacity?: LiveCapacity;
+  /** Metrics of what sessions share, for `GET /metrics`, by their names: lower-case, not beginning with `openenv_`. */
+  metrics?: Readonly<Record<string, EnvironmentMetric>>;
   /** Markdown shown to users. */
   readme?: string;
   author?: string;
   documentationUrl?: string;
+}
+
+/** The number of sessions that something outside of the server has room for. */
+export interface LiveCapacity {
+  max(): number;
+  /** Calls the listener after each change, so that waiting clients get their turn. */
+  onChange(listener: () => void): void;
+}
+
+/** A metric that is read when it is scraped. */
+export interface EnvironmentMetric {
+  readonly type: "counter" | "gauge";
+  /** One sentence. */
+  readonly help: string;
+  /** Its value, or one for each combination of labels. */
+  read(): number | [labels: Record<string, string>, value: number][];
+}
+
+/** What a factory receives. */
+export interface FactoryContext {
+  /** Aborts when the session is not needed any more: its client has left, the time limit has passed, or the server stops. */
+  readonly signal: AbortSignal;
+  /**
+   * Waits for something that is not free now, as a client waits in the queue of the server: `/metrics` counts it, and it
+   * rejects with CAPACITY_REACHED after the time limit of the queue.
+   */
+  wait<T>(work: PromiseLike<T>): Promise<T>;
 }
 
 /** A contract with the factory that creates its sessions. */
@@ -170,8 +201,10 @@ export interface EnvironmentDefinition<C extends Contract = Contract> extends En
   readonly supportsConcurrentSessions: boolean;
   readonly stepBeforeReset: "error" | "allow";
   readonly snapshotVersion: number;
+  /** The environments have a relay: messages are not validated here. */
+  readonly passesOn?: boolean;
   /** Creates one isolated session. */
-  create(): MaybePromise<Environment<C>>;
+  create(context?: FactoryContext): MaybePromise<Environment<C>>;
   readonly [definitionMark]: true;
 }
 
@@ -206,17 +239,18 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
 
 /**
  * Combines a contract with a factory; each call of the factory creates one isolated session.
- * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit, version or `sharesState`, or a
+ * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit, version, metric or `sharesState`, or a
  * reset option named `task` together with a task provider.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
 export function defineEnvironment<C extends Contract, E extends Made<C>>(
   contract: C,
-  factory: () => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
+  factory: (context: FactoryContext) => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
   options: EnvironmentOptions<C> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);
+  checkMetrics(options.metrics);
   const { snapshotVersion = 1, history = 1, sharesState } = options;
   if (sharesState !== undefined && sharesState !== "no" && sharesState !== "process") {
     throw new TypeError(`sharesState must be "no" or "process", got ${JSON.stringify(sharesState)}.`);
@@ -230,15 +264,26 @@ export function defineEnvironment<C extends Contract, E extends Made<C>>(
       `The reset option "task" is reserved: with a task provider, reset receives the task under this name.`,
     );
   }
+  const create = manage(factory as Parameters<typeof manage<FactoryContext>>[0], options) as (
+    context: FactoryContext,
+  ) => MaybePromise<Environment<C>>;
   return {
     ...options,
     contract,
     supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
     stepBeforeReset: options.stepBeforeReset ?? "error",
     snapshotVersion,
-    create: manage(factory as Parameters<typeof manage>[0], options) as () => MaybePromise<Environment<C>>,
+    create: (context = { signal: new AbortController().signal, wait: async (work) => work }) => create(context),
     [definitionMark]: true,
   };
+}
+
+function checkMetrics(metrics: EnvironmentOptions["metrics"] = {}): void {
+  const wrong = Object.keys(metrics).find((name) => !/^(?!openenv_|process_)[a-z][a-z0-9_]*$/.test(name));
+  if (wrong === undefined) return;
+  throw new TypeError(
+    `The metric "${wrong}" must have lower-case letters, digits and underscores, and not begin with openenv_ or process_.`,
+  );
 }
 
 /** True for results of {@link defineEnvironment}, also from another copy of this package. */

@@ -65,7 +65,10 @@ interface Managed {
 }
 
 /** Wraps a factory: its environments look up tasks, limit episodes and score steps, as far as they need it. */
-export function manage(factory: () => MaybePromise<Managed>, options: ManageOptions): () => MaybePromise<Managed> {
+export function manage<Context>(
+  factory: (context: Context) => MaybePromise<Managed>,
+  options: ManageOptions,
+): (context: Context) => MaybePromise<Managed> {
   const isLimited = options.maxSteps !== undefined || options.maxSeconds !== undefined;
   const wrap = (made: Managed): Managed => {
     if (options.tasks === undefined && made?.rubric === undefined && !isLimited) return made;
@@ -73,8 +76,8 @@ export function manage(factory: () => MaybePromise<Managed>, options: ManageOpti
     if (typeof made?.reset !== "function") return made;
     return new ManagedEnvironment(made, options);
   };
-  return () => {
-    const made = factory();
+  return (context) => {
+    const made = factory(context);
     return isThenable(made) ? made.then(wrap) : wrap(made);
   };
 }

@@ -1,4 +1,4 @@
-import type { Environment, EnvironmentDefinition } from "../environment/environment.js";
+import type { Environment, EnvironmentDefinition, FactoryContext } from "../environment/environment.js";
 import { errorData } from "../protocol/messages.js";
 import { isThenable } from "../util/async/thenable.js";
 import { describeError, faultOf, toError } from "./failure.js";
@@ -8,9 +8,35 @@ import { SessionRejectedError } from "./session-rejected-error.js";
 /** Time limit for the factory, so that a hanging factory does not occupy a slot forever. */
 const LIMIT_MS = 120_000;
 
-/** Calls the factory. @throws SessionRejectedError (FACTORY_ERROR), or rejects with it, when the factory fails. */
-export function makeEnvironment(runtime: Runtime): Environment | Promise<Environment> {
+/** What a factory receives for one session. The signal is created on first read, because most factories do not need it. */
+export class FactoryCall implements FactoryContext {
+  readonly wait: FactoryContext["wait"];
+  #controller: AbortController | undefined;
+  #aborted: Error | undefined;
+
+  constructor(wait: FactoryContext["wait"] = async (work) => work) {
+    this.wait = wait;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
+    return this.#controller.signal;
+  }
+
+  abort(reason: string): void {
+    this.#aborted ??= new Error(reason);
+    this.#controller?.abort(this.#aborted);
+  }
+}
+
+/**
+ * Calls the factory. @throws SessionRejectedError (FACTORY_ERROR, or CAPACITY_REACHED after it has waited), or rejects with it,
+ * when the factory fails.
+ */
+export function makeEnvironment(runtime: Runtime, call = new FactoryCall()): Environment | Promise<Environment> {
   const refuse = (error: unknown): never => {
+    if (error instanceof SessionRejectedError) throw error;
     const { name } = runtime.definition.contract;
     const fault = faultOf(error);
     runtime.log.error({ err: toError(error), fault }, `the factory of ${name} failed`);
@@ -20,16 +46,19 @@ export function makeEnvironment(runtime: Runtime): Environment | Promise<Environ
     });
   };
   try {
-    const made = createChecked(runtime.definition);
-    return isThenable(made) ? withLimit(Promise.resolve(made), runtime).catch(refuse) : made;
+    const made = createChecked(runtime.definition, call);
+    return isThenable(made) ? withLimit(Promise.resolve(made), runtime, call).catch(refuse) : made;
   } catch (error) {
     return refuse(error);
   }
 }
 
 /** Calls the factory and checks the methods of its result. @throws TypeError, or the factory's error. */
-export function createChecked(definition: EnvironmentDefinition): Environment | Promise<Environment> {
-  const made = definition.create();
+export function createChecked(
+  definition: EnvironmentDefinition,
+  context?: FactoryContext,
+): Environment | Promise<Environment> {
+  const made = definition.create(context);
   if (!isThenable(made)) return checkMembers(made, definition);
   return Promise.resolve(made).then((late) => checkMembers(late, definition));
 }
@@ -52,10 +81,12 @@ function checkMembers(made: Environment, { contract }: EnvironmentDefinition): E
   return made;
 }
 
-function withLimit(work: Promise<Environment>, runtime: Runtime): Promise<Environment> {
+function withLimit(work: Promise<Environment>, runtime: Runtime, call: FactoryCall): Promise<Environment> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(`it did not finish within ${LIMIT_MS / 1000} s`));
+      const reason = `it did not finish within ${LIMIT_MS / 1000} s`;
+      reject(new Error(reason));
+      call.abort(reason);
       void closeLate(work, runtime);
     }, LIMIT_MS);
     work.then(resolve, reject).finally(() => clearTimeout(timer));

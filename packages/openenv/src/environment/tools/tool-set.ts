@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ObjectSchema } from "../../contract/contract.js";
-import { renderTool, wrapsResult } from "../../contract/tools/tool-render.js";
+import { givenSchema, renderTool, wrapsResult } from "../../contract/tools/tool-render.js";
 import { CALL_TOOL_ACTION, LIST_TOOLS_ACTION } from "../../contract/tools/tool-schemas.js";
 import type { ToolDeclaration, Tools } from "../../contract/tools/tools.js";
 import type { JsonObject } from "../../protocol/messages.js";
@@ -60,12 +60,14 @@ const NO_INPUT = z.object({});
 
 function createTool(name: string, { input = NO_INPUT, output, timeoutMs }: ToolDeclaration): Tool {
   const schema = z.compile(withFields(input, {}, z.never()));
+  // Where another server has declared the input, that server checks it.
+  const isGiven = givenSchema(input) !== undefined;
   const check = createCheck(name, output);
   const wraps = output !== undefined && wrapsResult(output);
   return {
     name,
     timeoutMs,
-    parse: (given) => parseInput(schema, given),
+    parse: (given) => (isGiven ? { ok: true, value: given } : parseInput(schema, given)),
     render(returned) {
       const { value, nonFinite } = check(returned);
       return { value: renderResult(value, { returned, nonFinite, wraps }), nonFinite };

@@ -163,15 +163,16 @@ export const METRICS = {
 const FIRST_LE_MS = 2 ** -6;
 const LAST_LE_MS = 2 ** 19;
 
-/** The metrics of the server and of its plugins. */
-function listMetrics({ plugins }: Pick<ServerContext, "plugins">): [string, Metric][] {
+/** The metrics of the server, of its environment and of its plugins. */
+function listMetrics({ plugins, runtime }: Pick<ServerContext, "plugins" | "runtime">): [string, Metric][] {
+  const environment = Object.entries<Metric>(runtime.definition.metrics ?? {});
   const own = plugins.mounted.flatMap(({ plugin: { metrics = {} }, server }) =>
     Object.entries(metrics).map(([name, row]): [string, Metric] => [
       name,
       { ...row, read: () => readCount(server.metrics[name] as number, row) },
     ]),
   );
-  return [...Object.entries<Metric>(METRICS), ...own];
+  return [...Object.entries<Metric>(METRICS), ...environment, ...own];
 }
 
 /** Reads the metrics of this worker. */

@@ -12,6 +12,7 @@ import { SessionRejectedError } from "../session-rejected-error.js";
 import { Admission } from "./admission.js";
 import { rejection, totalCapacity, type WorkerLoad } from "./capacity.js";
 import { Departure } from "./departure.js";
+import { FactoryWaits } from "./factory-waits.js";
 import { fillSession } from "./fill-session.js";
 import { NamedSessions } from "./named-sessions.js";
 import type { SessionsOptions } from "./options.js";
@@ -21,6 +22,7 @@ import { Unclaimed } from "./unclaimed.js";
 
 /** Environments for a single request do not count for the capacity, as in the Python package, but have this limit. */
 const SPARE_EPHEMERAL_SESSIONS = 64;
+const QUEUE_TIMEOUT_MS = 30_000;
 
 /** Creates what keeps the sessions of a server, in the part `durable`. */
 export type CreateKeeper = (sessions: Sessions, runtime: Runtime, limits: ResumeLimits) => SessionKeeper;
@@ -41,6 +43,7 @@ export class Sessions {
   readonly #queue: SessionQueue<Session>;
   /** Sessions whose environment is being created. */
   readonly #making = new Map<Waiter, Session>();
+  readonly #factories = new FactoryWaits(() => this.#options.cluster?.changed());
   /** Environments that are closing. */
   readonly #closing = new Set<Promise<void>>();
   /** Sessions of a single request each. */
@@ -62,7 +65,16 @@ export class Sessions {
       isResumable: (session) => session.isGroupResumable || this.#isKept(session),
     });
     this.#admission = new Admission(options.admit);
-    this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? 30_000);
+    this.#queue = new SessionQueue(options.queueSize ?? 0, options.queueTimeoutMs ?? QUEUE_TIMEOUT_MS);
+    runtime.definition.capacity?.onChange(() => {
+      options.cluster?.changed();
+      this.#admit();
+    });
+  }
+
+  get #max(): number {
+    const { capacity } = this.#runtime.definition;
+    return capacity ? Math.min(this.#options.maxConcurrentEnvs, capacity.max()) : this.#options.maxConcurrentEnvs;
   }
 
   /** Milliseconds that a session without a socket is kept while there is room. */
@@ -72,12 +84,12 @@ export class Sessions {
 
   /** The load of this server alone. */
   load(): WorkerLoad {
-    const { maxConcurrentEnvs: max, queueSize: places = 0 } = this.#options;
+    const { queueSize: places = 0 } = this.#options;
     return {
       active: this.#live.size + (this.keeper?.reserved ?? 0),
       unclaimed: this.#unclaimed.evictable,
-      max,
-      waiting: this.#queue.size,
+      max: this.#max,
+      waiting: this.#queue.size + this.#factories.waiting,
       queueSize: places,
     };
   }
@@ -207,7 +219,8 @@ export class Sessions {
    * @throws SessionRejectedError (CAPACITY_REACHED, FACTORY_ERROR).
    */
   async openEphemeral(opener?: SessionOpener): Promise<Session> {
-    if (!this.#runtime.definition.supportsConcurrentSessions) return this.open(undefined, opener);
+    const { supportsConcurrentSessions, capacity } = this.#runtime.definition;
+    if (!supportsConcurrentSessions || capacity !== undefined) return this.open(undefined, opener);
     return this.#admission.ask({ opener }, (admitted) => {
       if (this.departure.paused) this.#checkNew();
       if (this.#ephemeral.size >= this.#options.maxConcurrentEnvs + SPARE_EPHEMERAL_SESSIONS) {
@@ -262,6 +275,7 @@ export class Sessions {
     this.#unclaimed.delete(session);
     this.#ephemeral.delete(session);
     if (session.ended) return;
+    this.#factories.abort(session, reason);
     const closed = session.close(reason);
     session.events.plugins?.ended?.(reason);
     if (session.state !== "closed") {
@@ -306,8 +320,10 @@ export class Sessions {
 
   /** Creates its environment; ends it if that fails. @throws SessionRejectedError (FACTORY_ERROR), or rejects with it. */
   #fill(session: Session): Session | Promise<Session> {
+    const { queueTimeoutMs = QUEUE_TIMEOUT_MS } = this.#options;
+    const call = this.#factories.begin(session, { refusal: () => this.#atCapacity(), timeoutMs: queueTimeoutMs });
     const failed = (): void => this.end(session, "its factory failed");
-    return fillSession(session, { failed, lost: (reason) => this.#lose(session, reason) });
+    return fillSession(session, { call, failed, lost: (reason) => this.#lose(session, reason) });
   }
 
   /** The environment is lost. If the keeper can restore it, its client connects again. */
@@ -322,7 +338,7 @@ export class Sessions {
 
   /** Ends unused sessions if necessary, and if that is enough. Returns false when all slots but the `reserved` ones are in use. */
   #makeRoom(reserved = this.keeper?.reserved ?? 0): boolean {
-    const limit = this.#options.maxConcurrentEnvs - reserved;
+    const limit = this.#max - reserved;
     if (this.#live.size - this.#unclaimed.evictable >= limit) {
       this.keeper?.detachIdle(this.#options.sessionIdleMs, isWatched);
       return false;

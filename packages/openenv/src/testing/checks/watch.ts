@@ -30,8 +30,8 @@ export function watchCalls(definition: EnvironmentDefinition, watch: Watch): Env
   return {
     ...definition,
     ...(definition.tasks !== undefined && { tasks: watchObject(definition.tasks, "tasks.") }),
-    create: () => {
-      const created = watch({ name: "create", args: [], run: () => definition.create() });
+    create: (context) => {
+      const created = watch({ name: "create", args: [], run: () => definition.create(context) });
       return (isThenable(created) ? created.then(made) : made(created)) as Environment;
     },
   };
