@@ -11,6 +11,7 @@ export {
   type StateInput,
 } from "./contract/contract.js";
 export { type Bytes, bytes, datetime, image } from "./contract/fields.js";
+export { type PublishedContract, proxyContract } from "./contract/proxy-contract.js";
 export type { AsZodObject, AsZodType, ObjectStandardSchema, StandardSchema } from "./contract/standard-schema.js";
 export type { ToolObservation } from "./contract/tools/tool-schemas.js";
 export {
@@ -25,6 +26,9 @@ export {
   defineEnvironment,
   type Environment,
   type EnvironmentDefinition,
+  type EnvironmentMetric,
+  type FactoryContext,
+  type LiveCapacity,
   type MaybePromise,
   type ResetRequest,
   type ScoredAction,

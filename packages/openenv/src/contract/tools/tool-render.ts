@@ -26,7 +26,21 @@ export function renderTool(name: string, { description, title, input, output }: 
   };
 }
 
+const GIVEN_SCHEMA = "openenv-given-schema";
+
+/** An input with this JSON Schema, which another server has declared. */
+export function inputOf(schema: JsonObject): z.ZodObject {
+  return z.looseObject({}).meta({ [GIVEN_SCHEMA]: schema });
+}
+
+/** The JSON Schema of {@link inputOf}; undefined for an input that is declared here. */
+export function givenSchema(input: z.ZodObject): JsonObject | undefined {
+  return input.meta()?.[GIVEN_SCHEMA] as JsonObject | undefined;
+}
+
 function renderInput(input: z.ZodObject, name: string): JsonObject {
+  const given = givenSchema(input);
+  if (given !== undefined) return given;
   return { ...renderObject(input, { name, io: "input" }), additionalProperties: false };
 }
 
