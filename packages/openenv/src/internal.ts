@@ -3,6 +3,7 @@
  * because each command loads it; the functions named `load…` bring what is not. scripts/checks/internal.mjs limits the
  * names, and lists who uses each.
  */
+import * as relaying from "./environment/relay.js";
 import * as jsonSchema from "./protocol/schema/schema-variants.js";
 import * as checker from "./testing/report.js";
 
@@ -29,7 +30,7 @@ export { escapeControls } from "./util/text/escape-controls.js";
 export { imageName } from "./util/text/image-name.js";
 export { findNearest } from "./util/text/nearest.js";
 export { renderPython } from "./util/text/python-literal.js";
-export { checker, jsonSchema };
+export { checker, jsonSchema, relaying };
 
 /** What watches over workers, and what a worker finds it with. */
 export const loadCluster = () => import("./server/parts/cluster.js");
@@ -37,6 +38,8 @@ export const loadCluster = () => import("./server/parts/cluster.js");
 export const loadClient = () => import("./client/connect-to.js");
 /** The environment of a module. */
 export const loadPicker = () => import("./environment/pick-environment.js");
+/** The log of a server. */
+export const loadLogger = () => import("./server/logging/logger.js");
 /** Recorded sessions, and the client that plays them again. */
 export const loadReplay = () => import("./replay.js");
 /** The settings of a server. */

@@ -1,5 +1,6 @@
 import { Fifo } from "#parts/sockets/scheduling";
 import type { Environment, ResetRequest, Transition } from "../environment/environment.js";
+import { relayOf } from "../environment/relay.js";
 import type { JsonObject, ServerMessage } from "../protocol/messages.js";
 import { isToolAction, type ToolOutcome } from "../protocol/tools.js";
 import type { ServerViewSession } from "../protocol/web.js";
@@ -13,7 +14,8 @@ import { ABANDONED_GRACE_MS, type Answer, Call, ResetContext, type SessionCallOp
 import { CALL, enterCall, leaveCall } from "./calls/call-marks.js";
 import { beginEpisode, countAnswer, NO_PROGRESS } from "./calls/episode-result.js";
 import { type CallTarget, observe, readState, reportDropped } from "./calls/observation.js";
-import type { EnvironmentMessage, PeerRequest, ResetMessage } from "./calls/peer-request.js";
+import type { EnvironmentMessage, SessionRequest as Request, ResetMessage, WaitingCall } from "./calls/peer-request.js";
+import { passOn } from "./calls/relay.js";
 import type { ImageMessage, Progress } from "./calls/session-event.js";
 import {
   callTool,
@@ -35,13 +37,6 @@ import { describeView, logStart } from "./session-info.js";
 export type SessionState = "created" | "ready" | "lost" | "closing" | "closed";
 
 type Reply = Eventual<ServerMessage>;
-type Request = PeerRequest | { type: "capture" };
-
-interface Waiting {
-  request: Request;
-  call: Call;
-  resolve(answer: Eventual<Answer>): void;
-}
 
 /**
  * One isolated instance of an environment: `created → ready (→ lost) → closing → closed`. It performs resets, steps, state
@@ -63,7 +58,7 @@ export class Session extends AttachableSession {
   #call: Call | undefined;
   /** Resolves when the next call may start; undefined while nothing runs. */
   #running: Promise<unknown> | undefined;
-  #waiting: Fifo<Waiting> | undefined;
+  #waiting: Fifo<WaitingCall> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(runtime: Runtime, opener?: SessionOpener) {
@@ -112,7 +107,7 @@ export class Session extends AttachableSession {
 
   /** Sets the environment of the session. After the end of the session, the environment is closed immediately. */
   adopt(environment: Environment): void {
-    this.#target = { environment, session: this };
+    this.#target = { environment, session: this, relay: relayOf(environment) };
     if (this.#state === "created") this.#state = "ready";
     else void this.#closeEnvironment();
   }
@@ -191,7 +186,10 @@ export class Session extends AttachableSession {
     let answer: Eventual<Answer>;
     try {
       const target = this.#target as CallTarget;
-      if (request.type === "step") answer = this.#step(request.data, call, target);
+      const { relay } = target;
+      if (relay !== undefined && request.type !== "tool" && request.type !== "capture")
+        answer = passOn(request, call, { relay, session: this });
+      else if (request.type === "step") answer = this.#step(request.data, call, target);
       else if (request.type === "reset") answer = this.#reset(request, call, target);
       else if (request.type === "tool") {
         this.events.begin(call, { name: request.tool.name, arguments: request.given });
@@ -276,7 +274,7 @@ export class Session extends AttachableSession {
   }
 
   #reset(message: ResetMessage, call: Call, target: CallTarget): Reply {
-    const { validator, statistics } = this.runtime;
+    const { validator } = this.runtime;
     const { input, data = {} } = message;
     const checked = input === undefined ? validator.reset(data) : ({ ok: true, value: input } as const);
     if (!checked.ok) return invalidMessage(checked.issues.map((issue) => ({ ...issue, loc: ["data", ...issue.loc] })));
@@ -290,13 +288,17 @@ export class Session extends AttachableSession {
     const request: ResetRequest = Object.assign(new ResetContext(call), fields, { seed, episodeId, split, index });
     return after(target.environment.reset(request), (transition) => {
       if (call.aborted !== undefined) throw call.aborted;
-      this.progress = beginEpisode(this.progress, episodeId);
-      if (this.progress.episodes === 1 && this.events.replayed === undefined) logStart(this, "started");
-      this.lost = undefined;
-      const reply = observe(transition, call, target);
-      statistics.counts.openenv_reset_duration_seconds.record(performance.now() - call.arrivedAt);
-      return reply;
+      this.begun(episodeId, call.arrivedAt);
+      return observe(transition, call, target);
     });
+  }
+
+  /** A reset that arrived then has begun an episode. */
+  begun(episodeId: string, arrivedAt: number): void {
+    this.progress = beginEpisode(this.progress, episodeId);
+    if (this.progress.episodes === 1 && this.events.replayed === undefined) logStart(this, "started");
+    this.lost = undefined;
+    this.runtime.statistics.counts.openenv_reset_duration_seconds.record(performance.now() - arrivedAt);
   }
 
   /** Records an event before its answer leaves the session. */

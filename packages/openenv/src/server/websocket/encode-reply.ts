@@ -6,10 +6,11 @@ import { internalError } from "../../session/failure.js";
 import {
   type ErrorMessage,
   errorMessage,
-  SerializationError,
   serializationFailure,
   serializeReply,
+  tooLarge,
 } from "../../session/messages/message-codec.js";
+import { passedText } from "../../session/messages/received-text.js";
 import type { Frame } from "../../session/registry/session-keeper.js";
 import type { Runtime } from "../../session/runtime.js";
 import type { Session } from "../../session/session.js";
@@ -22,6 +23,9 @@ export type SentReply = Frame | MessageParts;
 export type EncodeReply<R extends SentReply = Frame> = (reply: object, maxBytes: number) => R;
 
 export const writeText: EncodeReply<string> = serializeReply;
+
+/** Keeps the text of answers that another server has given. */
+export const writePassed: EncodeReply<string> = passedText;
 
 /** Long strings in these fields of the observation become parts where that is faster. */
 export function textPartsWriter(fields: ReadonlySet<string>): EncodeReply<string | MessageParts> {
@@ -45,7 +49,7 @@ function limit<R extends SentReply>(encode: EncodeReply<R>): EncodeReply<R> {
   return (reply, maxBytes) => {
     const encoded = encode(reply, maxBytes);
     if (typeof encoded !== "string" && encoded.length > maxBytes) {
-      throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+      throw tooLarge(maxBytes);
     }
     return encoded;
   };

@@ -8,6 +8,7 @@ import type { SessionCallOptions } from "../../session/calls/call.js";
 import { answerMcp } from "../../session/doors/rpc.js";
 import { forbidden } from "../../session/failure.js";
 import { checkMessage, errorMessage, explainUnreadable, invalidMessage } from "../../session/messages/message-codec.js";
+import { keepText } from "../../session/messages/received-text.js";
 import {
   type AddressUse,
   type Frame,
@@ -33,6 +34,7 @@ import {
   ReplyRenderer,
   type SentReply,
   textPartsWriter,
+  writePassed,
   writeText,
 } from "./encode-reply.js";
 import type { ConnectionContext, SocketProtocol } from "./protocol.js";
@@ -47,7 +49,10 @@ export class SessionProtocol implements SocketProtocol {
   readonly #renderer: ReplyRenderer;
   /** The options of a frame, by the extensions of its socket. */
   readonly #options = new Map<string, SessionCallOptions>();
+  readonly #write: EncodeReply<string>;
   readonly #writeParts: ReturnType<typeof textPartsWriter>;
+  /** Messages and answers keep their text. */
+  readonly #passesOn: boolean;
   /** Loaded with the first binary frame. */
   #codec: BinaryCodec | undefined;
   #readBytes: ReturnType<typeof createByteReader> | undefined;
@@ -57,7 +62,10 @@ export class SessionProtocol implements SocketProtocol {
     this.#runtime = runtime;
     this.#sessions = sessions;
     this.#renderer = new ReplyRenderer(runtime);
-    this.#writeParts = textPartsWriter(new Set(Object.keys(runtime.definition.contract.observation.shape)));
+    const { contract, passesOn = false } = runtime.definition;
+    this.#passesOn = passesOn;
+    this.#write = passesOn ? writePassed : writeText;
+    this.#writeParts = passesOn ? writePassed : textPartsWriter(new Set(Object.keys(contract.observation.shape)));
   }
 
   addressUse(text: string): AddressUse | undefined {
@@ -72,15 +80,17 @@ export class SessionProtocol implements SocketProtocol {
   }
 
   answer(connection: ConnectionContext, text: string): Answer {
+    const { resume, batch } = connection;
+    const isWhole = this.#passesOn && resume === undefined && batch === undefined;
     let frame: unknown;
     try {
       frame = parseJson(text, this.#runtime.maxMessageItems);
     } catch (error) {
-      return this.#renderer.render(connection, explainUnreadable(error, "JSON"), writeText);
+      if (!isWhole) return this.#renderer.render(connection, explainUnreadable(error, "JSON"), writeText);
     }
-    const { resume } = connection;
+    if (this.#passesOn) frame = isWhole ? wholeMessage(frame, text) : keepText(frame, text);
     if (resume === undefined) return this.#answer(connection, frame, this.#writeParts);
-    return this.#answerOnce(connection, resume, { frame, raw: text, read: this.#readAgain }, writeText);
+    return this.#answerOnce(connection, resume, { frame, raw: text, read: this.#readAgain }, this.#write);
   }
 
   binary(connection: ConnectionContext, data: Uint8Array): Answer {
@@ -192,6 +202,13 @@ export class SessionProtocol implements SocketProtocol {
     const { numbered, onCancel } = options;
     return answerMcp(message.data, { own: session, runtime, sessions, orchestrator, numbered, onCancel });
   }
+}
+
+/** The message to pass on: one that this server does not know, or that is not valid, is passed on as well. */
+function wholeMessage(frame: unknown, text: string): object {
+  const message = checkMessage(frame);
+  const isKnown = message.type !== "error" && message.type !== "mcp";
+  return keepText(isKnown || isFork(frame) ? (frame as JsonObject) : { type: "state" }, text);
 }
 
 /** Performs a frame of a socket with many sessions. */

@@ -1,4 +1,5 @@
 import type { Environment, Transition } from "../../environment/environment.js";
+import type { Relay } from "../../environment/relay.js";
 import type { JsonObject, ObservationData, ServerMessage } from "../../protocol/messages.js";
 import { after } from "../../util/async/after.js";
 import { isObject } from "../../util/is-object.js";
@@ -17,6 +18,8 @@ const MAX_NAME = 100;
 export interface CallTarget {
   readonly environment: Environment;
   readonly session: CallSession;
+  /** Set if the environment passes its messages on. */
+  readonly relay?: Relay | undefined;
 }
 
 export interface CallSession {

@@ -109,9 +109,13 @@ export function serializeReply(reply: object, maxBytes: number): string {
   }
   // UTF-8 needs at most three bytes per UTF-16 code unit, so short texts need no count.
   if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
-    throw new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+    throw tooLarge(maxBytes);
   }
   return text;
+}
+
+export function tooLarge(maxBytes: number): SerializationError {
+  return new SerializationError(`the answer is larger than ${maxBytes} bytes`);
 }
 
 function byteLength(text: string): number {
