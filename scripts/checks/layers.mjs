@@ -54,7 +54,7 @@ const PACKAGES = {
   bench: ["openenv-ts"],
   gateway: ["openenv-ts"],
   upstream: ["openenv-ts", "@openenv-ts/providers"],
-  cli: ["openenv-ts", "@openenv-ts/deploy", "@openenv-ts/providers", "@openenv-ts/bench"],
+  cli: ["openenv-ts", "@openenv-ts/deploy", "@openenv-ts/providers", "@openenv-ts/bench", "@openenv-ts/upstream"],
   web: ["openenv-ts"],
 };
 const OURS = /^(openenv-ts|@openenv-ts\/[\w-]+)(?:\/|$)/;

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { loadSettings } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
@@ -5,10 +6,11 @@ import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environme
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
 import { describeStart, renderStart } from "../serve/banner.js";
 import { fetchTarget } from "../serve/fetch-target.js";
-import { findPlugins } from "../serve/load-plugins.js";
+import { findPlugins, loadPlugins } from "../serve/load-plugins.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
 import { RUNTIMES, type RuntimeName, runIn, runtimeHere, STARTED_BY } from "../serve/other-runtime.js";
 import type { ServedModule } from "../serve/serve-module.js";
+import { addUpstreamOptions, serveUpstreams, takeUpstreamFlags, type UpstreamFlags } from "../serve/serve-upstream.js";
 import { print } from "../terminal/output.js";
 
 const SETTINGS = (await loadSettings()).listSettings();
@@ -29,9 +31,11 @@ Examples:
   openenv serve https://github.com/owner/name.git#v1.2
   openenv serve server/environment.ts --watch
   openenv serve --runtime bun
-  openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn`;
+  openenv serve --host 0.0.0.0 --max-concurrent-envs 500 --log-level warn
+  openenv serve --upstream "python -m my_env" --processes 24
+  openenv serve --upstream http://host-1:8000 --upstream http://host-2:8000`;
 
-interface ServeFlags extends Omit<ServeOptions, "sessionTimeout"> {
+interface ServeFlags extends Omit<ServeOptions, "sessionTimeout">, UpstreamFlags {
   sessionTimeout?: number | "none";
   watch?: boolean;
   reload?: boolean;
@@ -44,7 +48,7 @@ export function configureServe(command: Command): void {
   for (const { flag, ...setting } of SETTINGS) {
     if (flag !== undefined) command.addOption(createOption(flag, setting));
   }
-  command
+  addUpstreamOptions(command)
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
     .option("--reload", "alias of --watch")
@@ -56,12 +60,18 @@ export function configureServe(command: Command): void {
 }
 
 async function serveTarget(target: string, flags: ServeFlags): Promise<void> {
-  const { watch, reload, runtime, plugin = [], allowPlugins = false, ...given } = flags;
+  const { watch, reload, runtime, plugin = [], allowPlugins = false, ...rest } = flags;
   if (runtime !== undefined && runtime !== runtimeHere()) return runIn(runtime);
   endWithParent();
+  const { upstream, given } = takeUpstreamFlags(rest);
   const { sessionTimeout, ...others } = given;
   const timeout = sessionTimeout === "none" ? null : sessionTimeout;
   const options: ServeOptions = timeout === undefined ? others : { ...others, sessionTimeout: timeout };
+  if (upstream !== undefined) {
+    const operatorToken = makeOperatorToken();
+    const plugins = await loadPlugins(plugin.map((file) => resolve(file)));
+    return print(await describeStart(await serveUpstreams(upstream, { ...options, plugins }), operatorToken));
+  }
   const folder = await fetchTarget(target);
   const { file, manifest } = await locateEnvironment(folder);
   const plugins = findPlugins({ given: plugin, folder, manifest, isAllowed: allowPlugins && folder === target });

@@ -27,7 +27,7 @@ export interface PackageManifest {
 /** What an environment runs with. */
 const RUNTIME = ["openenv-ts", "@openenv-ts/web", "@openenv-ts/gateway"];
 /** What it is developed with: the command, and what that depends on. */
-const DEVELOPMENT = [CLI, "@openenv-ts/bench", "@openenv-ts/deploy", "@openenv-ts/providers"];
+const DEVELOPMENT = [CLI, ...["bench", "deploy", "providers", "upstream"].map((name) => `@openenv-ts/${name}`)];
 const VENDOR = "vendor";
 /** Takes two seconds, and much longer on a busy machine. */
 const TIMEOUT_MS = 300_000;

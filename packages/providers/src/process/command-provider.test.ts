@@ -1,6 +1,11 @@
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { COMMAND, health } from "../../../../test-support/upstreams/fleets.js";
 import { checkCommand, commandProvider, startCommand } from "./command-provider.js";
+
+// The other tests of this worker have the same variables.
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 test.each([
   ["python -m my_env", ["python", "-m", "my_env"]],

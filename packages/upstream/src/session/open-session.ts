@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FactoryContext } from "openenv-ts";
+import { parseAddress } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
+import type { Fleet, UpstreamPlace } from "../fleet/types.js";
+import { openWebSocket, UpstreamSocket } from "./upstream-socket.js";
+
+/** A session of an upstream, and its place there. */
+export interface OpenSession {
+  readonly socket: UpstreamSocket;
+  readonly place: UpstreamPlace;
+}
+
+const TRIES = 3;
+const CONNECT_MS = 10_000;
+/** An upstream frees the slot of a session shortly after its socket has closed. */
+const FREE_WITHIN_MS = 5_000;
+/** Answered by every upstream, and changes nothing. */
+const PROBE = '{"type":"state"}';
+
+/**
+ * Takes a place, and opens a session there; an upstream that does not answer is left for another. Rejects with an error that
+ * names the last upstream.
+ */
+export async function openSession(fleet: Fleet, { signal, wait }: FactoryContext): Promise<OpenSession> {
+  for (let left = TRIES; ; left--) {
+    const place = await wait(fleet.take(signal));
+    try {
+      return { place, socket: await openAt(place, signal) };
+    } catch (error) {
+      const isDown = (error as { fault?: unknown }).fault !== "environment" && !signal.aborted;
+      if (isDown) place.suspect();
+      place[Symbol.dispose]();
+      if (!isDown || left === 1) throw error;
+    }
+  }
+}
+
+async function openAt(place: UpstreamPlace, signal: AbortSignal): Promise<UpstreamSocket> {
+  const { name, url } = place.upstream;
+  const until = performance.now() + FREE_WITHIN_MS;
+  for (let delayMs = 20; ; delayMs *= 2) {
+    const ws = await openWebSocket(parseAddress(url).socket({}), { name, signal, timeoutMs: CONNECT_MS });
+    const socket = new UpstreamSocket(ws, { name, ended: place.ended });
+    // An upstream that has no room says so instead of an answer.
+    const refusal = refusalOf(await socket.ask(PROBE));
+    if (refusal === undefined) return socket;
+    await socket.close();
+    if (refusal.code === "FACTORY_ERROR" || performance.now() + delayMs > until) {
+      const fault = refusal.code === "FACTORY_ERROR" ? "environment" : "infrastructure";
+      throw Object.assign(new Error(`${name} has opened no session: ${refusal.message}`), { fault });
+    }
+    await sleep(delayMs, undefined, { signal });
+  }
+}
+
+function refusalOf(text: string): { code: string; message: string } | undefined {
+  const { type, data = {} } = JSON.parse(text) as { type?: unknown; data?: JsonObject };
+  const code = String(data["code"]);
+  const isRefusal = type === "error" && (code === "CAPACITY_REACHED" || code === "FACTORY_ERROR");
+  return isRefusal ? { code, message: String(data["message"]) } : undefined;
+}
