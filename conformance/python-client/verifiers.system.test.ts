@@ -13,6 +13,7 @@ import { serve } from "../../packages/openenv/src/serve.js";
 import { startCommand } from "../../test-support/commands/command-line.js";
 import { DESK_TOOLS, defineDesk } from "../../test-support/environments/tool-environment.js";
 import { requireVerifiers } from "../../test-support/requirement.js";
+import { startPythonServer } from "../python-server/start-server.js";
 
 const verifiers = await requireVerifiers();
 const here = import.meta.dirname;
@@ -36,11 +37,16 @@ const call = (tool_name: string, args: object = {}) =>
 const ANSWERS: Record<string, string[]> = {
   echo: [call("echo_message", { message: "hello" }), '{"message": "hello"}', ""],
   desk: [call("fail", { why: "tired" }), call("tally"), call("tally")],
+  python: [call("greet", { name: "Bo" }), call("tally"), call("fail", { why: "tired" }), ""],
+  front: [call("greet", { name: "Bo" }), call("tally"), call("fail", { why: "tired" }), ""],
 };
 
 describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
   let echo: Rollout;
   let desk: Rollout;
+  /** A server of the Python package, and our front of it. */
+  let direct: Rollout;
+  let passed: Rollout;
   /** The result of a failed call. */
   let failed: { reward: unknown };
 
@@ -56,13 +62,19 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
     // The package stores files in the home folder, and reads a login from it.
     const home = await mkdtemp(join(tmpdir(), "openenv-verifiers-"));
     try {
-      const servers = [`echo=${echoUrl}`, `desk=${deskServer.url}`];
+      await using python = await startPythonServer(verifiers.path, 4, "tools_server.py");
+      const upstream = ["--upstream", python.url, "--upstream-sessions", "4", "--port", "0"];
+      await using front = startCommand(["serve", ...upstream], { cwd: here });
+      const [, frontUrl = ""] = await front.printed(/ at (http:\S+)/);
+      const others = [`python=${python.url}`, `front=${frontUrl}`];
+      const servers = [`echo=${echoUrl}`, `desk=${deskServer.url}`, ...others];
       const { stdout } = await promisify(execFile)(
         verifiers.path,
         [join(here, "verifiers_rollouts.py"), join(home, "runs"), model.url, ...servers],
         { env: { ...process.env, HOME: home, PYTHONDONTWRITEBYTECODE: "1" } },
       );
-      [echo, desk] = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as [Rollout, Rollout];
+      const rollouts = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as [Rollout, Rollout, Rollout, Rollout];
+      [echo, desk, direct, passed] = rollouts;
     } finally {
       await rm(home, { recursive: true, force: true });
     }
@@ -84,6 +96,11 @@ describe.skipIf(!verifiers.available)("the trainer verifiers", () => {
       { tool_name: "echo_message", result: { data: "hello" }, error: null },
       { echoed_message: "hello", message_length: 5 },
     ]);
+  });
+
+  test("gets the same of a Python server through a front", () => {
+    expect(passed).toEqual(direct);
+    expect(direct.prompts[1]?.observation).toMatchObject({ tool_name: "greet", error: null });
   });
 
   test("runs an environment with only tools until it is done", () => {
