@@ -10,7 +10,7 @@ import { requirePython } from "../../test-support/requirement.js";
 import { type PythonServer, startPythonServer } from "./start-server.js";
 
 const python = await requirePython();
-const LIMIT = { timeout: 90_000 };
+const LIMIT = { timeout: 300_000 };
 const CAPACITY = 16;
 const REQUESTS = 20_000;
 
