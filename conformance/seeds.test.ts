@@ -30,6 +30,7 @@ test.each([
   ["[no.such.id](../../conformance/requirements.yaml)", "no.such.id has no proof"],
   ["[config.client](../../conformance/requirements.yaml)", "config.client has no proof"],
   ["[none.ts](../guide/clients.md)", "runs no none.ts"],
+  ["[messages](../../benchmarks/results/study.csv)", "has no row messages"],
   ["[clients](../guide/clients.md)", "is not a proof"],
 ])("the proof %j has the problem: %s", (proof, problem) => {
   expect(findProblems(proof)[0]).toContain(problem);
@@ -60,6 +61,7 @@ function findProblem(text: string, path: string): string[] {
     const found = promises.find(({ id }) => id === text);
     return found?.proof || found?.cases ? [] : [`${text} has no proof in ${path}`];
   }
+  if (path.endsWith(".csv")) return content.includes(`\n${text},`) ? [] : [`${path} has no row ${text}`];
   if (!/^[\w-]+\.(?:ts|py)$/.test(text)) return [`${text} is not a proof`];
   return content.includes(` file=${text} run`) ? [] : [`${path} runs no ${text}`];
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Command } from "commander";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   callCommand,
@@ -7,6 +8,14 @@ import {
   type Project,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
+import { configureBench } from "./bench.js";
+
+test("the defaults of a sweep are those of the published study", () => {
+  const command = new Command();
+  configureBench(command);
+  const defaults = { requestsGrid: [32, 128, 512, 2048, 4096, 8192, 16384], waitGrid: [1, 5, 10], reps: 3, mode: "ws" };
+  expect(command.opts()).toMatchObject(defaults);
+});
 
 /** A session keeps 8 MB. An episode has three steps, and a fourth one fails. */
 const ENVIRONMENT = `
