@@ -78,6 +78,7 @@ describe("openenv init", TIME_LIMIT, () => {
       `vendor/openenv-ts-deploy-${version}.tgz`,
       `vendor/openenv-ts-gateway-${version}.tgz`,
       `vendor/openenv-ts-providers-${version}.tgz`,
+      `vendor/openenv-ts-upstream-${version}.tgz`,
       `vendor/openenv-ts-web-${version}.tgz`,
     ]);
     expect(await listFiles(made.dir)).toEqual(made.files);
