@@ -70,7 +70,7 @@ export const CEILINGS = {
   "packages/upstream/src": 637,
   "packages/upstream/src/fleet": 807,
   "packages/web/src": 11501,
-  "python/src": 4602,
+  "python/src": 4626,
 };
 
 /**

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from .errors import protocol_error, reading
@@ -31,3 +32,8 @@ def is_refusal(answer: JsonObject) -> bool:
 def error_code(answer: JsonObject) -> object:
     data = answer.get("data")
     return data.get("code") if answer.get("type") == "error" and isinstance(data, dict) else None
+
+
+def to_handle(session_id: str | None) -> str | None:
+    """The session in the server's log: the whole id lets a client continue it, and is not for a log."""
+    return session_id and re.sub(r"^w\d+-", "", session_id)[:8]

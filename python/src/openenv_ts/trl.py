@@ -8,11 +8,13 @@ import json
 import keyword
 import re
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 from ._agents import Episode, ToolFailedError, begin, read_prompt, read_starts, read_toolbox, start, to_text
+from ._frames import to_handle
 from ._server import encode
 from ._sockets import run
 from .errors import ConnectionLostError, RemoteError
@@ -38,6 +40,12 @@ class TrlEnvironment(Episode):
         """Equal for the rollouts that start in the same way."""
         self.lost: Exception | None = None
         """Why the rollout is lost; None when it is not."""
+        self.server = ""
+        """The server that has the session: its URL, or its name where an address leads to several."""
+        self.session: str | None = None
+        """Its first characters, as in the log of the server; None if the server cannot resume sessions."""
+        self.episode_id = ""
+        """That of the row; without one, a new id for each rollout."""
         self._env: Env | None = None
         for tool in self._spec._toolbox.tools if hasattr(self, "_spec") else ():
             name = _identifier(tool.name, RESERVED)
@@ -54,9 +62,13 @@ class TrlEnvironment(Episode):
                 options[name] = row[name]
         self._env = spec._open(self._env)
         self.group_id = encode(dict(sorted(options.items())))
+        self.episode_id = str(options.setdefault("episode_id", uuid.uuid4().hex))
+        self.server, self.session = self._env.url, None
         try:
             first = self._env._run(begin(self._env._env, options, spec.outage))
             start(self, first)
+            if (connection := self._env._env._connection) is not None:
+                self.server, self.session = connection.server or self.server, to_handle(connection._key.session_id)
             return to_text(first.observation)
         except (RemoteError, ConnectionLostError) as error:
             spec._lose(self, error)
@@ -135,7 +147,9 @@ def _to_method(tool: Tool) -> Callable[..., str]:
     return method
 
 
-RESERVED = ("reset", "get_reward", "group_id", "lost", *(one.name for one in fields(Episode)))
+LOGGED = ("server", "session", "episode_id", "lost")
+"""Attributes of a rollout that are columns of TRL's log of completions."""
+RESERVED = ("reset", "get_reward", "group_id", *LOGGED, *(one.name for one in fields(Episode)))
 """Names of TRL, and attributes of an instance, which would hide a method of the same name."""
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _UNSET: Any = None
@@ -244,6 +258,10 @@ class TrlSpec:
             lost = [getattr(one, "lost", None) is not None for one in environments]
             if first and callable(named.get("log_metric")):
                 named["log_metric"]("openenv/lost_rollouts", sum(lost) / max(1, len(lost)))
+            if first and callable(named.get("log_extra")):
+                for name in LOGGED:
+                    values = (getattr(one, name, None) for one in environments)
+                    named["log_extra"](f"openenv/{name}", [None if value is None else str(value) for value in values])
             return [None if gone else reward for reward, gone in zip(rewards, lost, strict=True)]
 
         if inspect.iscoroutinefunction(func):
