@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -19,5 +19,5 @@ describe("every example verifies itself", { timeout: 120_000 }, () => {
 
 function stories(): string[] {
   const folders = readdirSync(here, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return folders.map(({ name }) => name).filter((name) => !name.startsWith(".") && name !== "node_modules");
+  return folders.map(({ name }) => name).filter((name) => existsSync(`${here}${name}/main.ts`));
 }

@@ -22,8 +22,12 @@ export async function run({ python, missing, soak }) {
   const front = await startFront(soak);
   const ledger = new Ledger();
   try {
-    const isComplete = () => front.isIdle(processes);
-    await cameTrue(isComplete);
+    // Many processes need minutes to start.
+    const isComplete = async () => {
+      for (let left = processes; left > 0; left -= 20) if (await cameTrue(() => front.isIdle(processes))) return true;
+      return false;
+    };
+    await isComplete();
     const descriptors = openDescriptors(front.pid);
     const end = performance.now() + minutes * 60_000;
     const isOver = () => performance.now() > end;
@@ -35,7 +39,7 @@ export async function run({ python, missing, soak }) {
     const progress = setInterval(() => process.stderr.write(`  ${ledger.steps} steps\n`), REPORT_MS);
     const kills = await killSome(front, killEvery * 1_000, isOver);
     await Promise.all(playing).finally(() => clearInterval(progress));
-    const isBack = (await cameTrue(isComplete)) && (await cameTrue(() => openDescriptors(front.pid) <= descriptors));
+    const isBack = (await isComplete()) && (await cameTrue(() => openDescriptors(front.pid) <= descriptors));
     if (!isBack) process.stderr.write(`  the front has ${openDescriptors(front.pid)} files, before ${descriptors}\n`);
     await front.close();
     for (const error of ledger.unnamed) process.stderr.write(`  not named: ${error}\n`);
