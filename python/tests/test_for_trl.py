@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, Optional
@@ -385,32 +384,3 @@ def test_closing_sessions_of_a_server_that_does_not_answer_takes_a_moment() -> N
     spec.close()
     assert time.monotonic() - began < 20
     server.kill()
-
-
-def test_the_log_of_trl_has_the_session_and_the_episode_of_each_rollout(server: Server) -> None:
-    columns: dict[str, list[Any]] = {}
-
-    def log(*environments: Any) -> None:
-        columns.clear()
-        spec.reward_funcs[0](environments=list(environments), log_extra=columns.__setitem__)
-
-    with for_trl(server.url) as spec:
-        first, second = spec.environment_factory(), spec.environment_factory()
-        first.reset(seed=1)
-        second.reset(seed=1, episode_id="mine")
-        assert first.group_id != second.group_id
-        log(first, second)
-        states = [one._env.state()["episode_id"] for one in (first, second)]
-        assert columns["openenv/episode_id"] == states == [first.episode_id, "mine"]
-        assert columns["openenv/lost"] == [None, None]
-        assert columns["openenv/server"][0] == columns["openenv/server"][1] != server.url
-        request = urllib.request.Request(f"{server.url}/sessions", headers={"authorization": "Bearer operator"})
-        with urllib.request.urlopen(request) as answer:
-            ids = json.dumps(json.load(answer))
-        for handle in columns["openenv/session"]:
-            assert len(handle) == 8
-            assert handle in ids
-        play(second, "fail", how="timeout")
-        log(first, second)
-        assert columns["openenv/lost"][0] is None
-        assert columns["openenv/lost"][1].startswith("TOOL_FAILED")

@@ -1,0 +1,44 @@
+"""What for_trl adds to the completions that TRL logs. Without torch."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any
+
+from conftest import Server
+
+from openenv_ts.trl import for_trl
+
+
+def test_the_log_of_trl_has_the_session_and_the_episode_of_each_rollout() -> None:
+    server = Server("tools.mjs", OPENENV_OPERATOR_TOKEN="operator")
+    columns: dict[str, list[Any]] = {}
+
+    def log(*environments: Any) -> None:
+        columns.clear()
+        spec.reward_funcs[0](environments=list(environments), log_extra=columns.__setitem__)
+
+    try:
+        with for_trl(server.url) as spec:
+            first, second = spec.environment_factory(), spec.environment_factory()
+            first.reset(seed=1)
+            second.reset(seed=1, episode_id="mine")
+            assert first.group_id != second.group_id
+            log(first, second)
+            states = [one._env.state()["episode_id"] for one in (first, second)]
+            assert columns["openenv/episode_id"] == states == [first.episode_id, "mine"]
+            assert columns["openenv/lost"] == [None, None]
+            assert columns["openenv/server"][0] == columns["openenv/server"][1] != server.url
+            request = urllib.request.Request(f"{server.url}/sessions", headers={"authorization": "Bearer operator"})
+            with urllib.request.urlopen(request) as answer:
+                ids = json.dumps(json.load(answer))
+            for handle in columns["openenv/session"]:
+                assert len(handle) == 8
+                assert handle in ids
+            second.fail(how="timeout")
+            log(first, second)
+            assert columns["openenv/lost"][0] is None
+            assert columns["openenv/lost"][1].startswith("TOOL_FAILED")
+    finally:
+        server.kill()
