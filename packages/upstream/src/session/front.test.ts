@@ -186,6 +186,11 @@ describe("a front", () => {
     await second.close();
   });
 
+  test("has room for all sessions of its upstreams", async () => {
+    const { front } = await startPair(counter, { sessionsPerUpstream: 300 });
+    expect(front.capacity()).toMatchObject({ max_sessions: 300 });
+  });
+
   test("reports a lost upstream to its sessions only", async () => {
     const upstreams = [
       await servers.start({}, { environment: counter }),
