@@ -6,6 +6,7 @@ import { startFaultProxy } from "../faults/disturbed/proxy.mjs";
 
 const SEEDS = 50;
 const STEPS = 30;
+/** The sessions of many clients must not all end at the same time. */
 const EPISODES = 5;
 /** Milliseconds of a client between two steps, for each of all clients: their number does not change the load. */
 const PAUSE_MS = 2;
@@ -69,7 +70,7 @@ export async function playSessions({ url, numbers, ledger, isOver, client, clien
     let env;
     try {
       env = await connect(address, { ...OPTIONS, ...(resume && RESUME) });
-      for (let episode = 0; episode < EPISODES && !isOver(); episode++) {
+      for (let left = random.int(1, EPISODES); left > 0 && !isOver(); left--) {
         await playEpisode(env, { numbers, ledger, random, pause, isOver, id: `${client} ${ledger.episodes}` });
         // An open session has an address: a connection that fails before would be an error for the client.
         proxy?.disturb();

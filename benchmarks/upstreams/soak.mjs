@@ -9,8 +9,8 @@ import { Ledger, playSessions, readNumbers } from "./soak-clients.mjs";
 
 export const title = "upstreams that are killed";
 
-/** More than there are places, so some wait. */
-const CLIENTS_PER_PROCESS = 1.2;
+/** So many clients have no place and wait for one, for less than the time limit of a call. */
+const WAITING = 4;
 const REPORT_MS = 10_000;
 
 export async function run({ python, missing, soak }) {
@@ -31,7 +31,7 @@ export async function run({ python, missing, soak }) {
     const descriptors = openDescriptors(front.pid);
     const end = performance.now() + minutes * 60_000;
     const isOver = () => performance.now() > end;
-    const clients = Math.ceil(CLIENTS_PER_PROCESS * processes);
+    const clients = processes + WAITING;
     const numbers = readNumbers(process.env.OPENENV_PYTHON);
     const playing = Array.from({ length: clients }, (_, client) =>
       playSessions({ url: front.url, numbers, ledger, isOver, client, clients, resume: client % 2 === 1 }),
