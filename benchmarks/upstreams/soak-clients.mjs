@@ -17,7 +17,7 @@ const SHARE = { slow: 0.03, state: 0.05 };
 const WEIGHTS = { "connection without an answer": 0.1, "connection that falls silent": 0.2 };
 const OPTIONS = { check: false };
 const RESUME = { connectTimeoutMs: 5_000, resume: { pingIntervalMs: 1_000 } };
-/** In the error of a session whose upstream was killed. */
+/** Matches the error of a session whose upstream was killed. */
 const KILLED = /\b(process \d+) ended with signal 9\b/;
 
 /** The numbers of the environment in `tiny_upstream.py`, for each seed: those of the reset and of the steps. */

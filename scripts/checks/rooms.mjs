@@ -29,7 +29,7 @@ export const CEILINGS = {
   "packages/openenv/src/validation": 1382,
   "packages/openenv/src/session": 1391,
   "packages/openenv/src/session/agents": 230,
-  "packages/openenv/src/session/calls": 1237,
+  "packages/openenv/src/session/calls": 1236,
   "packages/openenv/src/session/copies": 230,
   "packages/openenv/src/session/doors": 369,
   "packages/openenv/src/session/messages": 164,

@@ -22,7 +22,6 @@ interface RelayingSession {
   readonly events: { begin(call: Call, request: JsonObject): void };
   readonly progress: Progress;
   claim(): void;
-  dropEpisode(): void;
   /** A reset has succeeded. */
   begun(episodeId: string, arrivedAt: number): void;
 }
