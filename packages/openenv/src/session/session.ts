@@ -188,7 +188,7 @@ export class Session extends AttachableSession {
       const target = this.#target as CallTarget;
       const { relay } = target;
       if (relay !== undefined && request.type !== "tool" && request.type !== "capture")
-        answer = passOn(request, call, { relay, session: this });
+        answer = passOn(request, call, { relay, session: this, target });
       else if (request.type === "step") answer = this.#step(request.data, call, target);
       else if (request.type === "reset") answer = this.#reset(request, call, target);
       else if (request.type === "tool") {

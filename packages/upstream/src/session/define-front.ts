@@ -27,7 +27,7 @@ const AT_ONCE: FactoryContext = { signal: new AbortController().signal, wait: as
 export async function defineFront(fleet: Fleet, { replay = false, log }: FrontOptions): Promise<EnvironmentDefinition> {
   const url = (): string => (fleet.upstreams.find(({ state }) => state === "ready") ?? fleet.upstreams[0])?.url ?? "";
   const open = (context = AT_ONCE) => openSession(fleet, context);
-  const first = await open();
+  const first = await openSession(fleet, AT_ONCE, true);
   const { contract, metadata, tasks } = await describeUpstream(first, url).finally(async () => {
     await first.socket.close();
     first.place[Symbol.dispose]();
@@ -39,11 +39,12 @@ export async function defineFront(fleet: Fleet, { replay = false, log }: FrontOp
     );
   }
   const names = Object.keys(contract.tools);
-  const reopen = replay ? () => open() : undefined;
+  const reopen = replay ? (hasViews: boolean) => openSession(fleet, AT_ONCE, hasViews) : undefined;
   const { readme_content: readme, author, documentation_url: documentationUrl } = metadata;
   const front = defineEnvironment(
     contract,
-    async (context) => new UpstreamSession(await open(context), { tools: names, reopen, log }) as never,
+    async (context) =>
+      new UpstreamSession(await open(context), { tools: names, reopen, views: first.hasViews, log }) as never,
     {
       seeded: replay,
       capacity: { max: () => fleet.capacity(), onChange: (listener) => fleet.onChange(listener) },

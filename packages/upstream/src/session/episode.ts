@@ -1,5 +1,4 @@
 import { findDifference, isObject } from "openenv-ts/internal";
-import type { UpstreamSocket } from "./upstream-socket.js";
 
 /** Characters of the messages and answers of one episode that are kept. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
@@ -35,10 +34,10 @@ export class Episode {
   }
 
   /** Makes the episode again, and compares each answer. Returns why that did not succeed. */
-  async replay(socket: UpstreamSocket): Promise<string | undefined> {
+  async replay(ask: (text: string) => Promise<string>): Promise<string | undefined> {
     if (this.#gap !== undefined) return this.#gap;
     for (const [nth, { text, answer }] of this.#calls.entries()) {
-      const again = await socket.ask(text);
+      const again = await ask(text);
       if (again === answer) continue;
       const difference = describeDifference(JSON.parse(answer), JSON.parse(again));
       if (difference !== undefined) return `its call ${nth} has another answer now: ${difference}`;

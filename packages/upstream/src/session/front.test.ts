@@ -53,8 +53,8 @@ function upstreamWithSession(upstreams: readonly RunningServer[]): RunningServer
 }
 
 /** Sends texts one after the other, and returns the texts of the answers. */
-async function exchange(url: string, texts: readonly string[]): Promise<string[]> {
-  const ws = new WebSocket(`${url.replace("http", "ws")}/ws`);
+async function exchange(url: string, texts: readonly string[], query = ""): Promise<string[]> {
+  const ws = new WebSocket(`${url.replace("http", "ws")}/ws${query}`);
   await once(ws, "open");
   const answers: string[] = [];
   for (const text of texts) {
@@ -78,6 +78,23 @@ const counter = defineEnvironment(
   { seeded: true },
 );
 
+const pictured = defineEnvironment(
+  counterContract,
+  () => {
+    let count = 0;
+    return {
+      reset: ({ start }) => ({ observation: { count: (count = start) } }),
+      step: ({ amount }) => ({ observation: { count: (count += amount) } }),
+      render: ({ count: shown = 0 }) => {
+        if (shown > 60) throw new Error(`no picture of ${shown}`);
+        return [{ kind: "text", runs: [{ text: `${shown} of 10`, tone: "positive" }] }];
+      },
+      actions: () => [{ label: "1 more", action: { amount: 1 } }],
+    };
+  },
+  { seeded: true },
+);
+
 describe("a front", () => {
   test("passes messages and answers on as they are", async () => {
     const { upstream, front } = await startPair();
@@ -96,6 +113,24 @@ describe("a front", () => {
       '{"type":"step","data":{"amount":13}}',
     ];
     expect(await exchange(front.url, texts)).toEqual(await exchange(upstream.url, texts));
+  });
+
+  test.each([false, true])("passes the views of its upstream on to a page (replay: %s)", async (replay) => {
+    const { upstream, front } = await startPair(pictured, { replay });
+    const step = (amount: number) => JSON.stringify({ type: "step", data: { amount } });
+    const texts = ['{"type":"reset","data":{"seed":1,"start":0}}', step(2), step(66), step(3), '{"type":"state"}'];
+    const direct = (await exchange(upstream.url, texts, "?view=1")).map((text) => JSON.parse(text));
+    expect(direct[1]).toMatchObject({
+      view: { parts: [{ runs: [{ text: "2 of 10" }] }], actions: [{ label: "1 more" }] },
+    });
+    expect(direct[2]).toMatchObject({ view: { problem: expect.stringContaining("no picture of 68") } });
+    const passed = await exchange(front.url, texts, "?view=1");
+    const unify = (text: string) => text.replace(/"episode_id":"[^"]+"/, '"episode_id":""');
+    expect(passed.map((text) => JSON.parse(unify(text)))).toEqual(
+      direct.map((answer) => JSON.parse(unify(JSON.stringify(answer)))),
+    );
+    // A socket without views gets what it gets from the upstream.
+    expect(await exchange(front.url, texts.slice(0, 4))).toEqual(await exchange(upstream.url, texts.slice(0, 4)));
   });
 
   test("keeps the numbers of actions and observations of a client that resumes", async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FactoryContext } from "openenv-ts";
+import { type FactoryContext, SessionLostError } from "openenv-ts";
 import { parseAddress } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { Fleet, UpstreamPlace } from "../fleet/types.js";
@@ -9,6 +9,8 @@ import { openWebSocket, UpstreamSocket } from "./upstream-socket.js";
 export interface OpenSession {
   readonly socket: UpstreamSocket;
   readonly place: UpstreamPlace;
+  /** Its observations come with the views of the author. */
+  readonly hasViews: boolean;
 }
 
 const TRIES = 3;
@@ -19,14 +21,18 @@ const FREE_WITHIN_MS = 5_000;
 const PROBE = '{"type":"state"}';
 
 /**
- * Takes a place, and opens a session there; an upstream that does not answer is left for another. Rejects with an error that
- * names the last upstream.
+ * Takes a place, and opens a session there, with views on request; an upstream that does not answer is left for another.
+ * Rejects with an error that names the last upstream.
  */
-export async function openSession(fleet: Fleet, { signal, wait }: FactoryContext): Promise<OpenSession> {
+export async function openSession(
+  fleet: Fleet,
+  { signal, wait }: FactoryContext,
+  hasViews = false,
+): Promise<OpenSession> {
   for (let left = TRIES; ; left--) {
     const place = await wait(fleet.take(signal));
     try {
-      return { place, socket: await openAt(place, signal) };
+      return await openAt(place, signal, hasViews);
     } catch (error) {
       const isDown = (error as { fault?: unknown }).fault !== "environment" && !signal.aborted;
       if (isDown) place.suspect();
@@ -36,15 +42,32 @@ export async function openSession(fleet: Fleet, { signal, wait }: FactoryContext
   }
 }
 
-async function openAt(place: UpstreamPlace, signal: AbortSignal): Promise<UpstreamSocket> {
+/** Opens a session with views in the same place. Rejects with SessionLostError when the upstream does not open it. */
+export async function openAgain({ place, socket }: OpenSession): Promise<OpenSession> {
+  await socket.close();
+  try {
+    return await openAt(place, AbortSignal.timeout(CONNECT_MS), true);
+  } catch (error) {
+    throw new SessionLostError((error as Error).message);
+  }
+}
+
+async function openAt(place: UpstreamPlace, signal: AbortSignal, wantsViews: boolean): Promise<OpenSession> {
   const { name, url } = place.upstream;
   const until = performance.now() + FREE_WITHIN_MS;
   for (let delayMs = 20; ; delayMs *= 2) {
-    const ws = await openWebSocket(parseAddress(url).socket({}), { name, signal, timeoutMs: CONNECT_MS });
+    const ws = await openWebSocket(parseAddress(url).socket(wantsViews ? { view: "1" } : {}), {
+      name,
+      signal,
+      timeoutMs: CONNECT_MS,
+    });
     const socket = new UpstreamSocket(ws, { name, ended: place.ended });
     // An upstream that has no room says so instead of an answer.
-    const refusal = refusalOf(await socket.ask(PROBE));
-    if (refusal === undefined) return socket;
+    const answer = JSON.parse(await socket.ask(PROBE)) as Answer;
+    const refusal = refusalOf(answer);
+    if (refusal === undefined) {
+      return { place, socket, hasViews: answer.openenv?.extensions?.includes("view") === true };
+    }
     await socket.close();
     if (refusal.code === "FACTORY_ERROR" || performance.now() + delayMs > until) {
       const fault = refusal.code === "FACTORY_ERROR" ? "environment" : "infrastructure";
@@ -54,8 +77,13 @@ async function openAt(place: UpstreamPlace, signal: AbortSignal): Promise<Upstre
   }
 }
 
-function refusalOf(text: string): { code: string; message: string } | undefined {
-  const { type, data = {} } = JSON.parse(text) as { type?: unknown; data?: JsonObject };
+interface Answer {
+  type?: unknown;
+  data?: JsonObject;
+  openenv?: { extensions?: unknown[] };
+}
+
+function refusalOf({ type, data = {} }: Answer): { code: string; message: string } | undefined {
   const code = String(data["code"]);
   const isRefusal = type === "error" && (code === "CAPACITY_REACHED" || code === "FACTORY_ERROR");
   return isRefusal ? { code, message: String(data["message"]) } : undefined;

@@ -1,8 +1,9 @@
 import { SessionLostError, ToolError } from "openenv-ts";
 import { isObject, relaying } from "openenv-ts/internal";
+import type { View } from "openenv-ts/protocol";
 import type { FleetLog } from "../fleet/options.js";
 import { Episode } from "./episode.js";
-import type { OpenSession } from "./open-session.js";
+import { type OpenSession, openAgain } from "./open-session.js";
 
 /** In the text of a message that calls a tool, which may change the episode. */
 const TOOL_CALL = '"tools/call"';
@@ -13,7 +14,9 @@ interface SessionOptions {
   /** The names of the tools of the upstream. */
   tools: readonly string[];
   /** Opens a session elsewhere, to make the episode again there; undefined if the upstream does not honour seeds. */
-  reopen: (() => Promise<OpenSession>) | undefined;
+  reopen: ((hasViews: boolean) => Promise<OpenSession>) | undefined;
+  /** The upstreams make views for clients that want them. */
+  views: boolean;
   log: FleetLog;
 }
 
@@ -26,13 +29,17 @@ export class UpstreamSession implements relaying.Hosted, relaying.Relay {
   readonly #reopen: SessionOptions["reopen"];
   readonly #log: FleetLog;
   readonly #episode: Episode | undefined;
+  /** An upstream is asked for views when the session opens, so the first message decides. */
+  #isDecided: boolean;
+  #view: Partial<View> = {};
   #open: OpenSession;
   #onLost: ((reason: string) => void) | undefined;
   #isClosed = false;
   #calls = 0;
 
-  constructor(open: OpenSession, { tools, reopen, log }: SessionOptions) {
+  constructor(open: OpenSession, { tools, reopen, views, log }: SessionOptions) {
     this.#reopen = reopen;
+    this.#isDecided = !views;
     this.#log = log;
     this.#episode = reopen && new Episode();
     this.#open = open;
@@ -40,13 +47,18 @@ export class UpstreamSession implements relaying.Hosted, relaying.Relay {
     this.#watch(open);
   }
 
-  send({ type, text }: relaying.RelayedMessage): Promise<string> {
-    const isPlain = this.#episode === undefined && type !== "reset";
-    return isPlain ? this.#open.socket.ask(text) : this.#sendKept(type, text);
+  send(message: relaying.RelayedMessage): Promise<string> {
+    const isPlain = this.#episode === undefined && message.type !== "reset" && this.#isDecided && !this.#open.hasViews;
+    return isPlain ? this.#open.socket.ask(message.text) : this.#sendKept(message);
   }
 
-  async #sendKept(type: relaying.RelayedMessage["type"], text: string): Promise<string> {
-    const answer = await this.#ask(text, type === "reset");
+  async #sendKept({ type, text, view = false }: relaying.RelayedMessage): Promise<string> {
+    if (view && !this.#isDecided) {
+      this.#open = await openAgain(this.#open);
+      this.#watch(this.#open);
+    }
+    this.#isDecided = true;
+    const answer = this.#takeView(await this.#ask(text, type === "reset"));
     if (type === "reset") {
       this.#open.place.countEpisode();
       this.#episode?.begin(text, answer);
@@ -57,6 +69,24 @@ export class UpstreamSession implements relaying.Hosted, relaying.Relay {
   onLost(listener: (reason: string) => void): void {
     if (this.lost !== undefined) listener(this.lost);
     else this.#onLost = listener;
+  }
+
+  /** Returns the answer without its view, which the server of the client checks and adds. */
+  #takeView(answer: string): string {
+    if (!this.#open.hasViews) return answer;
+    const view = relaying.memberText(answer, "view");
+    this.#view = view === undefined ? {} : (JSON.parse(view) as View);
+    return view === undefined ? answer : `{"type":"observation","data":${relaying.memberText(answer, "data")}}`;
+  }
+
+  render(): View["parts"] {
+    const { parts = [], problem } = this.#view;
+    if (problem !== undefined) throw new Error(problem.replace(/^render: /, ""));
+    return parts;
+  }
+
+  actions(): View["actions"] {
+    return this.#view.actions ?? [];
   }
 
   /** Every environment has these; here the relay answers. */
@@ -111,15 +141,17 @@ export class UpstreamSession implements relaying.Hosted, relaying.Relay {
    * Makes the episode again in another upstream; a reset needs none. When that one is lost, too, the next call finds it lost.
    * @throws SessionLostError where the episode cannot be made again.
    */
-  async #moveOn(reason: string, reopen: () => Promise<OpenSession>, isReset: boolean): Promise<void> {
+  async #moveOn(reason: string, reopen: NonNullable<SessionOptions["reopen"]>, isReset: boolean): Promise<void> {
     await this.#leave();
     const since = performance.now();
     let problem: string | undefined;
     try {
-      this.#open = await reopen();
+      this.#open = await reopen(this.#open.hasViews);
       if (this.#isClosed) await this.#leave();
       this.#watch(this.#open);
-      problem = isReset ? undefined : await this.#episode?.replay(this.#open.socket);
+      problem = isReset
+        ? undefined
+        : await this.#episode?.replay(async (text) => this.#takeView(await this.#open.socket.ask(text)));
     } catch (error) {
       if (error instanceof SessionLostError) return;
       problem = (error as Error).message;

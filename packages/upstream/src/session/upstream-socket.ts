@@ -59,6 +59,8 @@ export class UpstreamSocket {
   }
 
   #answer(text: string): void {
+    // The place in the queue, which a socket with views receives while it waits for its session.
+    if (text.startsWith('{"type":"queued"')) return;
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) waiting.resolve(text);
     else this.#lose(`${this.#name} sent a message that was no answer: ${text.slice(0, 200)}`);

@@ -129,8 +129,8 @@ async function addDigest(
   }
 }
 
-async function addView(
-  answered: ObservationMessage | Promise<ObservationMessage>,
+export async function addView(
+  answered: ServerMessage | Promise<ServerMessage>,
   observation: JsonObject | undefined,
   target: CallTarget,
 ): Promise<ServerMessage> {

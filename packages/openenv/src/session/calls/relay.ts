@@ -14,6 +14,7 @@ import { clip } from "../../util/text/clip.js";
 import { keepText, receivedText } from "../messages/received-text.js";
 import type { Runtime } from "../runtime.js";
 import type { Call } from "./call.js";
+import { addView, type CallTarget } from "./observation.js";
 import type { EnvironmentMessage } from "./peer-request.js";
 import type { Progress } from "./session-event.js";
 
@@ -33,7 +34,7 @@ interface RelayingSession {
 export async function passOn(
   request: EnvironmentMessage,
   call: Call,
-  { relay, session }: { relay: Relay; session: RelayingSession },
+  { relay, session, target }: { relay: Relay; session: RelayingSession; target: CallTarget },
 ): Promise<ServerMessage> {
   const text = receivedText(request);
   const type: RelayedMessage["type"] = request.type === "state" ? "other" : request.type;
@@ -41,7 +42,8 @@ export async function passOn(
   session.claim();
   if (type === "reset") session.progress.episodeId = null;
   if (type !== "other") session.events.begin(call, data);
-  const answer = readAnswer(await relay.send({ type, text }, call));
+  const { view } = call.options;
+  const answer = readAnswer(await relay.send({ type, text, view }, call));
   // The client has got a TIMEOUT or has disconnected.
   if (call.aborted !== undefined) throw call.aborted;
   if (answer.type !== "observation") return answer;
@@ -52,8 +54,7 @@ export async function passOn(
     const { episode_id: id } = data;
     session.begun(typeof id === "string" ? id : makeId(), call.arrivedAt);
   }
-  // The page expects a view of each observation; without parts it shows the observation itself.
-  return call.options.view === true ? Object.assign({ ...answer }, { view: { parts: [], actions: [] } }) : answer;
+  return view === true ? addView({ ...answer }, answer.data["observation"] as JsonObject, target) : answer;
 }
 
 /** The answer of another server, with the members that this server reads. Its text stays as it is. */
