@@ -71,7 +71,7 @@ async function measureCurves({ quick }) {
     }
     rows.push({
       id: `${task}-different`,
-      measure: `${task}: of ${runs[0][0].episodes.length}, those whose rewards are not equal in all four`,
+      measure: `${task}: of ${runs[0][0].episodes.length}, those whose rewards are not equal on both servers`,
       unit: "episodes",
       samples: { ours: runs.map(countDifferent) },
       targets: [{ limit: "at most", value: 0 }],
@@ -190,10 +190,15 @@ function meanReward(episodes, part) {
 }
 
 /** Rewards are compared as JSON has them, to the last digit. */
-function countDifferent([first, ...others]) {
-  const isEqual = (rewards, index) =>
-    others.every(({ episodes }) => JSON.stringify(episodes[index]) === JSON.stringify(rewards));
-  return first.episodes.filter((rewards, index) => !isEqual(rewards, index)).length;
+/**
+ * The episodes that one way to play has otherwise on the other server. Two ways differ: `for_trl` describes the tools to the
+ * model with their whole schema, a hand-written class by its signature.
+ */
+function countDifferent(ways) {
+  const [ours, ourClass, python, pythonClass] = SUBJECTS.map((subject) =>
+    ways.find(({ way }) => way === subject).episodes.map((one) => JSON.stringify(one)),
+  );
+  return ours.filter((rewards, index) => rewards !== python[index] || ourClass[index] !== pythonClass[index]).length;
 }
 
 if (PYTHON === undefined) {
@@ -230,7 +235,7 @@ await runSuite({
       .join(", ")}.`,
     "`ours`: `openenv serve` and `for_trl`. `python`: a server of the released Python package with the same tasks " +
       "(`conformance/python-server/training_server.py`) and `for_trl`. `own class`: a hand-written class around the " +
-      `released client. All four train in turn in one process with the same seeds of model and trainer: ${quick ? 1 : "1 to 3, with 64 rollouts 1 and 2"}.`,
+      `released client, which describes its tools in another way, so that its model reads another prompt. All four train in turn in one process with the same seeds of model and trainer: ${quick ? 1 : "1 to 3, with 64 rollouts 1 and 2"}.`,
     "The model has about 21,000 parameters and random weights; its tokens are whole tool calls, so it acts from the first step " +
       "on. With a real model a step takes longer, and the share of the environment is smaller.",
     "Mean rewards, over the seeds, are the reward curve: 8 rollouts a step, two prompts with four rollouts each. Rewards " +
@@ -240,7 +245,7 @@ await runSuite({
       "the eight words that the model can say, messages of at most three letters, amounts of at most 3, and a " +
       "high learning rate, 0.03. So the curves show that the rewards reach the model and that it learns on " +
       "easy tasks, not how fast or how well it would learn on a task that was not chosen for it. The seeds are the first " +
-      "ones, and none was left out. The comparison does not depend on this choice: all four play the same episodes.",
+      "ones, and none was left out. The comparison does not depend on this choice: both servers play the same episodes.",
     "Time spent on the environment: in resets and tool calls, one after the other, as the trainer waits for them.",
     "Vector environment: `OpenEnvVectorGym` and Stable-Baselines3's `DummyVecEnv` around the released client, `step` " +
       "alone. Each way has its own server and all take turns of half a second in one Python process, in every order.",

@@ -30,7 +30,7 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str) -> None:
 
     server, python = start_ours(task), PythonServer(task)
     try:
-        ours, theirs, released = Recorder(), Recorder(), Recorder()
+        ours, theirs = Recorder(), Recorder()
         spec = for_trl(server.url, ours, rows=64, prompt="Play.")
         log = train(task, spec)
         rewards = [entry["reward"] for entry in log]
@@ -39,15 +39,19 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str) -> None:
 
         assert train(task, for_trl(python.url, theirs, rows=64, prompt="Play.")) != []
         assert theirs.episodes == ours.episodes
-        trainer = make_trainer(
-            task,
-            train_dataset=spec.train_dataset,
-            reward_funcs=[released],
-            environment_factory=make_class(python.url, task),
-        )
-        trainer.train()
-        assert released.episodes == ours.episodes
-        assert [entry["loss"] for entry in read_log(trainer)] == [entry["loss"] for entry in log]
+        # A class around the released client describes its tools in another way, so its model reads another prompt.
+        runs = []
+        for url in (server.url, python.url):
+            released = Recorder()
+            trainer = make_trainer(
+                task,
+                train_dataset=spec.train_dataset,
+                reward_funcs=[released],
+                environment_factory=make_class(url, task),
+            )
+            trainer.train()
+            runs.append((released.episodes, [entry["loss"] for entry in read_log(trainer)]))
+        assert runs[0] == runs[1]
     finally:
         server.kill()
         python.kill()
