@@ -23,7 +23,7 @@ export const CEILINGS = {
   "packages/openenv/src/contract": 1820,
   "packages/openenv/src/environment": 2225,
   "packages/openenv/src/mcp": 308,
-  "packages/openenv/src/protocol": 2414,
+  "packages/openenv/src/protocol": 2801,
   "packages/openenv/src/testing": 1901,
   "packages/openenv/src/util": 596,
   "packages/openenv/src/validation": 1382,

@@ -65,6 +65,8 @@ export interface WebInfo {
   capacity: ServerCapacityStatus;
   /** Largest frame that is accepted, bytes. */
   max_message_bytes: number;
+  /** The server records episodes: it has `/rollouts`. */
+  rollouts: boolean;
   /** The server has an operator's token; without one `GET /web/server` is closed. */
   has_operator: boolean;
   /** `owner/name` on Hugging Face Spaces, else null. */

@@ -55,6 +55,7 @@ export async function info({ response, context }: RequestContext): Promise<void>
     step_before_reset: stepBeforeReset === "allow",
     capacity: sessions.capacity(),
     max_message_bytes: context.maxMessageBytes,
+    rollouts: context.plugins.mounted.some(({ plugin }) => plugin.name === "rollouts"),
     has_operator: authorization.hasOperator,
     space_id: spaceId,
   };
