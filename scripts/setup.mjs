@@ -15,7 +15,7 @@ const CORE = "packages/openenv";
 /** Private packages that the build of openenv-ts contains as `dist/parts/<name>`: those that it uses. */
 const USED_PARTS = ["packages/sockets"];
 /** Those that use it, and that it loads if they are there. */
-export const OPTIONAL_PARTS = ["cluster", "durable", "isolation"]
+export const OPTIONAL_PARTS = ["cluster", "durable", "isolation", "rollouts"]
   .map((name) => `packages/${name}`)
   .filter((folder) => existsSync(join(ROOT, folder, "package.json")));
 /** What compiles, each after what it uses. */

@@ -36,6 +36,7 @@ const OPTIONS = {
     [{ journal: "memory" }, "JOURNAL"],
     [{ resumeAnswers: 7 }, "RESUME_ANSWERS"],
   ],
+  "packages/rollouts": [[{ store: "./data" }, "OPENENV_STORE"]],
   "packages/isolation": [
     [{ isolation: "thread", module: "file:///environment.js" }, 'ISOLATION "thread"'],
     [{ isolation: "process", module: "file:///environment.js", isolatePoolSize: 2 }, 'ISOLATION "process"'],

@@ -41,13 +41,14 @@ export const MAY_IMPORT = {
 const MOUNTED_BY = { compat: "server/serve.ts" };
 const EDGES = ["index.ts", "connect.ts", "connect-in-process.ts", "connect-tools.ts", "replay.ts", "serve.ts"];
 /** Parts that use openenv-ts: they import its modules, also internal ones, as `#core/<module>`. */
-const USES_CORE = ["cluster", "durable", "isolation"];
+const USES_CORE = ["cluster", "durable", "isolation", "rollouts"];
 /** Which packages a package may import, by their entries. */
 const PACKAGES = {
   sockets: [],
   cluster: [],
   durable: [],
   isolation: [],
+  rollouts: [],
   openenv: [],
   deploy: ["openenv-ts"],
   providers: ["openenv-ts", "@openenv-ts/deploy"],

@@ -184,7 +184,7 @@ describe("a journal that cannot be replayed", () => {
   });
 
   test.each([
-    ["journals/dice.db", /^error: A journal in a file requires .+ npm install @photostructure\/sqlite@1\n$/],
+    ["journals/dice.db", /^error: A store in a file requires .+ npm install @photostructure\/sqlite@1\n$/],
     ["redis://127.0.0.1:1", /^error: A journal in Redis requires another package: npm install redis\n$/],
   ])("%s: names the package that is missing", async (name, message) => {
     if (!name.startsWith("redis:") && process.getBuiltinModule("node:sqlite") !== undefined) return;

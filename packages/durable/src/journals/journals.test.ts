@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { areSiblings, hasEnded, ownerName } from "#core/server/sqlite/owner.js";
 import { startOwner, testJournal } from "../../test/journal-contract.js";
 import { MemoryStore, openMemoryJournal } from "./memory.js";
-import { areSiblings, hasEnded, ownerName } from "./owner.js";
 
 describe("a journal in memory", () => {
   let store = new MemoryStore();

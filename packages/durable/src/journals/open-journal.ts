@@ -1,7 +1,7 @@
 import { ConfigError } from "#core/errors.js";
+import { ownerName } from "#core/server/sqlite/owner.js";
 import type { JournalSettings } from "#core/session/registry/session-keeper.js";
 import type { Journal } from "./journal.js";
-import { ownerName } from "./owner.js";
 
 const ADDRESS = /^\w+:\/\//;
 

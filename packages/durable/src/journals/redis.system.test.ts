@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { ownerName } from "#core/server/sqlite/owner.js";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../test-support/operator.js";
@@ -8,7 +9,6 @@ import { requireRedis } from "../../../../test-support/requirement.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { BEGIN, openResumable, stepFrame } from "../../../../test-support/sockets/resumable.js";
 import { testJournal } from "../../test/journal-contract.js";
-import { ownerName } from "./owner.js";
 import { openRedisJournal } from "./redis.js";
 
 const servers = useServers();

@@ -1,4 +1,5 @@
 import { ConfigError } from "#core/errors.js";
+import { hasEnded } from "#core/server/sqlite/owner.js";
 import {
   epochLost,
   hasEndedBefore,
@@ -11,7 +12,6 @@ import {
   type JournalTaker,
   unavailable,
 } from "./journal.js";
-import { hasEnded } from "./owner.js";
 import { type Client, COMMAND_MS, connectTo, NoAnswer, withLimit } from "./redis-client.js";
 
 /** What a script is called with. */

@@ -1,9 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { ConfigError } from "#core/errors.js";
 import { type BinaryCodec, loadBinary } from "#core/protocol/codec/binary.js";
+import { hasSqliteHeader } from "#core/server/sqlite/database.js";
 import type { SessionEvent } from "#core/session/calls/session-event.js";
 import type { JournalEntry, JournalReader, JournalRecord } from "../journals/journal.js";
-import { hasSqliteHeader } from "../journals/sqlite/database.js";
 import { readBatch, readImage, readLost, readOpener } from "../session/journal-cells.js";
 
 /** The events of a session since its last reset, or why there are none to play again. */

@@ -1,9 +1,9 @@
 import { loadBinary } from "#core/protocol/codec/binary.js";
+import { ownerName } from "#core/server/sqlite/owner.js";
 import type { KeeperSettings } from "#core/session/registry/session-keeper.js";
 import type { Runtime } from "#core/session/runtime.js";
 import { measureJournal } from "../journals/measured.js";
 import { openJournal } from "../journals/open-journal.js";
-import { ownerName } from "../journals/owner.js";
 import type { DurableSessions } from "../session/durable-sessions.js";
 import { StoredSessions } from "./stored-sessions.js";
 

@@ -12,11 +12,11 @@ import {
   type ResetRequest,
   type StepContext,
 } from "#core/index.js";
+import { ownerName } from "#core/server/sqlite/owner.js";
 import type { RunningServer, ServeOptions } from "#core/server/types.js";
 import { copyFileJournal } from "../../../../test-support/journals/file-journal.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { startOwner } from "../../test/journal-contract.js";
-import { ownerName } from "../journals/owner.js";
 import { openSqliteJournal } from "../journals/sqlite/sqlite-journal.js";
 
 const servers = useServers();

@@ -12,6 +12,7 @@ import {
   type ResetRequest,
   type StepContext,
 } from "#core/index.js";
+import { ownerName } from "#core/server/sqlite/owner.js";
 import type { RunningServer, ServeOptions } from "#core/server/types.js";
 import { FIRST_USE_MS } from "#core/session/registry/unclaimed.js";
 import { speedUpTimers } from "../../../../test-support/fast-timers.js";
@@ -20,7 +21,6 @@ import { useServers } from "../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../test-support/sockets/binary-socket.js";
 import { BEGIN as begin, resumeWith, stepFrame, TOKEN } from "../../../../test-support/sockets/resumable.js";
 import { startOwner } from "../../test/journal-contract.js";
-import { ownerName } from "../journals/owner.js";
 import { openSqliteJournal } from "../journals/sqlite/sqlite-journal.js";
 
 const servers = useServers();

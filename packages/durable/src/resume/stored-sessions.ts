@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BinaryCodec } from "#core/protocol/codec/binary.js";
+import { areSiblings } from "#core/server/sqlite/owner.js";
 import type { SessionOpener } from "#core/session/attachable-session.js";
 import { BATCH_OPENER, Batch } from "#core/session/batch.js";
 import { toError } from "#core/session/failure.js";
@@ -10,7 +11,6 @@ import { isThenable } from "#core/util/async/thenable.js";
 import type { Log } from "#core/util/log.js";
 import type { Eventual } from "#core/util/types.js";
 import { type Journal, type JournalRecord, TAKEN_OVER } from "../journals/journal.js";
-import { areSiblings } from "../journals/owner.js";
 import { type DurableSession, isTokenOf } from "../session/durable-session.js";
 import type { DurableSessions } from "../session/durable-sessions.js";
 import {

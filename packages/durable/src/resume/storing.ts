@@ -41,7 +41,7 @@ function storeBatchIn(own: SessionJournal, batch: Batch): void {
   const follow = (session: Session, prefix: string): void => {
     session.events.keepIfNeeded();
     session.events.hooks = {
-      record: (event, options) => own.record(event, session, options, prefix),
+      record: (event, { options }) => own.record(event, session, options, prefix),
       chooseSteps: () => own.chooseSteps(),
     };
   };

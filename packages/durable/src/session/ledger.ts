@@ -59,7 +59,7 @@ export class Ledger implements SessionHooks {
   /** Stores the events of the session from now on. */
   storeIn(journal: SessionJournal): void {
     this.#journal = journal;
-    this.record = (event, options) => journal.record(event, this.#session, options);
+    this.record = (event, { options }) => journal.record(event, this.#session, options);
     this.chooseSteps = () => journal.chooseSteps();
   }
 

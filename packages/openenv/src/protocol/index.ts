@@ -16,6 +16,7 @@ export {
   ROLLOUT_OUTCOMES,
   type RolloutOutcome,
   type RolloutQuery,
+  type RolloutQueryError,
   type RolloutRange,
   type RolloutTerm,
 } from "./rollout-query.js";
@@ -30,7 +31,6 @@ export type {
   RolloutHistogram,
   RolloutLive,
   RolloutPage,
-  RolloutQueryError,
   RolloutSession,
   StripStep,
 } from "./rollouts.js";

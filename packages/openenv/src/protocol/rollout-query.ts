@@ -1,5 +1,4 @@
 import { findNearest } from "../util/text/nearest.js";
-import type { RolloutQueryError } from "./rollouts.js";
 
 /**
  * `stuck`: it runs, and its call takes too long. `failed`: an error of the environment or of the infrastructure ended it.
@@ -28,6 +27,14 @@ export interface RolloutRange {
   max: number | null;
   /** The limit itself does not match. */
   exclusive?: boolean;
+}
+
+/** A part of a query that cannot be parsed. Positions are in UTF-16 units. */
+export interface RolloutQueryError {
+  start: number;
+  end: number;
+  term: string;
+  message: string;
 }
 
 export interface RolloutQuery {

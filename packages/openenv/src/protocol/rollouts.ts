@@ -1,6 +1,6 @@
 import type { Fault } from "../faults.js";
 import type { JsonObject } from "./messages.js";
-import type { RolloutOutcome } from "./rollout-query.js";
+import type { RolloutOutcome, RolloutQueryError } from "./rollout-query.js";
 import type { View } from "./web.js";
 
 /** A failure that several episodes may have: its key is that of its code or tool and of its message without numbers and names. */
@@ -91,14 +91,6 @@ export interface RolloutHistogram {
   max: number;
   /** 24, or fewer where there are fewer values. Each but the last is without its upper end. */
   bins: { from: number; to: number; all: number; matching: number }[];
-}
-
-/** A part of a query that cannot be parsed. Positions are in UTF-16 units. */
-export interface RolloutQueryError {
-  start: number;
-  end: number;
-  term: string;
-  message: string;
 }
 
 /** `GET /rollouts`. */

@@ -22,6 +22,7 @@ import { createLogger, type Logger } from "./logging/logger.js";
 import { noteAccess, noteContainer, noteSharedState } from "./logging/start-notes.js";
 import { type DurablePart, findDurable, holdJournal, rejectLimits } from "./parts/durable.js";
 import { startHost } from "./parts/isolation.js";
+import { addRecorder } from "./parts/rollouts.js";
 import { Central } from "./plugins/central.js";
 import type { Mount } from "./routes/mount.js";
 import { pluginRoutes } from "./routes/plugin-routes.js";
@@ -53,9 +54,10 @@ export async function serveHere(environment: EnvironmentDefinition, how: ServeHe
 
 async function start(
   environment: EnvironmentDefinition,
-  { config, options, cluster }: ServeHereOptions,
+  { config: given, options, cluster }: ServeHereOptions,
   ends: EndStack,
 ): Promise<RunningServer> {
+  const config = await addRecorder(given);
   const platform = await loadRuntime();
   let stopSignals = (): void => {};
   ends.add(() => stopSignals());

@@ -10,6 +10,8 @@ export interface Principal {
   readonly name: string;
   /** What else the plugin knows about it, for the plugin itself. */
   readonly claims?: Readonly<JsonObject>;
+  /** What it may do in addition to what clients may. */
+  readonly rights?: readonly "read-rollouts"[];
 }
 
 /** The peer that opened a session. */

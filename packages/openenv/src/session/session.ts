@@ -88,6 +88,11 @@ export class Session extends AttachableSession {
     return this.#running !== undefined && this.#call !== undefined && (!this.#call.aborted || this.isCancelled);
   }
 
+  /** When the call in flight started, by `performance.now()`; null when none is. */
+  get busySince(): number | null {
+    return this.busy ? (this.#call?.startedAt ?? 0) : null;
+  }
+
   get isCancelled(): boolean {
     return this.#call?.abortCode === "CANCELLED";
   }
@@ -168,7 +173,7 @@ export class Session extends AttachableSession {
 
   /** What operators see of it. */
   view(worker: number): ServerViewSession {
-    return describeView(this, worker, this.busy ? (this.#call?.startedAt ?? 0) : null);
+    return describeView(this, worker, this.busySince);
   }
 
   #enqueue(request: Request, call: Call): Promise<Answer> {

@@ -72,7 +72,9 @@ export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Check
     const checked = parseInput(schema, data);
     if (!checked.ok) return checked;
     const { seed, episode_id, split, index, ...fields } = checked.value as z.output<typeof resetRequest>;
-    const dropped = catchall !== undefined ? [] : Object.keys(data).filter((key) => !Object.hasOwn(schema.shape, key));
+    // Trainers send `metadata` to those who record episodes.
+    const isDropped = (key: string): boolean => key !== "metadata" && !Object.hasOwn(schema.shape, key);
+    const dropped = catchall !== undefined ? [] : Object.keys(data).filter(isDropped);
     return {
       ok: true,
       value: {

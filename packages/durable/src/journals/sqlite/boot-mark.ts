@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readBootId } from "#core/server/sqlite/owner.js";
+import { FILE_MODE } from "#core/server/sqlite/place.js";
 import type { Durability } from "../journal.js";
-import { readBootId } from "../owner.js";
 
-/** Files have the contents of sessions. */
-export const FILE_MODE = 0o600;
 /** The suffixes of the files of a journal. The mark is removed last, so that a removal that was interrupted is repeated. */
 export const SUFFIXES = ["", "-wal", "-shm", "-journal", "-boot"];
 

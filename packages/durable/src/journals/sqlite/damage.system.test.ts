@@ -2,11 +2,11 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { connect } from "#core/connect.js";
+import { SqliteDatabase } from "#core/server/sqlite/database.js";
 import { createProject } from "../../../../../test-support/commands/command-line.js";
 import { findFreePort } from "../../../../../test-support/free-port.js";
 import { findRuntimes, JOURNAL_MODULE } from "../../../../../test-support/journals/file-journal.js";
 import { serveProject } from "../../../../../test-support/servers/killable.js";
-import { SqliteDatabase } from "./database.js";
 import { readSqliteJournal } from "./sqlite-journal.js";
 
 /**

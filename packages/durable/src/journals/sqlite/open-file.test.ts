@@ -6,13 +6,14 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { SqliteDatabase } from "#core/server/sqlite/database.js";
+import { ownerName } from "#core/server/sqlite/owner.js";
+import { checkFileSystem } from "#core/server/sqlite/place.js";
 import { nextTurn } from "#parts/sockets/scheduling";
 import { JOURNAL_MODULE } from "../../../../../test-support/journals/file-journal.js";
 import { startOwner } from "../../../test/journal-contract.js";
 import type { Durability } from "../journal.js";
-import { ownerName } from "../owner.js";
-import { SqliteDatabase } from "./database.js";
-import { checkFileSystem } from "./open-file.js";
+
 import { openSqliteJournal, readSqliteJournal } from "./sqlite-journal.js";
 
 const folder = await mkdtemp(join(tmpdir(), "openenv-sqlite-"));
@@ -162,12 +163,12 @@ test.each([
   ["9p", 0x01021997],
   ["FUSE or virtiofs", 0x65735546],
 ])("a file system of the kind %s is refused, unless one machine alone uses it", async (kind, type) => {
-  expect(() => checkFileSystem(folder, type)).toThrow(
+  expect(() => checkFileSystem(folder, "journal", type)).toThrow(
     `its file system (${kind}) may not have the locks of a local one`,
   );
   const warned = once(process, "warning");
   vi.stubEnv("OPENENV_ANY_FILE_SYSTEM", "1");
-  checkFileSystem(folder, type);
+  checkFileSystem(folder, "journal", type);
   vi.unstubAllEnvs();
   expect(String(await warned)).toContain(kind);
 });
@@ -237,7 +238,7 @@ test("a log that another program keeps long is reported, and is short again afte
   const sizeOfLog = () => lstatSync(`${path}-wal`).size;
   const large = Buffer.alloc(8_000_000);
   while (sizeOfLog() < 270_000_000) await journal.commit("s", 1, { put: [["image", large]], remove: [] });
-  expect(String(await warned)).toMatch(/The log of the journal has 2\d\d MB/);
+  expect(String(await warned)).toMatch(/The log of a store has 2\d\d MB/);
   reader.exec("COMMIT");
   reader.close();
   await expect.poll(sizeOfLog, { timeout: 30_000 }).toBeLessThan(70_000_000);

@@ -1,11 +1,12 @@
 /** Opens the file of a journal in SQLite, and refuses what is not one. */
-import { closeSync, existsSync, fsyncSync, lstatSync, openSync, statfsSync, statSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { isCorrupt, isForeign, SqliteDatabase } from "#core/server/sqlite/database.js";
+import { HOLDER, holdFile } from "#core/server/sqlite/holder.js";
+import { isServerOf } from "#core/server/sqlite/owner.js";
+import { checkFileSystem, checkFiles, createFile } from "#core/server/sqlite/place.js";
 import { type Durability, JournalError } from "../journal.js";
-import { isServerOf } from "../owner.js";
-import { dropTornFile, FILE_MODE, isTorn, markBoot, readMark, SUFFIXES } from "./boot-mark.js";
-import { isCorrupt, isForeign, SqliteDatabase } from "./database.js";
-import { HOLDER, holdFile } from "./holder.js";
+import { dropTornFile, isTorn, markBoot, readMark, SUFFIXES } from "./boot-mark.js";
 import { checkWal } from "./wal.js";
 
 /** "oejo": the file is a journal of sessions. */
@@ -40,18 +41,6 @@ const IF_THERE = { throwIfNoEntry: false } as const;
 /** SQLite takes a shorter file for an empty one, and writes over it. */
 const MIN_BYTES = 512;
 const FOREIGN = "it is not a journal of sessions: name another file, or move this one away";
-/** File systems without the locks or the shared memory of one machine, by the numbers of Linux. */
-const REMOTE: Record<number, string> = {
-  26985: "NFS",
-  20859: "SMB",
-  4283649346: "SMB",
-  4266872130: "SMB",
-  16914839: "9p",
-  1702057286: "FUSE or virtiofs",
-  12805120: "Ceph",
-  198183888: "Lustre",
-};
-
 export interface SqliteJournalOptions {
   path: string;
   /** `process`: the file is dropped when the machine has restarted. `disk`: each commit waits for the disk. */
@@ -79,10 +68,10 @@ export async function openFile(
 ): Promise<SqliteFile> {
   const folder = dirname(path);
   if (!existsSync(folder)) throw new Error("its folder does not exist");
-  checkFiles(path, process.geteuid?.());
-  checkFileSystem(folder);
+  checkFiles(path, SUFFIXES, process.geteuid?.());
+  checkFileSystem(folder, "journal");
   if (isFirst) dropTornFile(path);
-  if (!existsSync(path)) create(path);
+  if (!existsSync(path)) createFile(path);
   const place = statSync(path);
   if (place.size > 0 && place.size < MIN_BYTES) throw new Error(FOREIGN);
   if (isFirst) prepare(path, folder, durability);
@@ -132,7 +121,7 @@ function watchFile(
  */
 export async function openFileToRead(path: string): Promise<SqliteFile> {
   if (statSync(path).size === 0) throw new Error("it is empty");
-  checkFiles(path, undefined);
+  checkFiles(path, SUFFIXES);
   if (isTorn(path)) throw new Error("parts of it may be missing: the machine has restarted since it was written");
   checkWal(`${path}-wal`);
   const access = existsSync(`${path}-wal`) ? "read" : "unused";
@@ -167,35 +156,6 @@ function closed(db: SqliteDatabase, error: unknown): unknown {
   return isCorrupt(error)
     ? new Error(`it is damaged (${(error as Error).message}); delete it`, { cause: error })
     : error;
-}
-
-/** SQLite would follow a link, and trust what another user has put there. */
-function checkFiles(path: string, user: number | undefined): void {
-  for (const suffix of SUFFIXES) {
-    const stats = lstatSync(path + suffix, IF_THERE);
-    if (stats === undefined) continue;
-    const name = suffix === "" ? "it" : `its file ${path}${suffix}`;
-    if (!stats.isFile()) throw new Error(`${name} is not a regular file`);
-    if (user !== undefined && stats.uid !== user) throw new Error(`${name} belongs to another user`);
-  }
-}
-
-/** `type`: of the file system, as Linux numbers it. */
-export function checkFileSystem(folder: string, type = statfsSync(folder).type): void {
-  const found = REMOTE[type];
-  if (found === undefined) return;
-  const why = `its file system (${found}) may not have the locks of a local one`;
-  if (process.env["OPENENV_ANY_FILE_SYSTEM"] === "1") return process.emitWarning(`The journal in ${folder}: ${why}`);
-  throw new Error(`${why}. Move it to a local disk, or set OPENENV_ANY_FILE_SYSTEM=1 if one machine alone uses it`);
-}
-
-/** An empty file is one of SQLite, and the others that it makes get the same mode. */
-function create(path: string): void {
-  try {
-    closeSync(openSync(path, "wx", FILE_MODE));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
 }
 
 /** Call this before SQLite has the file open: closing any descriptor of it later would release SQLite's locks. */

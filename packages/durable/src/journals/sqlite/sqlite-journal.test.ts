@@ -2,10 +2,10 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from "n
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { ownerName } from "#core/server/sqlite/owner.js";
 import { JOURNAL_MODULE } from "../../../../../test-support/journals/file-journal.js";
 import { startOwner, testJournal } from "../../../test/journal-contract.js";
 import type { Durability } from "../journal.js";
-import { ownerName } from "../owner.js";
 import { openSqliteJournal } from "./sqlite-journal.js";
 
 const folder = await mkdtemp(join(tmpdir(), "openenv-journal-"));

@@ -1,4 +1,5 @@
 import { ConfigError } from "#core/errors.js";
+import { hasEnded } from "#core/server/sqlite/owner.js";
 import type { Eventual } from "#core/util/types.js";
 import { nextTurn } from "#parts/sockets/scheduling";
 import {
@@ -13,7 +14,6 @@ import {
   type JournalRecord,
   unavailable,
 } from "../journal.js";
-import { hasEnded } from "../owner.js";
 import { hasThread, openInThread } from "./journal-thread.js";
 import { openFile, openFileToRead, type SqliteFile, type SqliteJournalOptions } from "./open-file.js";
 import { CELLS, SessionHead } from "./session-head.js";

@@ -1,4 +1,4 @@
-import type { SqliteDatabase, Statement } from "./database.js";
+import type { SqliteDatabase, Statement } from "#core/server/sqlite/database.js";
 
 const ENTRY = "id, token, epoch, owner, ended, reason, sum";
 

@@ -1,6 +1,7 @@
 /** What the file has of one session. */
+
+import { isCorrupt, type SqliteRow } from "#core/server/sqlite/database.js";
 import { damagedEntry, type JournalEntry, type JournalRecord } from "../journal.js";
-import { isCorrupt, type SqliteRow } from "./database.js";
 import { CELLS, decodeHead, type StoredCell, sumOfCells, sumOfEntry } from "./session-head.js";
 import type { Statements } from "./statements.js";
 

@@ -1,7 +1,7 @@
+import { isBusy, isCorrupt } from "#core/server/sqlite/database.js";
 import { groupBy } from "#core/util/group-by.js";
 import { nextTurn } from "#parts/sockets/scheduling";
 import { JournalError, sessionDamaged, unavailable } from "../journal.js";
-import { isBusy, isCorrupt } from "./database.js";
 import type { SqliteFile } from "./open-file.js";
 import type { Statements } from "./statements.js";
 

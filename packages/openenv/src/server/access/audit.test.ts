@@ -31,7 +31,12 @@ function keepLines() {
   return { lines, log };
 }
 
-const TOKENS: Tokens = { clientToken: "for clients", operatorToken: "for operators", orchestratorToken: undefined };
+const TOKENS: Tokens = {
+  clientToken: "for clients",
+  operatorToken: "for operators",
+  orchestratorToken: undefined,
+  viewerToken: undefined,
+};
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 const cleanup: (() => Promise<unknown> | unknown)[] = [];

@@ -4,6 +4,7 @@ import { clientCookie } from "../../protocol/http.js";
 import { SUBPROTOCOL, TOKEN_SUBPROTOCOL } from "../../protocol/messages.js";
 import type { Principal } from "../../session/attachable-session.js";
 import type { Tokens } from "../config/settings.js";
+import { isLoopback } from "./origins.js";
 import { readCookie } from "./read-cookie.js";
 
 /** Decides by the bearer token of a request what it may do. Without a token for a right, no request has that right. */
@@ -13,6 +14,11 @@ export interface Authorization {
   /** True also for a principal that the setting `operators` names. */
   isOperator(headers: IncomingHttpHeaders, principal?: Principal): boolean;
   isOrchestrator(headers: IncomingHttpHeaders): boolean;
+  /**
+   * May read rollouts: an operator, the viewer token, or a principal with that right. If no plugin decides who comes in, also
+   * all peers of a server on loopback without tokens.
+   */
+  isViewer(headers: IncomingHttpHeaders, principal: Principal | undefined, isUndecided: boolean): boolean;
   /**
    * True for all requests if no client token is set. Operators and orchestrators are clients, too. Clients of ORS send the
    * token as `x-api-key`.
@@ -29,8 +35,8 @@ export interface Authorization {
   replace(tokens: Tokens): void;
 }
 
-export function createAuthorization(initial: Tokens & { operators?: readonly string[] }): Authorization {
-  const { operators = [] } = initial;
+export function createAuthorization(initial: Tokens & { operators?: readonly string[]; host?: string }): Authorization {
+  const { operators = [], host } = initial;
   let tokens = initial;
   let clientKey = deriveKey(initial);
   const hasToken = (headers: IncomingHttpHeaders): boolean => {
@@ -45,6 +51,13 @@ export function createAuthorization(initial: Tokens & { operators?: readonly str
     },
     isOperator: (headers, principal) =>
       carries(headers, tokens.operatorToken) || (principal !== undefined && operators.includes(principal.name)),
+    isViewer(headers, principal, isUndecided) {
+      if (this.isOperator(headers, principal) || carries(headers, tokens.viewerToken)) return true;
+      if (principal?.rights?.includes("read-rollouts") === true) return true;
+      const { clientToken, operatorToken, orchestratorToken, viewerToken } = tokens;
+      const isProtected = [clientToken, operatorToken, orchestratorToken, viewerToken].some(Boolean);
+      return isUndecided && !isProtected && operators.length === 0 && host !== undefined && isLoopback(host);
+    },
     isOrchestrator: (headers) => carries(headers, tokens.orchestratorToken),
     isClient(headers) {
       if (clientKey === undefined || hasToken(headers) || hasKey(headers)) return true;
@@ -53,7 +66,7 @@ export function createAuthorization(initial: Tokens & { operators?: readonly str
     },
     isWrong(headers) {
       if (tokenOf(headers) !== undefined || headers["x-api-key"] !== undefined) {
-        return !hasToken(headers) && !hasKey(headers);
+        return !hasToken(headers) && !hasKey(headers) && !carries(headers, tokens.viewerToken);
       }
       const cookie = readCookie(headers, clientCookie(headers.host));
       return clientKey === undefined || cookie === undefined ? undefined : !sameText(cookie, clientKey);

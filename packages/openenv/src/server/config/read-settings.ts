@@ -26,6 +26,7 @@ export function readTokens(options: ServeOptions, variables: Variables): Tokens 
     clientToken: readSetting("clientToken", options, variables),
     operatorToken: readSetting("operatorToken", options, variables),
     orchestratorToken: readSetting("orchestratorToken", options, variables),
+    viewerToken: readSetting("viewerToken", options, variables),
   };
 }
 

@@ -252,6 +252,33 @@ export const SETTINGS = {
     flag: "<kind> what a journal in a file survives: the end of the process, or also of the machine",
   }),
   /**
+   * The folder in which all episodes are recorded, with requests and answers; it is made if it does not exist.
+   * `OPENENV_STORE`, default none.
+   */
+  store: setting("OPENENV_STORE", text, undefined, {
+    flag: "<folder> record all episodes in this folder",
+    see: "[rollouts](../guide/rollouts.md)",
+  }),
+  /**
+   * Whether requests, answers and views are recorded too, or only numbers, names and errors. `OPENENV_STORE_CONTENTS`,
+   * default on.
+   */
+  storeContents: setting("OPENENV_STORE_CONTENTS", choice(["on", "off"]), "on", {
+    flag: "<word> off records episodes without their requests and answers",
+  }),
+  /** Days after which an episode is deleted. `OPENENV_STORE_MAX_AGE`, default none. */
+  storeMaxAge: setting("OPENENV_STORE_MAX_AGE", integer(1, 36_500), undefined, {
+    flag: "<days> delete older episodes",
+  }),
+  /** Episodes that are kept; the oldest are deleted. `OPENENV_STORE_MAX_EPISODES`, default 1000000. */
+  storeMaxEpisodes: setting("OPENENV_STORE_MAX_EPISODES", integer(1, MAX_COUNT), 1_000_000, {
+    flag: "<number> episodes to keep",
+  }),
+  /** Size of the store from which the oldest episodes are deleted, in bytes. `OPENENV_STORE_MAX_BYTES`, default 10240 MiB. */
+  storeMaxBytes: setting("OPENENV_STORE_MAX_BYTES", bytes(1024 ** 4), 10 * 1024 ** 3, {
+    flag: "<number> size to keep, bytes",
+  }),
+  /**
    * Where sessions run: in this process, or each in a separate worker thread or child process, or in a pool of
    * `isolatePoolSize` of them. Requires `module`. `ISOLATION`, default none.
    */
@@ -312,6 +339,13 @@ export const SETTINGS = {
     mayBeFile: true,
   }),
   /**
+   * Bearer token for reading the recorded rollouts, and for nothing else. `OPENENV_VIEWER_TOKEN`, default none.
+   */
+  viewerToken: setting("OPENENV_VIEWER_TOKEN", text, undefined, {
+    see: "[viewer token](../guide/authorization.md#viewer-token)",
+    mayBeFile: true,
+  }),
+  /**
    * Bearer token that all sockets and requests need, except `/health`, `/livez`, `/readyz`, `/` and the files of the page;
    * without it they get 401. The other two tokens are accepted as well. `OPENENV_CLIENT_TOKEN`, default none.
    */
@@ -346,4 +380,4 @@ export type Options = Omit<
   (typeof VARIABLES_ONLY)[number]
 >;
 /** The secrets of a server. */
-export type Tokens = Pick<Settings, "clientToken" | "operatorToken" | "orchestratorToken">;
+export type Tokens = Pick<Settings, "clientToken" | "operatorToken" | "orchestratorToken" | "viewerToken">;

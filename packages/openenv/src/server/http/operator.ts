@@ -8,17 +8,36 @@ import type { Handler, RequestContext } from "./router.js";
  * log has a line for each `act`, or for the first of an address if programs repeat it: `polls`.
  */
 export function forOperators(handler: Handler, act: string, how: "acts" | "polls" = "acts"): Handler {
+  return guard(describeRejection, (ctx) => {
+    const { request, context } = ctx;
+    if (!context.authorization.isOperator(request.headers, ctx.principal)) return undefined;
+    if (!ctx.forwarded) context.audit[how](requesterOf(ctx), act);
+    return handler;
+  });
+}
+
+/** Requires the right to read rollouts, and a host name of the server. A server without any token on loopback gives it to all. */
+export function forViewers(handler: Handler): Handler {
+  return guard(
+    () => "this route is for viewers: send the value of OPENENV_VIEWER_TOKEN or OPENENV_OPERATOR_TOKEN as bearer token",
+    ({ request, context: { authorization, plugins }, principal }) =>
+      authorization.isViewer(request.headers, principal, plugins.authorize === undefined) ? handler : undefined,
+  );
+}
+
+function guard(
+  describe: (ctx: RequestContext) => string,
+  permit: (ctx: RequestContext) => Handler | undefined,
+): Handler {
   return async (ctx) => {
     const { request, response, context } = ctx;
     const objection = context.origins.hostRejectionReason(request.headers, true);
     if (objection !== undefined) return sendDetail(response, 403, objection);
-    if (context.authorization.isOperator(request.headers, ctx.principal)) {
-      if (!ctx.forwarded) context.audit[how](requesterOf(ctx), act);
-      return handler(ctx);
-    }
+    const permitted = permit(ctx);
+    if (permitted !== undefined) return permitted(ctx);
     await context.audit.refuse(requesterOf(ctx));
     response.setHeader("www-authenticate", "Bearer");
-    sendFailure(ctx, errorData("UNAUTHORIZED", describeRejection(ctx)));
+    sendFailure(ctx, errorData("UNAUTHORIZED", describe(ctx)));
   };
 }
 

@@ -66,6 +66,8 @@ export type Route = { [M in Method]?: Handler } & {
   key?(ctx: RequestContext): SessionKey;
   /** A peer needs no token. */
   isOpen?: boolean;
+  /** Its handlers check another right than that of a client. */
+  isGuarded?: boolean;
   /** Answers a request that lacks the client's token with a page; false if the request is not for a page. */
   askToken?(ctx: RequestContext): boolean;
 };
@@ -157,7 +159,7 @@ async function recognise(ctx: RequestContext, route: Route, authorize: Authorize
 function permit(ctx: RequestContext, route: Route): void | Promise<void> {
   const { context, path, principal, request } = ctx;
   if (principal !== undefined) return perform(ctx, route);
-  if (!context.authorization.isClient(request.headers) && !route.isOpen && !OPEN_PATHS.test(path))
+  if (!context.authorization.isClient(request.headers) && !route.isOpen && !route.isGuarded && !OPEN_PATHS.test(path))
     return refuse(ctx, route, errorData("UNAUTHORIZED", CLIENTS_ONLY));
   if (isGuess(ctx)) return context.audit.refuse(requesterOf(ctx)).then(() => perform(ctx, route));
   return perform(ctx, route);
@@ -184,7 +186,7 @@ function perform(ctx: RequestContext, route: Route): void | Promise<void> {
   return passToWorker(ctx, route.key(ctx)).then((isPassed) => (isPassed ? undefined : handler(ctx)));
 }
 
-function methodsOf({ key: _, askToken: __, isOpen: ___, ...handlers }: Route): string {
+function methodsOf({ key: _, askToken: __, isOpen: ___, isGuarded: ____, ...handlers }: Route): string {
   return Object.keys(handlers).join(", ");
 }
 

@@ -4,6 +4,7 @@ import { readSettings } from "../config/read-settings.js";
 import type { Settings } from "../config/settings.js";
 import { startInterruptibly } from "../lifecycle/signals.js";
 import type { RunningServer, ServeOptions } from "../types.js";
+import { addRecorder } from "./rollouts.js";
 
 export { watchParent } from "../../session/watchdog.js";
 
@@ -26,6 +27,11 @@ export type SupervisorSettings = Pick<
   | "journal"
   | "journalDurability"
   | "plugins"
+  | "store"
+  | "storeContents"
+  | "storeMaxAge"
+  | "storeMaxEpisodes"
+  | "storeMaxBytes"
 >;
 
 /** The program of the workers, if it is not that of this process: a script and its arguments. */
@@ -51,7 +57,7 @@ export async function superviseWorkers(
 ): Promise<SupervisedServer> {
   const { workers, heapMb } = settings;
   const use = workers > 1 ? `WORKERS ${workers}` : heapMb === undefined ? "supervise" : `HEAP_MB ${heapMb}`;
-  return (await loadCluster(use)).superviseWorkers(settings, program);
+  return (await loadCluster(use)).superviseWorkers(await addRecorder(settings), program);
 }
 
 /** Supervises workers that run `program`, until a signal ends them. @throws ConfigError, as {@link superviseWorkers}. */

@@ -15,7 +15,7 @@ const MEMBERS: readonly (keyof ServerPlugin)[] = [
   "central",
 ];
 const ROUTE_MEMBERS: readonly (keyof PluginRoute)[] = ["GET", "POST", "DELETE", "access"];
-const ACCESS: readonly unknown[] = ["open", "client", "operator", undefined];
+const ACCESS: readonly unknown[] = ["open", "client", "operator", "viewer", undefined];
 const NAME = /^[a-z][a-z0-9-]*$/;
 const METRIC = /^(?!openenv_|process_)[a-z][a-z0-9_]*$/;
 
@@ -62,8 +62,9 @@ function checkRoute(route: string, given: unknown): void {
   if (!isObject(given)) throw new ConfigError(`${route} must be an object with a handler for each method.`);
   checkMembers(route, given, ROUTE_MEMBERS);
   const { access, ...handlers } = given;
-  if (!ACCESS.includes(access)) {
-    throw new ConfigError(`${route} has the access "${String(access)}": it must be open, client or operator.`);
+  for (const one of isObject(access) ? Object.values(access) : [access]) {
+    if (ACCESS.includes(one)) continue;
+    throw new ConfigError(`${route} has the access "${String(one)}": it must be open, client, operator or viewer.`);
   }
   for (const [method, handler] of Object.entries(handlers)) {
     if (typeof handler !== "function") throw new ConfigError(`${route} has a ${method} that is not a function.`);

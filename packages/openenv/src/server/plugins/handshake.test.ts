@@ -27,7 +27,7 @@ async function startServer(how: "upgrade" | "acceptForwarded", authorize: Author
   const runtime = createRuntime(defineCounter().environment, { log });
   const own = { runtime, variables: {}, worker: 0, sessions: () => [], ask: async () => ({ answer: null }) };
   const plugins = new Plugins([definePlugin({ name: "names", authorize })], own);
-  const tokens = { clientToken: TOKEN, operatorToken: undefined, orchestratorToken: undefined };
+  const tokens = { clientToken: TOKEN, operatorToken: undefined, orchestratorToken: undefined, viewerToken: undefined };
   const context = await createContext(runtime, { plugins, authorization: createAuthorization(tokens) });
   const sockets = new SocketServer(context);
   const handle = (): Promise<void> => Promise.reject(new Error("no requests here"));

@@ -14,9 +14,9 @@ export const HOOK_MS = 5_000;
 const RESULTS: Readonly<Record<string, readonly [what: string, is: (value: object) => boolean]>> = {
   authorize: ["a principal with a name", (value) => typeof (value as Principal).name === "string"],
   admit: ["a Disposable", (value) => typeof (value as Disposable)[Symbol.dispose] === "function"],
-  session: ["hooks (around, record, mustRecord, detached, ended) without other members", isSessionHooks],
+  session: ["hooks (around, record, mustRecord, views, detached, ended) without other members", isSessionHooks],
 };
-const SESSION_HOOKS: readonly string[] = ["around", "record", "mustRecord", "detached", "ended"];
+const SESSION_HOOKS: readonly string[] = ["around", "record", "mustRecord", "views", "detached", "ended"];
 
 /** Calls the hooks of one plugin, and counts and logs those that fail. */
 export class HookCaller {
@@ -63,7 +63,7 @@ export class HookCaller {
 
 /** Another member is a misspelled one, which would have no effect. */
 function isSessionHooks(value: object): boolean {
-  const typeOf = (name: string): string => (name === "mustRecord" ? "boolean" : "function");
+  const typeOf = (name: string): string => (name === "mustRecord" || name === "views" ? "boolean" : "function");
   return Object.entries(value).every(
     ([name, given]) => SESSION_HOOKS.includes(name) && (given === undefined || typeof given === typeOf(name)),
   );

@@ -5,7 +5,9 @@ export { choice, integer, text } from "../config/setting.js";
 export {
   type AuthorizeRequest,
   definePlugin,
+  type EventNotes,
   type Opener,
+  type PluginAccess,
   type PluginAnswer,
   type PluginCentral,
   type PluginHooks,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ClientMessage, JsonObject, ServerMessage, WireCode } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
+import type { View } from "../../protocol/web.js";
 import type { Principal, SessionOpener } from "../../session/attachable-session.js";
 import type { SessionEvent } from "../../session/calls/session-event.js";
 import type { CountsOf, MetricRow } from "../../session/statistics/metrics.js";
@@ -103,13 +104,23 @@ export interface PluginHooks {
    * Called after each reset, step and tool call that reached the environment, before its answer leaves. The event is a
    * copy. An error is counted and logged, and the answer is sent.
    */
-  record?(event: SessionEvent): MaybePromise<void>;
+  record?(event: SessionEvent, notes: EventNotes): MaybePromise<void>;
+  /** The notes of `record` have what the environment's `render` makes of each observation, if it has one. */
+  readonly views?: boolean;
   /** An error of `record` loses the session: its client gets `SESSION_LOST` with the reason instead of the answer. */
   readonly mustRecord?: boolean;
   /** The session waits for its client without a connection. */
   detached?(): void;
   /** The session has ended, or did not open because a later plugin failed. A call that still runs is recorded after it. */
   ended?(reason: string): void;
+}
+
+/** What a recorder learns about an event that is not a part of it: it differs when the event is played again. */
+export interface EventNotes {
+  /** Milliseconds from the start of the call to its answer. */
+  readonly ms: number;
+  /** Set with `views`. */
+  readonly view?: View | undefined;
 }
 
 /** An open session. */
@@ -131,6 +142,8 @@ export interface SessionHandle {
   readonly reward: number;
   /** The episode has ended. */
   readonly done: boolean;
+  /** Milliseconds that the call in flight has taken so far; null when none is. */
+  readonly busyMs: number | null;
   /** Ends the session. Its client gets the reason. Before its environment exists it has no effect. */
   end(reason: string): void;
 }
@@ -139,6 +152,8 @@ export interface SessionHandle {
 export interface ServerHandle<S extends PluginSettings = PluginSettings, M extends PluginMetrics = PluginMetrics> {
   /** The name of the environment. */
   readonly environment: string;
+  /** The version of the contract. */
+  readonly version: string;
   readonly mode: "simulation" | "production";
   /** The number of this worker; 0 without workers. */
   readonly worker: number;
@@ -173,9 +188,14 @@ export interface PluginRoute<S extends PluginSettings = PluginSettings, M extend
   GET?(request: Request, call: RouteCall<S, M>): MaybePromise<Response>;
   POST?(request: Request, call: RouteCall<S, M>): MaybePromise<Response>;
   DELETE?(request: Request, call: RouteCall<S, M>): MaybePromise<Response>;
-  /** Who may call it: `client`, the default, with the client token if there is one; `operator`; or `open` to any peer. */
-  readonly access?: "open" | "client" | "operator";
+  /**
+   * Who may call it, or each method of it: `client`, the default, with the client token if there is one; `operator`;
+   * `viewer`, who may read rollouts; or `open` to any peer.
+   */
+  readonly access?: PluginAccess | { readonly [M in "GET" | "POST" | "DELETE"]?: PluginAccess };
 }
+
+export type PluginAccess = "open" | "client" | "operator" | "viewer";
 
 /** What a route gets in addition to its request. */
 export interface RouteCall<S extends PluginSettings = PluginSettings, M extends PluginMetrics = PluginMetrics> {

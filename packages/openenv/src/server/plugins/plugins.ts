@@ -66,6 +66,7 @@ export class Plugins {
     const caller = new HookCaller(name, runtime.log);
     const server: ServerHandle = {
       environment: runtime.definition.contract.name,
+      version: runtime.definition.contract.version,
       mode: runtime.mode,
       worker,
       settings: readTable(name, plugin.settings ?? {}, variables),
@@ -210,6 +211,11 @@ class Handle implements SessionHandle {
 
   get done(): boolean {
     return this.#session.progress.done;
+  }
+
+  get busyMs(): number | null {
+    const since = this.#session.busySince;
+    return since === null ? null : performance.now() - since;
   }
 
   end(reason: string): void {

@@ -3,12 +3,12 @@ import type { Answer, SessionCallOptions } from "../../session/calls/call.js";
 import type { PeerRequest } from "../../session/calls/peer-request.js";
 import type { SessionEvent } from "../../session/calls/session-event.js";
 import { errorMessage } from "../../session/messages/message-codec.js";
-import type { SessionHooks } from "../../session/restore/session-hooks.js";
+import type { RecordedCall, SessionHooks } from "../../session/restore/session-hooks.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Eventual, MaybePromise } from "../../util/types.js";
 import { HOOK_MS, type HookCaller, inTime, isRefusal, tooLate } from "./hook.js";
-import type { PluginAnswer, PluginHooks, PluginRefusal, PluginRequest } from "./plugin.js";
+import type { EventNotes, PluginAnswer, PluginHooks, PluginRefusal, PluginRequest } from "./plugin.js";
 
 const EXPECTED = "around() must return the result of next(), or a refusal without calling it";
 
@@ -28,7 +28,8 @@ export function joinHooks(session: Session, all: readonly Hooked[]): SessionHook
   };
   return {
     ...(guards.length > 0 && { around: (request, options) => pass(session, request, { guards, options }) }),
-    ...(recorders.length > 0 && { record: (event) => recordAll(recorders, event) }),
+    ...(recorders.length > 0 && { record: (event, call) => recordAll(recorders, event, notesOf(call)) }),
+    views: recorders.some(({ hooks }) => hooks.views === true),
     detached: () => notify("detached"),
     ended: (reason) => notify("ended", reason),
   };
@@ -145,6 +146,7 @@ class Passage {
 function recordAll(
   recorders: readonly Hooked[],
   event: SessionEvent,
+  notes: EventNotes,
   from = 0,
   lost?: SessionLostError,
 ): MaybePromise<void> {
@@ -156,16 +158,20 @@ function recordAll(
       lost ??= new SessionLostError(`the plugin "${caller.name}" could not record an event`);
     };
     try {
-      const recorded = hooks.record?.(event);
+      const recorded = hooks.record?.(event, notes);
       if (!isThenable(recorded)) continue;
       return inTime(recorded)
         .catch(failed)
-        .then(() => recordAll(recorders, event, index + 1, lost));
+        .then(() => recordAll(recorders, event, notes, index + 1, lost));
     } catch (error) {
       failed(error);
     }
   }
   if (lost !== undefined) throw lost;
+}
+
+function notesOf({ startedAt, view }: RecordedCall): EventNotes {
+  return { ms: performance.now() - startedAt, view };
 }
 
 function show(request: PeerRequest): PluginRequest {

@@ -3,11 +3,11 @@ import { errorData } from "../../protocol/messages.js";
 import { clip } from "../../util/text/clip.js";
 import { decodePath } from "../http/address.js";
 import { readBody } from "../http/body.js";
-import { forOperators } from "../http/operator.js";
+import { forOperators, forViewers } from "../http/operator.js";
 import { sendDetail, sendFailure, sendStatus } from "../http/respond.js";
 import type { Handler, Lookup, RequestContext, Route } from "../http/router.js";
 import { sendResponse } from "../http/web-response.js";
-import type { PluginRoute } from "../plugins/plugin.js";
+import type { PluginAccess, PluginRoute } from "../plugins/plugin.js";
 import type { Plugins } from "../plugins/plugins.js";
 import type { Mount } from "./mount.js";
 
@@ -50,8 +50,12 @@ function clash(path: string, own: Lookup, routes: Readonly<Record<string, Route>
 }
 
 function toRoute(mounted: Mounted, path: string, route: PluginRoute): Route {
-  const guard = (handler: Handler): Handler =>
-    route.access === "operator" ? forOperators(handler, `calls ${path}`) : handler;
+  const accessOf = (method: (typeof METHODS)[number]): PluginAccess =>
+    (typeof route.access === "object" ? route.access[method] : route.access) ?? "client";
+  const guard = (handler: Handler, access: PluginAccess): Handler => {
+    if (access === "viewer") return forViewers(handler);
+    return access === "operator" ? forOperators(handler, `calls ${path}`) : handler;
+  };
   const handlers = METHODS.filter((method) => route[method] !== undefined).map((method) => [
     method,
     guard((ctx) => {
@@ -59,9 +63,10 @@ function toRoute(mounted: Mounted, path: string, route: PluginRoute): Route {
       if (typeof url === "string") return sendDetail(ctx.response, 400, url);
       if (!isAt(path, url, ctx.path)) return sendStatus(ctx.response, 404);
       return answer(ctx, mounted, { url, handle: (request, call) => route[method]?.(request, call) });
-    }),
+    }, accessOf(method)),
   ]);
-  return { ...Object.fromEntries(handlers), isOpen: route.access === "open" };
+  const isGuarded = METHODS.some((method) => accessOf(method) === "viewer");
+  return { ...Object.fromEntries(handlers), isOpen: route.access === "open", isGuarded };
 }
 
 /** The URL that a handler sees, or why the request has none. */

@@ -1,6 +1,7 @@
 import type { CallContext, StepContext } from "../../environment/environment.js";
 import type { JsonObject, ServerMessage } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
+import type { View } from "../../protocol/web.js";
 import { MAX_TIMER_MS } from "../../util/async/timer.js";
 import type { Rng } from "../../util/rng.js";
 import { type CallKind, rejectRequest } from "../failure.js";
@@ -93,6 +94,8 @@ export class Call implements StepContext {
   event = 0;
   /** A copy of the request of the event, if events are recorded. */
   data: JsonObject | undefined;
+  /** What the environment's `render` made of the answer, for a client or a plugin that records it. */
+  view: View | undefined;
   /** Set with the event. */
   source: EffectSource | undefined;
   /** The event has run and is being recorded: the time limit no longer applies. */

@@ -29,6 +29,7 @@ export interface CallSession {
   readonly tag: number;
   readonly stepCount: number;
   readonly progress: { readonly episodeId: string | null };
+  readonly events: { readonly plugins: { readonly views?: boolean } | undefined };
 }
 
 type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
@@ -71,8 +72,9 @@ export function observe(
   }
   let message: ObservationMessage | Promise<ObservationMessage> = { type: "observation", data };
   if (digest === true) message = addDigest(message, call, { environment, session });
-  if (view !== true) return message;
-  return addView(message, isDeclared ? transition.observation : undefined, { environment, session });
+  const isRecorded = isDeclared && environment.render !== undefined && session.events.plugins?.views === true;
+  if (view !== true && !isRecorded) return message;
+  return addView(message, isDeclared ? transition.observation : undefined, call, { environment, session });
 }
 
 /** The answer to a state request. */
@@ -132,13 +134,15 @@ async function addDigest(
 export async function addView(
   answered: ServerMessage | Promise<ServerMessage>,
   observation: JsonObject | undefined,
+  call: Call,
   target: CallTarget,
 ): Promise<ServerMessage> {
   const message = await answered;
   if (observation === undefined) return Object.assign(message, { view: { parts: [], actions: [] } });
-  // Loaded lazily: only pages request views, and most servers have no page.
+  // Loaded lazily: only pages and recordings request views, and most servers have neither.
   const { makeView } = await import("./view.js");
-  return Object.assign(message, { view: await makeView(observation, target) });
+  call.view = await makeView(observation, target);
+  return call.options.view === true ? Object.assign(message, { view: call.view }) : message;
 }
 
 interface AnnotatedTransition {

@@ -6,7 +6,7 @@ import { isThenable } from "../../util/async/thenable.js";
 import { firstDifference } from "../../util/first-difference.js";
 import { snapshot } from "../../util/snapshot.js";
 import type { MaybePromise } from "../../util/types.js";
-import type { Call, SessionCallOptions } from "../calls/call.js";
+import type { Call } from "../calls/call.js";
 import { type EffectSource, EpisodeRandom } from "../calls/effects.js";
 import type { Recorded, RestoreTier, SessionEvent, SessionImage } from "../calls/session-event.js";
 import { lostCall, lostReason, rejectRequest, toError } from "../failure.js";
@@ -161,7 +161,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
       return rejectRequest(type, "SESSION_ERROR", `the answer could not be recorded: ${message}`);
     };
     try {
-      const recorded = isOpen ? this.#keep(event, call) : this.#show(event, call.options);
+      const recorded = isOpen ? this.#keep(event, call) : this.#show(event, call);
       return isThenable(recorded) ? Promise.resolve(recorded).then(() => answer, refuse) : answer;
     } catch (error) {
       return refuse(error);
@@ -174,24 +174,24 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
     }
     if (this.#kept !== undefined) this.#keepEvent(event, call);
     const kept = this.#hasHistory ? this.#keepState() : undefined;
-    const record = (): MaybePromise<void> => this.#record(event, call.options);
+    const record = (): MaybePromise<void> => this.#record(event, call);
     return isThenable(kept) ? kept.then(record) : record();
   }
 
   /** Plugins are first, so that what they refuse is not stored. */
-  #record(event: SessionEvent, options: SessionCallOptions): MaybePromise<void> {
+  #record(event: SessionEvent, call: Call): MaybePromise<void> {
     const { hooks, plugins } = this;
     const stored = hooks?.record === undefined || plugins?.record === undefined ? event : snapshot(event);
-    const record = (): MaybePromise<void> => hooks?.record?.(stored, options);
-    const seen = this.#show(event, options);
+    const record = (): MaybePromise<void> => hooks?.record?.(stored, call);
+    const seen = this.#show(event, call);
     return isThenable(seen) ? seen.then(record) : record();
   }
 
   /** Shows plugins the event, unless it is one of a replay. */
-  #show(event: SessionEvent, options: SessionCallOptions): MaybePromise<void> {
+  #show(event: SessionEvent, call: Call): MaybePromise<void> {
     const { plugins } = this;
     if (plugins?.record === undefined || this.#expected !== undefined) return undefined;
-    return plugins.record(snapshot(event), options);
+    return plugins.record(snapshot(event), call);
   }
 
   /** Keeps the state after the event; one that cannot be saved is not kept. */

@@ -1,7 +1,16 @@
+import type { View } from "../../protocol/web.js";
 import type { Eventual, MaybePromise } from "../../util/types.js";
 import type { Answer, SessionCallOptions } from "../calls/call.js";
 import type { PeerRequest } from "../calls/peer-request.js";
 import type { SessionEvent } from "../calls/session-event.js";
+
+/** The call of an event. */
+export interface RecordedCall {
+  readonly options: SessionCallOptions;
+  /** By `performance.now()`. */
+  readonly startedAt: number;
+  readonly view?: View | undefined;
+}
 
 /** What a part of the server adds to a session. A session without hooks is called directly. */
 export interface SessionHooks {
@@ -13,9 +22,11 @@ export interface SessionHooks {
   /**
    * Called after each event, before its answer leaves the session and before the next request; `takeImage(session)` is
    * then the state after the event. The event may share objects with the environment: serialise it before returning a
-   * promise. If it throws or rejects, the answer is an error. `options`: of the call.
+   * promise. If it throws or rejects, the answer is an error.
    */
-  record?(event: SessionEvent, options: SessionCallOptions): MaybePromise<void>;
+  record?(event: SessionEvent, call: RecordedCall): MaybePromise<void>;
+  /** `view` of the recorded call is set if the environment has a view. */
+  readonly views?: boolean;
   /** Called when the tool calls of agents become steps, before the client learns it. */
   chooseSteps?(): MaybePromise<void>;
   /** The session has lost its connection and waits for its client. */

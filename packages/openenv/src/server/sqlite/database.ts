@@ -1,7 +1,7 @@
 /** One interface to the SQLite of each runtime. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { ConfigError } from "#core/errors.js";
+import { ConfigError } from "../../errors.js";
 
 export type Value = string | number | null | Uint8Array;
 export type SqliteRow = Record<string, Value>;
@@ -157,7 +157,7 @@ async function loadPackage(): Promise<NodeSqlite> {
   try {
     return (await import("@photostructure/sqlite")) as unknown as NodeSqlite;
   } catch (error) {
-    const message = `A journal in a file requires Node 22.13 or newer, Bun or Deno; Node ${process.versions.node} requires another package: npm install @photostructure/sqlite@1`;
+    const message = `A store in a file requires Node 22.13 or newer, Bun or Deno; Node ${process.versions.node} requires another package: npm install @photostructure/sqlite@1`;
     throw new ConfigError(message, { cause: error });
   }
 }

@@ -1,7 +1,7 @@
 /** A file of SQLite belongs to one server at a time, whose processes share it, and whose first process keeps its log short. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { hasEnded } from "../owner.js";
 import type { SqliteDatabase, Statement } from "./database.js";
+import { hasEnded } from "./owner.js";
 
 export const HOLDER = "SELECT owner, beat FROM servers";
 
@@ -58,7 +58,7 @@ function keepFile(db: SqliteDatabase, owner: string): () => void {
     else if (truncate.get()?.["busy"] === 1 && !isLong) {
       isLong = true;
       const megabytes = Math.round((log * PAGE_BYTES) / 2 ** 20);
-      const message = `The log of the journal has ${megabytes} MB, because another program reads the file: end its transaction`;
+      const message = `The log of a store has ${megabytes} MB, because another program reads the file: end its transaction`;
       process.emitWarning(message);
     }
   };

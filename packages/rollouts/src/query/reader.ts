@@ -1,0 +1,269 @@
+import { crc32 } from "node:zlib";
+import { OpenEnvError } from "#core/errors.js";
+import type { JsonObject } from "#core/protocol/messages.js";
+import {
+  parseRolloutQuery,
+  ROLLOUT_OUTCOMES,
+  type RolloutOutcome,
+  type RolloutTerm,
+} from "#core/protocol/rollout-query.js";
+import type {
+  EpisodeRow,
+  FailureRow,
+  GroupRow,
+  RolloutDetail,
+  RolloutFacets,
+  RolloutLive,
+  RolloutPage,
+} from "#core/protocol/rollouts.js";
+import type { SqliteDatabase, SqliteRow, Statement } from "#core/server/sqlite/database.js";
+import { readEvents } from "../store/event-lines.js";
+import { PARTS } from "../store/store-file.js";
+import { Columns, isRunning } from "./columns.js";
+import { matchesOf } from "./matches.js";
+import { facetsOf, failuresOf, groupsOf, type StoredFailure } from "./summaries.js";
+
+export interface ListQuery {
+  q: string;
+  by: "episode" | "group" | "failure";
+  /** A column, with `-` before it for the greatest first. */
+  sort?: string | undefined;
+  limit: number;
+  after?: string | undefined;
+}
+
+type Row = EpisodeRow | GroupRow | FailureRow;
+
+const MAX_FOUND = 1_000_000;
+const MAX_LIVE_ROWS = 200;
+const [STUCK, RUNNING] = [ROLLOUT_OUTCOMES.indexOf("stuck"), ROLLOUT_OUTCOMES.indexOf("running")];
+/** By what rows are sorted: columns of numbers, and members of the rows of groups and failures. */
+export const SORTS = {
+  episode: ["started", "reward", "steps", "duration", "policy", "seed", "outcome"],
+  group: ["spread", "mean", "count"],
+  failure: ["count"],
+} as const;
+
+/** Answers questions about an archive, in memory. It only reads. */
+export class Reader {
+  readonly #db: SqliteDatabase;
+  readonly #columns: Columns;
+  readonly #search: Statement;
+  readonly #byKey: Statement;
+  readonly #byId: Statement;
+  readonly #parts: Statement;
+  readonly #sessions: Statement;
+  /** The rows of the last list, for its next page. */
+  #listed: { key: string; rows: readonly (number | GroupRow | FailureRow)[] } | undefined;
+
+  constructor(db: SqliteDatabase) {
+    this.#db = db;
+    this.#columns = new Columns(db);
+    this.#search = db.prepare(`SELECT rowid AS k FROM words WHERE words MATCH ? LIMIT ${MAX_FOUND}`);
+    this.#byKey = db.prepare("SELECT * FROM episodes WHERE k = ?");
+    this.#byId = db.prepare("SELECT * FROM episodes WHERE id = ?");
+    this.#parts = db.prepare("SELECT body, sum FROM contents WHERE n >= ? AND n < ? ORDER BY n");
+    this.#sessions = db.prepare("SELECT id FROM episodes WHERE handle = ? ORDER BY started DESC LIMIT 1000");
+    this.#columns.refresh();
+  }
+
+  list({ q, by, sort, limit, after }: ListQuery): RolloutPage<Row> {
+    this.#columns.refresh();
+    const { terms, errors } = parseRolloutQuery(q);
+    const order = sort ?? (by === "episode" ? "-started" : by === "group" ? "-spread" : "-count");
+    const key = JSON.stringify([terms, by, order, this.#columns.version]);
+    if (this.#listed?.key !== key) this.#listed = { key, rows: this.#sort(terms, by, order) };
+    const { rows } = this.#listed;
+    const from = after === undefined ? 0 : rows.findIndex((row) => this.#nameOf(row) === after) + 1;
+    const shown = rows.slice(from, from + limit);
+    const isLast = from + limit >= rows.length;
+    return {
+      rows: shown.map((row) => (typeof row === "number" ? this.#rowOf(row) : row)),
+      next: isLast ? null : this.#nameOf(shown.at(-1) as number),
+      total: rows.length,
+      query: { errors },
+    };
+  }
+
+  facets(q: string): RolloutFacets {
+    this.#columns.refresh();
+    return facetsOf(this.#columns, this.#match(parseRolloutQuery(q).terms), (slot) => this.#failureOf(slot));
+  }
+
+  /** Undefined for an episode that is not there. @throws OpenEnvError for contents that are damaged. */
+  detail(id: string, from = 0, limit = Number.POSITIVE_INFINITY): RolloutDetail | undefined {
+    const row = this.#byId.get(id);
+    if (row === null || row === undefined) return undefined;
+    this.#columns.refresh();
+    const { lines, isWhole } = this.#linesOf(row);
+    const events = readEvents(lines);
+    const { words } = this.#columns;
+    const [error, run] = ["error", "run"].map((name) => words[name as "run"].texts.indexOf(String(row[name])));
+    let similar = 0;
+    for (let slot = 0; row["error"] !== null && slot < this.#columns.size; slot++) {
+      if (words.error.of[slot] === error && words.run.of[slot] === (row["run"] === null ? -1 : run)) similar++;
+    }
+    const episode = toRow(row);
+    return {
+      episode,
+      components: JSON.parse(String(row["components"])) as Record<string, number>,
+      reset: events[0]?.type === "reset" ? (events[0].request ?? {}) : ({} as JsonObject),
+      events: events.slice(from, from + limit),
+      eventCount: Number(row["events"]),
+      complete: isWhole && !isRunning(Number(row["outcome"])) && episode.outcome !== "incomplete",
+      similar,
+    };
+  }
+
+  /** The public names of the episodes that match, the oldest first. */
+  ids(q: string): string[] {
+    this.#columns.refresh();
+    const matching = this.#match(parseRolloutQuery(q).terms);
+    return this.#columns.ids.filter((_, slot) => slot < this.#columns.size && matching[slot] === 1);
+  }
+
+  /** The episodes of a session by its public name, the newest first. */
+  session(handle: string): string[] {
+    return this.#sessions.all(handle).map(({ id }) => String(id));
+  }
+
+  /** What has changed since the last call. */
+  live(): RolloutLive {
+    this.#columns.refresh();
+    const { numbers, size } = this.#columns;
+    const fresh = this.#columns.takeChanged();
+    const counts = ROLLOUT_OUTCOMES.map(() => 0);
+    const shown: number[] = [];
+    for (let slot = 0; slot < size; slot++) {
+      const outcome = numbers.outcome[slot] as number;
+      counts[outcome] = (counts[outcome] as number) + 1;
+      if (isRunning(outcome)) shown.push(slot);
+    }
+    for (const slot of fresh.keys()) if (!isRunning(numbers.outcome[slot] as number)) shown.push(slot);
+    shown.sort(
+      (a, b) =>
+        (numbers.outcome[a] as number) - (numbers.outcome[b] as number) ||
+        (numbers.started[b] as number) - (numbers.started[a] as number),
+    );
+    const changes = [...fresh.values()];
+    return {
+      at: Date.now(),
+      added: changes.filter(({ isNew }) => isNew).length,
+      ended: changes.filter(({ hasEnded }) => hasEnded).length,
+      running: (counts[RUNNING] as number) + (counts[STUCK] as number),
+      stuck: counts[STUCK] as number,
+      total: size,
+      outcomes: Object.fromEntries(ROLLOUT_OUTCOMES.map((name, index) => [name, counts[index]])) as never,
+      rows: shown.slice(0, MAX_LIVE_ROWS).map((slot) => this.#rowOf(slot)),
+    };
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #match(terms: readonly RolloutTerm[]): Uint8Array {
+    const matches = matchesOf(terms, this.#columns, (text) => this.#slotsWith(text));
+    const matching = new Uint8Array(this.#columns.size);
+    for (let slot = 0; slot < matching.length; slot++) matching[slot] = matches(slot) ? 1 : 0;
+    return matching;
+  }
+
+  /** The words after each other; the last one may be the beginning of a word. */
+  #slotsWith(text: string): Set<number> {
+    const found = this.#search.all(`"${text.replaceAll('"', '""')}"*`);
+    return new Set(found.flatMap(({ k }) => this.#columns.slotOf(Number(k)) ?? []));
+  }
+
+  #sort(terms: readonly RolloutTerm[], by: ListQuery["by"], order: string): (number | GroupRow | FailureRow)[] {
+    const matching = this.#match(terms);
+    const isDown = order.startsWith("-");
+    const name = isDown ? order.slice(1) : order;
+    const { numbers, size } = this.#columns;
+    if (by === "episode") {
+      const values = numbers[name as "started"];
+      const slots: number[] = [];
+      for (let slot = 0; slot < size; slot++) if (matching[slot] === 1) slots.push(slot);
+      return sortBy(slots, (slot) => values[slot] as number, isDown);
+    }
+    if (by === "failure")
+      return sortBy(
+        failuresOf(this.#columns, matching, (slot) => this.#failureOf(slot)),
+        ({ count }) => count,
+        isDown,
+      );
+    const read = { spread: "deviation", mean: "mean", count: "count" }[name] as "mean";
+    return sortBy(groupsOf(this.#columns, matching), (row) => row[read] ?? Number.NaN, isDown);
+  }
+
+  #nameOf(row: number | GroupRow | FailureRow): string {
+    if (typeof row === "number") return this.#columns.ids[row] as string;
+    return "key" in row ? row.key : JSON.stringify([row.group, row.run, row.policy]);
+  }
+
+  #rowOf(slot: number): EpisodeRow {
+    return toRow(this.#byKey.get(this.#columns.numbers.k[slot] as number) as SqliteRow);
+  }
+
+  #failureOf(slot: number): StoredFailure {
+    const { failure } = this.#byKey.get(this.#columns.numbers.k[slot] as number) as { failure: string };
+    return JSON.parse(failure) as StoredFailure;
+  }
+
+  #linesOf({ k, id, parts, events }: SqliteRow): { lines: string[]; isWhole: boolean } {
+    const bodies = this.#parts.all(Number(k) * PARTS, (Number(k) + 1) * PARTS);
+    const isDamaged = bodies.some(({ body, sum }) => crc32(body as Uint8Array) !== sum);
+    if (isDamaged)
+      throw new OpenEnvError(
+        "EXECUTION_ERROR",
+        `The contents of the episode ${id} are damaged: their checksum differs.`,
+      );
+    const lines = bodies.flatMap(({ body }) =>
+      Buffer.from(body as Uint8Array)
+        .toString()
+        .split("\n"),
+    );
+    return { lines, isWhole: bodies.length === parts && lines.length === events };
+  }
+}
+
+/** An episode in the table. */
+function toRow(row: SqliteRow): EpisodeRow {
+  const outcome = ROLLOUT_OUTCOMES[Number(row["outcome"])] as RolloutOutcome;
+  const failure = row["failure"] === null ? null : (JSON.parse(String(row["failure"])) as StoredFailure);
+  const text = (name: string): string | null => row[name] as string | null;
+  const number = (name: string): number | null => row[name] as number | null;
+  const startedAt = Number(row["started"]);
+  return {
+    id: String(row["id"]),
+    group: text("grp"),
+    task: text("task"),
+    split: text("split"),
+    seed: number("seed"),
+    run: text("run"),
+    policy: number("policy"),
+    labels: JSON.parse(String(row["labels"])) as Record<string, string>,
+    env: String(row["env"]),
+    version: String(row["version"]),
+    outcome,
+    error: failure && { key: String(row["error"]), text: failure.text, fault: failure.fault },
+    steps: Number(row["steps"]),
+    reward: outcome === "failed" ? null : number("reward"),
+    startedAt,
+    duration: isRunning(Number(row["outcome"])) ? Date.now() - startedAt : Number(row["duration"]),
+    note: String(row["note"]),
+    strip: JSON.parse(String(row["strip"])) as EpisodeRow["strip"],
+    link: `#/rollouts/${row["id"]}`,
+    parent: null,
+  };
+}
+
+/** Stable. Those without a value are last. */
+function sortBy<T>(rows: T[], read: (row: T) => number, isDown: boolean): T[] {
+  const sign = isDown ? -1 : 1;
+  return rows.sort((a, b) => {
+    const [x, y] = [read(a), read(b)];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+    return (x - y) * sign;
+  });
+}

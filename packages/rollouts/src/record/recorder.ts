@@ -1,0 +1,241 @@
+import { ROLLOUT_OUTCOMES, type RolloutOutcome } from "#core/protocol/rollout-query.js";
+import type { EventNotes, ServerHandle, SessionHandle } from "#core/server/plugins/plugin.js";
+import type { SessionEvent } from "#core/session/calls/session-event.js";
+import { EPISODE_COLUMNS } from "../store/store-file.js";
+import type { Written } from "../store/writer.js";
+import { Episode, type EpisodeStart } from "./episode.js";
+
+interface Queued {
+  session: RecordedSession;
+  event: SessionEvent;
+  notes: EventNotes;
+  at: number;
+}
+
+export interface RecorderOptions {
+  write(batch: Written[]): Promise<void>;
+  counts: { rollouts_episodes_total: number; rollouts_dropped_total: number; rollouts_up: number };
+  log: ServerHandle["log"];
+}
+
+interface Sent {
+  written: Written;
+  episode: Episode;
+  /** It has ended. */
+  isLast: boolean;
+}
+
+/** Events that wait for their turn, and characters on their way to the file: episodes beyond that are dropped. */
+const MAX_QUEUED = 20_000;
+const MAX_SENT = 64 * 1024 * 1024;
+/** Events that one turn of the event loop takes. */
+const PER_TURN = 32;
+const SEND_MS = 50;
+const SEND_ROWS = 64;
+/** How often an episode that runs is written, and the characters from which it is written earlier. */
+const RUNNING_MS = 2_000;
+const MAX_PENDING = 256 * 1024;
+/** A call that takes longer is shown as stuck. */
+const STUCK_MS = 10_000;
+/** A call that still runs when its session ends is waited for. */
+const LATE_MS = 10_000;
+const LOG_MS = 60_000;
+const MAX_FAILED = 1_000;
+const OUTCOME = EPISODE_COLUMNS.indexOf("outcome");
+const INCOMPLETE = ROLLOUT_OUTCOMES.indexOf("incomplete");
+
+/** Takes events of sessions, and gives whole rows to the thread that writes. */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #sessions = new Set<RecordedSession>();
+  #queue: Queued[] = [];
+  #isTurning = false;
+  #outbox: Sent[] = [];
+  /** Rows that could not be written. Their contents are lost. */
+  #failed: Sent[] = [];
+  #sent = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  readonly #timers: NodeJS.Timeout[];
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    options.counts.rollouts_up = 1;
+    this.#timers = [setInterval(() => this.#send(), SEND_MS), setInterval(() => this.#tick(), RUNNING_MS)];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  open(session: SessionHandle, start: EpisodeStart): RecordedSession {
+    const recorded = new RecordedSession(this, session, start);
+    this.#sessions.add(recorded);
+    return recorded;
+  }
+
+  push(queued: Queued): void {
+    if (this.#queue.length >= MAX_QUEUED) return queued.session.drop();
+    this.#queue.push(queued);
+    if (!this.#isTurning) this.#turnLater();
+  }
+
+  /** Puts what an episode has become into the next transaction. Returns the outcome that it got. */
+  write(episode: Episode, outcome: RolloutOutcome): RolloutOutcome {
+    if (this.#sent + episode.pending > MAX_SENT) episode.isBroken = true;
+    const isLast = outcome !== "running" && outcome !== "stuck";
+    const given = isLast && episode.isBroken ? "incomplete" : outcome;
+    const written = episode.take(given);
+    this.#sent += written.body?.length ?? 0;
+    this.#outbox.push({ written, episode, isLast });
+    if (this.#outbox.length >= SEND_ROWS) this.#send();
+    return given;
+  }
+
+  forget(session: RecordedSession): void {
+    this.#sessions.delete(session);
+  }
+
+  /** Resolves when everything is in the file. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    while (this.#queue.length > 0) this.#turn();
+    for (const session of this.#sessions) session.finish();
+    this.#send();
+    await this.#writing;
+  }
+
+  #turnLater(): void {
+    this.#isTurning = true;
+    setImmediate(() => {
+      this.#turn();
+      if (this.#queue.length > 0) this.#turnLater();
+      else this.#isTurning = false;
+    });
+  }
+
+  #turn(): void {
+    for (const { session, event, notes, at } of this.#queue.splice(0, PER_TURN)) session.take(event, notes, at);
+  }
+
+  #tick(): void {
+    this.#outbox.push(...this.#failed.splice(0));
+    for (const session of this.#sessions) session.tick();
+  }
+
+  #send(): void {
+    if (this.#outbox.length === 0) return;
+    const sent = this.#outbox;
+    this.#outbox = [];
+    const size = sent.reduce((sum, { written: { body } }) => sum + (body?.length ?? 0), 0);
+    const { counts, write } = this.#options;
+    const done = write(sent.map(({ written }) => written)).then(
+      () => {
+        counts.rollouts_up = 1;
+        for (const { episode, isLast } of sent) {
+          if (isLast && episode.isBroken) counts.rollouts_dropped_total++;
+          else if (isLast) counts.rollouts_episodes_total++;
+        }
+      },
+      (error: unknown) => this.#fail(sent, error),
+    );
+    this.#writing = Promise.all([this.#writing, done]).then(() => void (this.#sent -= size));
+  }
+
+  /** The episodes continue without what was lost, and their rows say so when there is room again. */
+  #fail(sent: readonly Sent[], error: unknown): void {
+    const { counts, log } = this.#options;
+    counts.rollouts_up = 0;
+    for (const one of sent) {
+      one.episode.isBroken = true;
+      if (!one.isLast) continue;
+      if (this.#failed.length >= MAX_FAILED) counts.rollouts_dropped_total++;
+      else this.#failed.push({ ...one, written: lostRow(one.written) });
+    }
+    if (performance.now() - this.#loggedAt < LOG_MS) return;
+    this.#loggedAt = performance.now();
+    log.error({ err: error, episodes: sent.length }, "episodes could not be recorded; sessions continue");
+  }
+}
+
+function lostRow({ row }: Written): Written {
+  return { row: row.map((value, index) => (index === OUTCOME ? INCOMPLETE : value)), body: null };
+}
+
+/** The episodes of a session, one after the other. */
+export class RecordedSession {
+  readonly #recorder: Recorder;
+  readonly #session: SessionHandle;
+  readonly #start: EpisodeStart;
+  #episode: Episode | undefined;
+  #isStuck = false;
+  /** What the row of the episode says. */
+  #written: RolloutOutcome | undefined;
+  #endedAt: number | undefined;
+  /** An event was dropped. */
+  #hasGap = false;
+
+  constructor(recorder: Recorder, session: SessionHandle, start: EpisodeStart) {
+    this.#recorder = recorder;
+    this.#session = session;
+    this.#start = start;
+  }
+
+  /** Only keeps the event: the answer waits for this. */
+  record(event: SessionEvent, notes: EventNotes): void {
+    this.#recorder.push({ session: this, event, notes, at: Date.now() });
+  }
+
+  drop(): void {
+    this.#hasGap = true;
+  }
+
+  ended(): void {
+    this.#endedAt = performance.now();
+    // Events of the session may still be in the queue, and a call may still run.
+    setTimeout(() => this.tick(), SEND_MS).unref();
+  }
+
+  take(event: SessionEvent, notes: EventNotes, at: number): void {
+    if (event.type === "reset" || this.#episode === undefined) {
+      this.#close();
+      this.#episode = new Episode(this.#start, event, Math.round(at - notes.ms));
+    }
+    if (this.#hasGap) this.#episode.isBroken = true;
+    this.#hasGap = false;
+    this.#episode.add(event, notes, at);
+    if (this.#episode.pending > MAX_PENDING) this.#write(this.#episode, this.#running);
+    if (this.#endedAt !== undefined) this.tick();
+  }
+
+  tick(): void {
+    const { busyMs } = this.#session;
+    if (this.#endedAt !== undefined && (busyMs === null || performance.now() - this.#endedAt > LATE_MS))
+      return this.finish();
+    const isStuck = busyMs !== null && busyMs > STUCK_MS;
+    const episode = this.#episode;
+    if (episode === undefined) return;
+    this.#isStuck = isStuck;
+    if (episode.isDone || episode.ageMs >= RUNNING_MS)
+      this.#write(episode, episode.isDone ? episode.outcome : this.#running);
+  }
+
+  finish(): void {
+    this.#close();
+    this.#recorder.forget(this);
+  }
+
+  get #running(): RolloutOutcome {
+    return this.#isStuck ? "stuck" : "running";
+  }
+
+  #write(episode: Episode, outcome: RolloutOutcome): void {
+    if (episode.hasChanged || this.#written !== outcome) this.#written = this.#recorder.write(episode, outcome);
+  }
+
+  #close(): void {
+    const episode = this.#episode;
+    if (episode === undefined) return;
+    this.#episode = undefined;
+    if (this.#hasGap) episode.isBroken = true;
+    this.#write(episode, episode.outcome);
+    this.#written = undefined;
+  }
+}

@@ -1,0 +1,168 @@
+import { OpenEnvError } from "#core/errors.js";
+import { renderEpisode } from "#core/protocol/episode-line.js";
+import { STATUS } from "#core/protocol/http.js";
+import { parseRolloutQuery } from "#core/protocol/rollout-query.js";
+import type { PluginRoute, RouteCall, ServerHandle } from "#core/server/plugins/plugin.js";
+import { SORTS } from "./query/reader.js";
+import { toRecord } from "./store/record.js";
+import type { StoreThread } from "./store/thread.js";
+
+type Handler = (url: URL, request: Request, call: RouteCall) => Promise<Response>;
+
+const MAX_ROWS = 1_000;
+const LIVE_MS = 1_000;
+const ID = /^[0-9a-f]{16}$/;
+
+/** The routes of the archive. All but that which deletes are for those who may read it. */
+export function createRoutes(
+  reader: StoreThread<"reader">,
+  handleOf: (server: ServerHandle) => ((id: string) => string) | undefined,
+): Record<string, PluginRoute> {
+  const live = new Live(reader);
+  const list: Handler = async (url) => {
+    const { searchParams: given } = url;
+    const q = given.get("q") ?? "";
+    const refused = refuseQuery(q);
+    if (refused !== undefined) return refused;
+    const by = given.get("by") ?? "episode";
+    if (!isOneOf(["episode", "group", "failure"] as const, by))
+      return refuse(`by must be episode, group or failure, not "${by}".`);
+    const sort = given.get("sort") ?? undefined;
+    const sorts: readonly string[] = SORTS[by];
+    if (sort !== undefined && !sorts.includes(sort.replace(/^-/, ""))) {
+      return refuse(`sort must be one of ${sorts.join(", ")}, or one with "-" before it, not "${sort}".`);
+    }
+    const limit = readCount(given, "limit", 100);
+    if (limit === undefined || limit === 0 || limit > MAX_ROWS)
+      return refuse(`limit must be an integer from 1 to ${MAX_ROWS}.`);
+    return Response.json(await reader.call("list", { q, by, sort, limit, after: given.get("after") ?? undefined }));
+  };
+  const facets: Handler = async (url) => {
+    const q = url.searchParams.get("q") ?? "";
+    return refuseQuery(q) ?? Response.json(await reader.call("facets", q));
+  };
+  const below: Handler = async (url, request, { server }) => {
+    const [, , first = "", second, ...more] = url.pathname.split("/");
+    if (more.length > 0) return missing("There is no such route below /rollouts.");
+    if (first === "facets" && second === undefined) return facets(url, request, { server, principal: undefined });
+    if (first === "live" && second === undefined) return live.stream(request.signal);
+    if (first === "sessions" && second !== undefined) {
+      const episodes = await reader.call("session", second);
+      const isLive = server.sessions().some(({ id }) => handleOf(server)?.(id) === second);
+      return isLive || episodes.length > 0
+        ? Response.json({ episodes, live: isLive })
+        : missing(`There is no session "${second}".`);
+    }
+    if (!ID.test(first) || !(second === undefined || second === "export"))
+      return missing("There is no such episode or route below /rollouts.");
+    const [from, limit] = [
+      readCount(url.searchParams, "from", 0),
+      readCount(url.searchParams, "limit", Number.MAX_SAFE_INTEGER),
+    ];
+    if (from === undefined || limit === undefined) return refuse("from and limit must be non-negative integers.");
+    const detail = await reader.call("detail", first, from, limit);
+    if (detail === undefined) return missing(`There is no episode "${first}".`);
+    if (second === undefined) return Response.json(detail);
+    const line = `${renderEpisode(toRecord(detail, 0))}\n`;
+    const headers = {
+      "content-type": "application/jsonl",
+      "content-disposition": `attachment; filename="${first}.jsonl"`,
+    };
+    return new Response(line, { headers });
+  };
+  const remove: Handler = async (url, _request, { server }) => {
+    const id = url.pathname.split("/")[2] as string;
+    const removed = await server.ask({ what: "remove", ids: [id] });
+    return removed === 1 ? new Response(null, { status: 204 }) : missing(`There is no episode "${id}".`);
+  };
+  return {
+    "/rollouts": { access: "viewer", GET: answer(list) },
+    "/rollouts/*": { access: { GET: "viewer", DELETE: "operator" }, GET: answer(below), DELETE: answer(remove) },
+  };
+}
+
+/** What all viewers of a server see, once a second while there are any. */
+class Live {
+  readonly #reader: StoreThread<"reader">;
+  readonly #viewers = new Set<ReadableStreamDefaultController<Uint8Array>>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(reader: StoreThread<"reader">) {
+    this.#reader = reader;
+  }
+
+  stream(signal: AbortSignal): Response {
+    const viewers = this.#viewers;
+    let own: ReadableStreamDefaultController<Uint8Array>;
+    const end = (): void => {
+      viewers.delete(own);
+      if (viewers.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        own = controller;
+        viewers.add(own);
+        this.#timer ??= setInterval(() => void this.#send(), LIVE_MS);
+        void this.#send();
+      },
+      cancel: end,
+    });
+    signal.addEventListener("abort", end);
+    return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
+  }
+
+  async #send(): Promise<void> {
+    const message = await this.#reader.call("live").then(
+      (data) => `data: ${JSON.stringify(data)}\n\n`,
+      (error: Error) => `event: problem\ndata: ${JSON.stringify({ message: error.message })}\n\n`,
+    );
+    const bytes = new TextEncoder().encode(message);
+    for (const viewer of this.#viewers) {
+      // A viewer that reads slowly misses messages.
+      if ((viewer.desiredSize ?? 0) > 0) viewer.enqueue(bytes);
+    }
+  }
+}
+
+/** A handler that answers what the store cannot do with the code and the reason. */
+function answer(handler: Handler): NonNullable<PluginRoute["GET"]> {
+  return async (request, call) => {
+    try {
+      return await handler(new URL(request.url), request, call);
+    } catch (error) {
+      const code = error instanceof OpenEnvError && error.code === "TIMEOUT" ? "TIMEOUT" : "JOURNAL_UNAVAILABLE";
+      call.server.log.error({ err: error }, "the store could not answer");
+      return fail(STATUS[code], code, (error as Error).message);
+    }
+  };
+}
+
+/** The first term of a query that cannot be read. */
+function refuseQuery(q: string): Response | undefined {
+  const { errors } = parseRolloutQuery(q);
+  return errors[0] && fail(400, "VALIDATION_ERROR", errors[0].message, { term: errors[0].term, query: { errors } });
+}
+
+function refuse(message: string): Response {
+  return fail(400, "VALIDATION_ERROR", message);
+}
+
+function missing(message: string): Response {
+  return fail(404, "VALIDATION_ERROR", message);
+}
+
+function fail(status: number, code: string, detail: string, more: object = {}): Response {
+  return Response.json({ detail, code, ...more }, { status });
+}
+
+function readCount(given: URLSearchParams, name: string, fallback: number): number | undefined {
+  const text = given.get(name);
+  if (text === null) return fallback;
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+function isOneOf<const T extends string>(list: readonly T[], one: string): one is T {
+  return (list as readonly string[]).includes(one);
+}

@@ -1,0 +1,22 @@
+/** A thread of a store. */
+import { parentPort, workerData } from "node:worker_threads";
+import { ConfigError } from "#core/errors.js";
+import { openRole, type Role } from "./roles.js";
+import { describeProblem } from "./store-file.js";
+import type { ThreadAnswer, ThreadCall } from "./thread.js";
+
+const { role, folder } = workerData as { role: Role; folder: string };
+let target: Record<string, (...args: unknown[]) => unknown>;
+
+parentPort?.on("message", (call: ThreadCall) => void perform(call));
+
+async function perform([number, method, args]: ThreadCall): Promise<void> {
+  let answer: ThreadAnswer;
+  try {
+    if (method === "open") target = (await openRole(role, folder)) as unknown as typeof target;
+    answer = [number, method === "open" ? undefined : await target[method]?.(...args)];
+  } catch (error) {
+    answer = [number, undefined, { message: describeProblem(error), isConfig: error instanceof ConfigError }];
+  }
+  parentPort?.postMessage(answer);
+}
