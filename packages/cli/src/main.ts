@@ -56,6 +56,11 @@ const COMMANDS: readonly CommandEntry[] = [
     configure: async (command) => (await import("./commands/replay.js")).configureReplay(command),
   },
   {
+    name: "rollouts",
+    summary: "list, export, import and delete the episodes that a server has recorded",
+    configure: async (command) => (await import("./commands/rollouts.js")).configureRollouts(command),
+  },
+  {
     name: "mcp",
     summary: "expose an environment's tools as an MCP server over stdio",
     configure: async (command) => (await import("./commands/mcp.js")).configureMcp(command),

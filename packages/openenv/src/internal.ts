@@ -38,6 +38,8 @@ export const loadCluster = () => import("./server/parts/cluster.js");
 export const loadClient = () => import("./client/connect-to.js");
 /** The environment of a module. */
 export const loadPicker = () => import("./environment/pick-environment.js");
+/** The episodes that a server has recorded. */
+export const loadArchive = async () => (await import("./server/parts/rollouts.js")).openArchive;
 /** The log of a server. */
 export const loadLogger = () => import("./server/logging/logger.js");
 /** Recorded sessions, and the client that plays them again. */

@@ -16,21 +16,13 @@ import type {
   RolloutLive,
   RolloutPage,
 } from "#core/protocol/rollouts.js";
+import type { ArchiveQuery } from "#core/server/parts/rollouts.js";
 import type { SqliteDatabase, SqliteRow, Statement } from "#core/server/sqlite/database.js";
 import { readEvents } from "../store/event-lines.js";
 import { PARTS } from "../store/store-file.js";
 import { Columns, isRunning } from "./columns.js";
 import { matchesOf } from "./matches.js";
 import { facetsOf, failuresOf, groupsOf, type StoredFailure } from "./summaries.js";
-
-export interface ListQuery {
-  q: string;
-  by: "episode" | "group" | "failure";
-  /** A column, with `-` before it for the greatest first. */
-  sort?: string | undefined;
-  limit: number;
-  after?: string | undefined;
-}
 
 type Row = EpisodeRow | GroupRow | FailureRow;
 
@@ -67,7 +59,7 @@ export class Reader {
     this.#columns.refresh();
   }
 
-  list({ q, by, sort, limit, after }: ListQuery): RolloutPage<Row> {
+  list({ q, by, sort, limit, after }: ArchiveQuery): RolloutPage<Row> {
     this.#columns.refresh();
     const { terms, errors } = parseRolloutQuery(q);
     const order = sort ?? (by === "episode" ? "-started" : by === "group" ? "-spread" : "-count");
@@ -175,7 +167,7 @@ export class Reader {
     return new Set(found.flatMap(({ k }) => this.#columns.slotOf(Number(k)) ?? []));
   }
 
-  #sort(terms: readonly RolloutTerm[], by: ListQuery["by"], order: string): (number | GroupRow | FailureRow)[] {
+  #sort(terms: readonly RolloutTerm[], by: ArchiveQuery["by"], order: string): (number | GroupRow | FailureRow)[] {
     const matching = this.#match(terms);
     const isDown = order.startsWith("-");
     const name = isDown ? order.slice(1) : order;

@@ -1,3 +1,5 @@
+import type { EpisodeRecord } from "../../protocol/episode.js";
+import type { RolloutDetail, RolloutPage } from "../../protocol/rollouts.js";
 import { loadPart } from "../../util/load-part.js";
 import type { Settings } from "../config/settings.js";
 import { checkPlugins } from "../plugins/check-plugins.js";
@@ -6,6 +8,33 @@ import type { ServerPlugin } from "../plugins/plugin.js";
 /** The part of openenv-ts that records episodes. */
 export interface RolloutsPart {
   readonly createRollouts: CreateRollouts;
+  readonly openArchive: OpenArchive;
+}
+
+/** Opens the archive of a store without a server. @throws ConfigError when it cannot be used. */
+export type OpenArchive = (folder: string, access: "read" | "write") => Promise<Archive>;
+
+/** An archive that is open. Queries are text as in `GET /rollouts`. */
+export interface Archive {
+  list(query: ArchiveQuery): RolloutPage;
+  detail(id: string): RolloutDetail | undefined;
+  /** The episode as `openenv collect` writes it. `number`: of the episode in its file. */
+  record(id: string, number: number): EpisodeRecord | undefined;
+  ids(query: string): string[];
+  /** Returns the number of those that were there. */
+  remove(ids: readonly string[]): number;
+  add(records: readonly EpisodeRecord[]): void;
+  close(): void;
+}
+
+export interface ArchiveQuery {
+  q: string;
+  by: "episode" | "group" | "failure";
+  /** A column, with `-` before it for the greatest first. */
+  sort?: string | undefined;
+  limit: number;
+  /** `next` of the page before. */
+  after?: string | undefined;
 }
 
 export type CreateRollouts = (settings: StoreSettings) => ServerPlugin;
@@ -25,6 +54,14 @@ type Given = Pick<
 
 const DAY_MS = 86_400_000;
 
+/** @throws ConfigError that names `use` when the part is missing. */
+function load(use: string): Promise<RolloutsPart> {
+  return loadPart<RolloutsPart>("rollouts", () => import("#parts/rollouts" as string), use);
+}
+
+/** @throws ConfigError when the store cannot be used, or the part is missing. */
+export const openArchive: OpenArchive = async (...given) => (await load("openenv rollouts")).openArchive(...given);
+
 /** The settings with the plugin that records, if there is a store. @throws ConfigError, also when the part is missing. */
 export async function addRecorder<T extends Given>(settings: T): Promise<T> {
   const {
@@ -35,8 +72,7 @@ export async function addRecorder<T extends Given>(settings: T): Promise<T> {
     storeMaxBytes: maxBytes,
   } = settings;
   if (folder === undefined) return settings;
-  const load = () => import("#parts/rollouts" as string);
-  const { createRollouts } = await loadPart<RolloutsPart>("rollouts", load, "OPENENV_STORE");
+  const { createRollouts } = await load("OPENENV_STORE");
   const maxAge = storeMaxAge === undefined ? undefined : storeMaxAge * DAY_MS;
   const plugin = createRollouts({
     folder,
