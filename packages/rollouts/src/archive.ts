@@ -19,6 +19,7 @@ export const openArchive: OpenArchive = async (folder, access) => {
   };
   return {
     list: (query) => reader.list(query),
+    facets: (query) => reader.facets(query),
     detail: (id) => reader.detail(id),
     record(id, number) {
       const found = reader.detail(id);

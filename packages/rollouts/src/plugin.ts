@@ -1,4 +1,3 @@
-import { createHmac } from "node:crypto";
 import type { CreateRollouts, StoreSettings } from "#core/server/parts/rollouts.js";
 import { definePlugin, type ServerHandle } from "#core/server/plugins/plugin.js";
 import type { Log } from "#core/util/log.js";
@@ -7,12 +6,10 @@ import { createRoutes } from "./routes.js";
 import { StoreThread } from "./store/thread.js";
 
 const QUERY_MS = 2_000;
-/** Characters of the public name of a session. */
-const HANDLE = 12;
 
 /** Records each episode of a server, and answers questions about them. */
 export const createRollouts: CreateRollouts = (settings) => {
-  const recorders = new WeakMap<ServerHandle, { recorder: Recorder; handleOf(id: string): string }>();
+  const recorders = new WeakMap<ServerHandle, Recorder>();
   const reader = new StoreThread("reader", settings.folder, QUERY_MS);
   return definePlugin({
     name: "rollouts",
@@ -23,14 +20,11 @@ export const createRollouts: CreateRollouts = (settings) => {
     },
     central: (log) => openCentral(settings, log),
     async start(server) {
-      const key = (await server.ask({ what: "key" })) as string;
       const writer = new StoreThread("writer", settings.folder);
       await writer.open();
       const counts = server.metrics as unknown as RecorderOptions["counts"];
       const recorder = new Recorder({ write: (batch) => writer.call("write", batch), counts, log: server.log });
-      const handleOf = (id: string): string =>
-        createHmac("sha256", key).update(id).digest("base64url").slice(0, HANDLE);
-      recorders.set(server as ServerHandle, { recorder, handleOf });
+      recorders.set(server as ServerHandle, recorder);
       return {
         async [Symbol.asyncDispose]() {
           await recorder.close();
@@ -39,31 +33,27 @@ export const createRollouts: CreateRollouts = (settings) => {
       };
     },
     session(session, { client }, server) {
-      const found = recorders.get(server as ServerHandle);
-      if (found === undefined) return undefined;
+      const recorder = recorders.get(server as ServerHandle);
+      if (recorder === undefined) return undefined;
       const { environment: env, version, worker } = server;
-      const handle = found.handleOf(session.id);
-      const start = { handle, worker, env, version, client, contents: settings.contents };
-      const recorded = found.recorder.open(session, start);
+      const start = { handle: session.handle, worker, env, version, client, contents: settings.contents };
+      const recorded = recorder.open(session, start);
       return {
         views: settings.contents,
         record: (event, notes) => recorded.record(event, notes),
         ended: () => recorded.ended(),
       };
     },
-    routes: createRoutes(reader, (server) => recorders.get(server)?.handleOf),
+    routes: createRoutes(reader),
   });
 };
 
 /** The process that has the file: it marks, indexes and deletes for all workers. */
 async function openCentral({ folder, limits }: StoreSettings, log: Log) {
   const keeper = new StoreThread("keeper", folder);
-  const key = await keeper.call("begin", limits);
+  await keeper.call("begin", limits);
   return {
-    answer: (message: unknown) => {
-      const { what, ids = [] } = message as { what: string; ids?: string[] };
-      return what === "key" ? key : keeper.call("remove", ids);
-    },
+    answer: (ids: unknown) => keeper.call("remove", ids as string[]),
     workerEnded: (worker: number) =>
       void keeper
         .call("abandon", worker)

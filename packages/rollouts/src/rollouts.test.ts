@@ -1,9 +1,24 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { EpisodeRow, RolloutDetail, RolloutFacets, RolloutPage } from "#core/protocol/rollouts.js";
+import * as z from "zod";
+import type {
+  EpisodeRow,
+  FailureRow,
+  GroupRow,
+  RolloutDetail,
+  RolloutFacets,
+  RolloutLive,
+  RolloutPage,
+} from "#core/protocol/rollouts.js";
+import type { ViewPart } from "#core/protocol/web.js";
+import { SqliteDatabase } from "#core/server/sqlite/database.js";
+import { defineDesk } from "../../../test-support/environments/tool-environment.js";
+import { AS_OPERATOR, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers } from "../../../test-support/servers/servers.js";
+import { createTasks, defineContract, defineEnvironment } from "../../openenv/src/index.js";
+import { definePlugin } from "../../openenv/src/server/plugins/index.js";
 
 // Each starts servers and sockets, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
@@ -39,6 +54,11 @@ async function rowsOf(url: string, count: number, query = ""): Promise<EpisodeRo
   return page?.rows ?? [];
 }
 
+/** True if a file of the store has the text. */
+function holds(folder: string, text: string): boolean {
+  return readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(text));
+}
+
 describe("a server with a store", () => {
   test("records an episode of a socket", async () => {
     const { url, ...server } = await start({ store: makeFolder() });
@@ -69,7 +89,223 @@ describe("a server with a store", () => {
       ["step", 5, undefined],
     ]);
     expect(detail.events[3]?.answer).toMatchObject({ observation: { count: 10 }, reward: 5, done: true });
+    expect((await fetch(`${url}/rollouts/sessions/unknown`)).status).toBe(404);
     const facets = await get<RolloutFacets>(`${url}/rollouts/facets?q=run:grpo-17`);
     expect(facets).toMatchObject({ total: 1, matching: 1, outcomes: { done: { all: 1, matching: 1 } } });
   });
+
+  test("records tool calls over MCP, steps of a batch, and requests over HTTP", async () => {
+    const server = await start({ store: makeFolder() }, defineDesk());
+    const { url } = server;
+    const post = async (path: string, body: object) => {
+      const headers = { "content-type": "application/json" };
+      return (await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) })).json();
+    };
+    const rpc = async (method: string, params: object) =>
+      (await post("/mcp", { jsonrpc: "2.0", id: 1, method, params })).result;
+    const { session_id } = await rpc("openenv/session/create", {});
+    await rpc("tools/call", { name: "add", arguments: { a: 1 }, session_id });
+    await rpc("tools/call", { name: "fail", arguments: { why: "no row 17 in 'users'" }, session_id });
+    await rpc("openenv/session/close", { session_id });
+    const [called] = await rowsOf(url, 1, "?q=tool:fail");
+    expect(called).toMatchObject({ error: { text: "The tool … failed: no row # in …" }, steps: 2 });
+    const batch = await open(server, "/ws?openenv=batch");
+    const opened = await batch.ask({ type: "open_many", data: { count: 2 } });
+    const numbers = (opened["data"] as { items: { data: { session: number } }[] }).items.map(({ data }) => data.session);
+    const items = numbers.map((session, index) => ({ session, data: { seed: index + 1 } }));
+    await batch.ask({ type: "reset_many", data: { items } });
+    batch.ws.close();
+    await post("/reset", { seed: 3 });
+    const [running] = await rowsOf(url, 1, "?q=client:http");
+    expect(running).toMatchObject({ seed: 3, outcome: "running" });
+    expect((await rowsOf(url, 2, "?q=client:batch")).map(({ seed }) => seed).sort()).toEqual([1, 2]);
+    const failures = await get<RolloutPage<FailureRow>>(`${url}/rollouts?by=failure`);
+    expect(failures.rows).toMatchObject([{ tool: "fail", count: 1, fault: "environment", newest: called?.id }]);
+  });
+
+  test("groups episodes, finds text, and sorts", async () => {
+    const server = await start({ store: makeFolder() });
+    const socket = await open(server);
+    for (const [group, amount] of [
+      ["a", 1],
+      ["a", 9],
+      ["b", 4],
+      ["b", 4],
+    ] as const) {
+      await socket.ask({ type: "reset", data: { metadata: { run: "r", group } } });
+      await socket.ask({ type: "step", data: { amount } });
+    }
+    socket.ws.close();
+    const rows = await rowsOf(server.url, 4, "?sort=-reward");
+    expect(rows.map(({ reward }) => reward)).toEqual([9, 4, 4, 1]);
+    const first = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts?sort=reward&limit=2`);
+    const second = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts?sort=reward&limit=2&after=${first.next}`);
+    expect([...first.rows, ...second.rows].map(({ reward }) => reward)).toEqual([1, 4, 4, 9]);
+    expect(second.next).toBeNull();
+    const groups = await get<RolloutPage<GroupRow>>(`${server.url}/rollouts?by=group&q=reward:>1`);
+    expect(groups.rows).toMatchObject([
+      { group: "a", count: 2, mean: 5, deviation: 4, noSignal: false },
+      { group: "b", count: 2, mean: 4, deviation: 0, noSignal: true },
+    ]);
+    expect(groups.rows[0]?.episodes.filter(({ matches }) => matches)).toHaveLength(1);
+    const refused = await fetch(`${server.url}/rollouts?q=${encodeURIComponent("run:r reward:high")}`);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { code: "VALIDATION_ERROR", term: "reward:high" },
+    ]);
+  });
+
+  test("keeps neither secrets nor hidden fields of tasks, and with contents off no requests and answers", async () => {
+    const contract = defineContract({
+      name: "quiz_env",
+      action: z.object({ answer: z.string(), api_key: z.string().optional() }),
+      observation: z.object({ question: z.string() }),
+    });
+    const tasks = createTasks(
+      { train: [{ question: "the question", solution: "hidden-solution" }] },
+      { hidden: ["solution"] },
+    );
+    const make = () => ({
+      reset: ({ task }: { task?: object | undefined }) => ({
+        observation: { question: (task as { question: string }).question },
+      }),
+      step: () => ({ observation: { question: "another" }, reward: 1, done: true }),
+      render: ({ question }: { question: string }): ViewPart[] => [
+        { kind: "text", runs: [{ text: `view of ${question}` }] },
+      ],
+    });
+    const environment = defineEnvironment(contract, make, { tasks });
+    const play = async (options: object): Promise<[string, RolloutDetail]> => {
+      const folder = makeFolder();
+      const server = await start({ store: folder, ...options }, { environment } as never);
+      const socket = await open(server);
+      await socket.ask({ type: "reset", data: { split: "train", index: 0, metadata: { password: "hunter-two" } } });
+      const answer = await socket.ask({ type: "step", data: { answer: "my-answer", api_key: "sk-secret" } });
+      expect(answer).not.toHaveProperty("view");
+      socket.ws.close();
+      const [row] = await rowsOf(server.url, 1, "?q=task:0 split:train");
+      const detail = await get<RolloutDetail>(`${server.url}/rollouts/${row?.id}`);
+      await server.close();
+      return [folder, detail];
+    };
+    const [folder, detail] = await play({});
+    expect(detail.events[1]).toMatchObject({
+      request: { answer: "my-answer", api_key: "[not recorded]" },
+      view: { parts: [{ kind: "text", runs: [{ text: "view of another" }] }] },
+    });
+    expect(["my-answer", "hidden-solution", "sk-secret", "hunter-two"].map((text) => holds(folder, text))).toEqual([
+      ...[true, false, false, false],
+    ]);
+    const [bare, numbers] = await play({ storeContents: "off" });
+    expect(numbers.events[1]).toMatchObject({ reward: 1, request: null, answer: null, view: null });
+    expect(["my-answer", "the question", "view of"].map((text) => holds(bare, text))).toEqual([false, false, false]);
+  });
+
+  test("is read by viewers, and deleted from by operators alone", async () => {
+    const folder = makeFolder();
+    const plugin = definePlugin({
+      name: "names",
+      authorize: ({ headers }) =>
+        headers.authorization === "Bearer ada" ? { name: "ada", rights: ["read-rollouts"] } : undefined,
+    });
+    const options = { ...WITH_OPERATOR, clientToken: "of-clients", viewerToken: "of-viewers", plugins: [plugin] };
+    const server = await start({ store: folder, ...options });
+    const socket = await open(server, "/ws", { authorization: "Bearer of-clients" });
+    await socket.ask({ type: "reset", data: { metadata: { note: "canary-to-delete" } } });
+    socket.ws.close();
+    const as = (token: string) => ({ authorization: `Bearer ${token}` });
+    let id = "";
+    await vi.waitFor(async () => {
+      const { rows } = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts`, as("of-viewers"));
+      expect(rows).toHaveLength(1);
+      id = rows[0]?.id ?? "";
+    });
+    const statusOf = async (path: string, headers: Record<string, string>, method = "GET") =>
+      (await fetch(`${server.url}${path}`, { method, headers })).status;
+    const readers = [as("of-viewers"), as("ada"), AS_OPERATOR, as("of-clients"), {}] as Record<string, string>[];
+    expect(await Promise.all(readers.map((one) => statusOf("/rollouts", one)))).toEqual([200, 200, 200, 401, 401]);
+    expect(await Promise.all(readers.map((one) => statusOf("/sessions", one)))).toEqual([401, 401, 200, 401, 401]);
+    for (const reader of [as("of-viewers"), as("ada"), as("of-clients")]) {
+      expect(await statusOf(`/rollouts/${id}`, reader, "DELETE")).toBe(401);
+    }
+    await vi.waitFor(async () => {
+      const { rows } = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts?q=canary`, as("of-viewers"));
+      expect(rows).toHaveLength(1);
+    });
+    expect(await statusOf(`/rollouts/${id}`, AS_OPERATOR as never, "DELETE")).toBe(204);
+    expect(await statusOf(`/rollouts/${id}`, AS_OPERATOR as never)).toBe(404);
+    await server.close();
+    expect(holds(folder, "canary")).toBe(false);
+  });
+
+  test("sends viewers what changes", async () => {
+    const server = await start({ store: makeFolder() });
+    const stream = await fetch(`${server.url}/rollouts/live`);
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const socket = await open(server);
+    await socket.ask({ type: "reset" });
+    await socket.ask({ type: "step", data: { amount: 20 } });
+    let seen: RolloutLive | undefined;
+    while (seen === undefined || seen.ended === 0) {
+      const { value = "" } = (await reader?.read()) ?? {};
+      seen = JSON.parse(value.slice("data: ".length)) as RolloutLive;
+    }
+    expect(seen).toMatchObject({ added: 1, running: 0, stuck: 0, total: 1, rows: [{ outcome: "done", reward: 20 }] });
+    await reader?.cancel();
+  });
+
+  test("keeps the newest episodes", async () => {
+    const folder = makeFolder();
+    const server = await start({ store: folder });
+    const socket = await open(server);
+    for (let seed = 0; seed < 8; seed++) await socket.ask({ type: "reset", data: { seed } });
+    socket.ws.close();
+    await rowsOf(server.url, 8);
+    await server.close();
+    const next = await start({ store: folder, storeMaxEpisodes: 3 });
+    const rows = await rowsOf(next.url, 3);
+    expect(rows.map(({ seed }) => seed)).toEqual([7, 6, 5]);
+  });
+});
+
+describe("a store that cannot be used stops the start", () => {
+  const refused = (folder: string) => expect(start({ store: folder })).rejects;
+
+  test("a file, a folder in place of the file, a foreign file, and a damaged one", async () => {
+    const file = makeFolder();
+    writeFileSync(file, "");
+    await refused(file).toThrow(/The store .+ cannot be used: it is not a folder: name a folder/);
+    const folder = makeFolder();
+    mkdirSync(join(folder, "rollouts.db"), { recursive: true });
+    await refused(folder).toThrow("it is not a regular file");
+    const foreign = makeFolder();
+    mkdirSync(foreign);
+    writeFileSync(join(foreign, "rollouts.db"), "no database ".repeat(1000));
+    await refused(foreign).toThrow("it is not an archive of rollouts");
+  });
+
+  test("a newer version", async () => {
+    const folder = makeFolder();
+    await (await start({ store: folder })).close();
+    const db = await SqliteDatabase.open(join(folder, "rollouts.db"), "write");
+    db.exec("PRAGMA user_version = 9");
+    db.close();
+    await refused(folder).toThrow("its schema has the version 9, and this program knows 1: use a newer openenv-ts");
+  });
+});
+
+test("damaged contents are an error of their episode, and the others are shown", async () => {
+  const folder = makeFolder();
+  const server = await start({ store: folder });
+  const socket = await open(server);
+  for (const seed of [1, 2]) await socket.ask({ type: "reset", data: { seed } });
+  socket.ws.close();
+  const rows = await rowsOf(server.url, 2);
+  await server.close();
+  const db = await SqliteDatabase.open(join(folder, "rollouts.db"), "write");
+  db.exec("UPDATE contents SET body = CAST(replace(CAST(body AS TEXT), '\"seed\":1', '\"seed\":3') AS BLOB)");
+  db.close();
+  const next = await start({ store: folder });
+  const statuses = await Promise.all(rows.map(async ({ id }) => (await fetch(`${next.url}/rollouts/${id}`)).status));
+  expect(statuses).toEqual([200, 503]);
 });

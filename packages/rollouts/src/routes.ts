@@ -2,7 +2,7 @@ import { OpenEnvError } from "#core/errors.js";
 import { renderEpisode } from "#core/protocol/episode-line.js";
 import { STATUS } from "#core/protocol/http.js";
 import { parseRolloutQuery } from "#core/protocol/rollout-query.js";
-import type { PluginRoute, RouteCall, ServerHandle } from "#core/server/plugins/plugin.js";
+import type { PluginRoute, RouteCall } from "#core/server/plugins/plugin.js";
 import { SORTS } from "./query/reader.js";
 import { toRecord } from "./store/record.js";
 import type { StoreThread } from "./store/thread.js";
@@ -14,10 +14,7 @@ const LIVE_MS = 1_000;
 const ID = /^[0-9a-f]{16}$/;
 
 /** The routes of the archive. All but that which deletes are for those who may read it. */
-export function createRoutes(
-  reader: StoreThread<"reader">,
-  handleOf: (server: ServerHandle) => ((id: string) => string) | undefined,
-): Record<string, PluginRoute> {
+export function createRoutes(reader: StoreThread<"reader">): Record<string, PluginRoute> {
   const live = new Live(reader);
   const list: Handler = async (url) => {
     const { searchParams: given } = url;
@@ -48,7 +45,7 @@ export function createRoutes(
     if (first === "live" && second === undefined) return live.stream(request.signal);
     if (first === "sessions" && second !== undefined) {
       const episodes = await reader.call("session", second);
-      const isLive = server.sessions().some(({ id }) => handleOf(server)?.(id) === second);
+      const isLive = server.sessions().some(({ handle }) => handle === second);
       return isLive || episodes.length > 0
         ? Response.json({ episodes, live: isLive })
         : missing(`There is no session "${second}".`);
@@ -72,7 +69,7 @@ export function createRoutes(
   };
   const remove: Handler = async (url, _request, { server }) => {
     const id = url.pathname.split("/")[2] as string;
-    const removed = await server.ask({ what: "remove", ids: [id] });
+    const removed = await server.ask([id]);
     return removed === 1 ? new Response(null, { status: 204 }) : missing(`There is no episode "${id}".`);
   };
   return {

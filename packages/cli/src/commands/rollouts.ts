@@ -66,7 +66,7 @@ export function configureRollouts(command: Command): void {
   add("export", "write episodes to a file")
     .argument("[query]", "what to write", "")
     .addOption(new Option("--to <form>", "form of the lines").choices(["episodes", "verifiers"]).default("episodes"))
-    .option("-o, --output <file>", "file to write; default: standard output")
+    .requiredOption("-o, --output <file>", "file to write, which must not exist")
     .action(write);
   add("import", "add the episodes of files of ours or of verifiers")
     .argument("<files...>", "files of JSON lines")
@@ -110,12 +110,12 @@ async function show(id: string, { store, json }: StoreFlags & { json?: boolean }
   }
 }
 
-async function write(q: string, { store, to, output }: StoreFlags & { to: string; output?: string }): Promise<void> {
+async function write(q: string, { store, to, output }: StoreFlags & { to: string; output: string }): Promise<void> {
   checkQuery(q);
   const archive = await (await loadArchive())(store, "read");
-  const file = output === undefined ? process.stdout : createWriteStream(output, { flags: "wx" });
+  const file = createWriteStream(output, { flags: "wx" });
   try {
-    if (output !== undefined) await once(file, "open");
+    await once(file, "open");
     let written = 0;
     for (const id of archive.ids(q)) {
       const record = archive.record(id, written);
@@ -126,7 +126,7 @@ async function write(q: string, { store, to, output }: StoreFlags & { to: string
         await once(file, "drain");
     }
     printNote(`${written} episodes`);
-    if (output !== undefined) await new Promise<void>((resolve) => file.end(() => resolve()));
+    await new Promise<void>((resolve) => file.end(() => resolve()));
     exit(written === 0 ? 1 : 0);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;

@@ -5,7 +5,7 @@ import type { View } from "./web.js";
 
 /** A failure that several episodes may have: its key is that of its code or tool and of its message without numbers and names. */
 export interface RolloutError {
-  /** For the query `error:KEY`. */
+  /** The query `error:KEY` finds its episodes. */
   key: string;
   /** The code or the tool, then the message without its numbers and quoted names. */
   text: string;
@@ -63,7 +63,7 @@ export interface GroupRow {
   task: string | null;
   /** At most 256; `count` has the number of all. */
   episodes: { id: string; reward: number | null; outcome: RolloutOutcome; matches: boolean }[];
-  /** Of the rewards; null without any. */
+  /** The mean of the rewards; null without any. */
   mean: number | null;
   /** The standard deviation of the rewards; null without any. */
   deviation: number | null;
@@ -96,7 +96,7 @@ export interface RolloutHistogram {
 /** `GET /rollouts`. */
 export interface RolloutPage<Row = EpisodeRow | GroupRow | FailureRow> {
   rows: Row[];
-  /** For `after=`; null at the end. */
+  /** The value of `after=` for the next page; null at the end. */
   next: string | null;
   /** The number of rows that match. */
   total: number;

@@ -29,7 +29,7 @@ type Row = EpisodeRow | GroupRow | FailureRow;
 const MAX_FOUND = 1_000_000;
 const MAX_LIVE_ROWS = 200;
 const [STUCK, RUNNING] = [ROLLOUT_OUTCOMES.indexOf("stuck"), ROLLOUT_OUTCOMES.indexOf("running")];
-/** By what rows are sorted: columns of numbers, and members of the rows of groups and failures. */
+/** The columns that sort rows: numbers, and members of the rows of groups and failures. */
 export const SORTS = {
   episode: ["started", "reward", "steps", "duration", "policy", "seed", "outcome"],
   group: ["spread", "mean", "count"],
@@ -176,6 +176,8 @@ export class Reader {
       const values = numbers[name as "started"];
       const slots: number[] = [];
       for (let slot = 0; slot < size; slot++) if (matching[slot] === 1) slots.push(slot);
+      // The newest of those that are equal is then the first.
+      if (isDown) slots.reverse();
       return sortBy(slots, (slot) => values[slot] as number, isDown);
     }
     if (by === "failure")
@@ -240,7 +242,7 @@ function toRow(row: SqliteRow): EpisodeRow {
     outcome,
     error: failure && { key: String(row["error"]), text: failure.text, fault: failure.fault },
     steps: Number(row["steps"]),
-    reward: outcome === "failed" ? null : number("reward"),
+    reward: number("reward"),
     startedAt,
     duration: isRunning(Number(row["outcome"])) ? Date.now() - startedAt : Number(row["duration"]),
     note: String(row["note"]),

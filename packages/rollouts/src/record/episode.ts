@@ -57,6 +57,8 @@ export class Episode {
   #endsFailed = false;
   #failure: StoredFailure | undefined;
   #note = "";
+  /** The last observation, of which the note is made when it is needed. */
+  #last: JsonObject = {};
   readonly #tools = new Set<string>();
   readonly #components: Record<string, number> = {};
   readonly #strip: StripStep[] = [];
@@ -74,7 +76,7 @@ export class Episode {
   }
 
   /** Adds what happened. `endedAt`: when, in milliseconds since 1970. */
-  add({ type, request, answer: given }: SessionEvent, { ms, view }: EventNotes, endedAt: number): void {
+  add({ type, request, answer: given }: SessionEvent, { ms: exact, view }: EventNotes, endedAt: number): void {
     const tool = toolOf(type, request);
     const { isTruncated, ...read } = readAnswer(given);
     const { answer, reward, error, components } = read;
@@ -87,8 +89,9 @@ export class Episode {
     if (reward !== null && type !== "reset") this.#reward = (this.#reward ?? 0) + reward;
     this.#lastAt = endedAt;
     const { contents } = this.#start;
-    if (contents && answer !== null) this.#note = noteOf(answer.observation) || this.#note;
-    const at = Math.max(0, endedAt - this.startedAt - ms);
+    if (contents && answer !== null) this.#last = answer.observation;
+    const ms = Math.round(exact * 1000) / 1000;
+    const at = Math.max(0, Math.round(endedAt - this.startedAt - ms));
     const event: Omit<RolloutEvent, "event" | "sameAs"> = {
       ...{
         type,
@@ -117,12 +120,18 @@ export class Episode {
     this.#lines = [];
     this.pending = 0;
     this.hasChanged = false;
+    this.#note = noteOf(this.#last) || this.#note;
     const { contents, ...start } = this.#start;
     const failure = this.#failure;
     const shown = failure && (contents ? failure : { ...failure, message: failure.text });
     const values: EpisodeValues = {
       ...{ ...start, ...this.#values, id: this.id, outcome: ROLLOUT_OUTCOMES.indexOf(outcome) },
-      ...{ started: this.startedAt, duration: this.#lastAt - this.startedAt, steps: this.#steps, reward: this.#reward },
+      ...{
+        started: this.startedAt,
+        duration: Math.round(this.#lastAt - this.startedAt),
+        steps: this.#steps,
+        reward: outcome === "failed" || outcome === "incomplete" ? null : this.#reward,
+      },
       components: JSON.stringify(this.#components),
       tools: JSON.stringify([...this.#tools].sort()),
       error: failure === undefined ? null : keyOf(failure),
@@ -135,7 +144,7 @@ export class Episode {
     return { row: EPISODE_COLUMNS.map((name) => values[name]), body };
   }
 
-  /** How an episode to which nothing more will happen has ended. */
+  /** The end of an episode to which nothing more will happen. */
   get outcome(): RolloutOutcome {
     if (this.isBroken) return "incomplete";
     if (this.isDone) return this.#isTruncated ? "truncated" : "done";

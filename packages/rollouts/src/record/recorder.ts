@@ -32,7 +32,7 @@ const MAX_SENT = 64 * 1024 * 1024;
 const PER_TURN = 32;
 const SEND_MS = 50;
 const SEND_ROWS = 64;
-/** How often an episode that runs is written, and the characters from which it is written earlier. */
+/** The interval at which an episode that runs is written, and the characters from which it is written earlier. */
 const RUNNING_MS = 2_000;
 const MAX_PENDING = 256 * 1024;
 /** A call that takes longer is shown as stuck. */
@@ -42,6 +42,7 @@ const LATE_MS = 10_000;
 const LOG_MS = 60_000;
 const MAX_FAILED = 1_000;
 const OUTCOME = EPISODE_COLUMNS.indexOf("outcome");
+const REWARD = EPISODE_COLUMNS.indexOf("reward");
 const INCOMPLETE = ROLLOUT_OUTCOMES.indexOf("incomplete");
 
 /** Takes events of sessions, and gives whole rows to the thread that writes. */
@@ -73,6 +74,7 @@ export class Recorder {
 
   push(queued: Queued): void {
     if (this.#queue.length >= MAX_QUEUED) return queued.session.drop();
+    queued.session.queued++;
     this.#queue.push(queued);
     if (!this.#isTurning) this.#turnLater();
   }
@@ -156,7 +158,8 @@ export class Recorder {
 }
 
 function lostRow({ row }: Written): Written {
-  return { row: row.map((value, index) => (index === OUTCOME ? INCOMPLETE : value)), body: null };
+  const changed = row.with(OUTCOME, INCOMPLETE).with(REWARD, null);
+  return { row: changed, body: null };
 }
 
 /** The episodes of a session, one after the other. */
@@ -169,6 +172,8 @@ export class RecordedSession {
   /** What the row of the episode says. */
   #written: RolloutOutcome | undefined;
   #endedAt: number | undefined;
+  /** Its events in the queue. */
+  queued = 0;
   /** An event was dropped. */
   #hasGap = false;
 
@@ -194,6 +199,7 @@ export class RecordedSession {
   }
 
   take(event: SessionEvent, notes: EventNotes, at: number): void {
+    this.queued--;
     if (event.type === "reset" || this.#episode === undefined) {
       this.#close();
       this.#episode = new Episode(this.#start, event, Math.round(at - notes.ms));
@@ -207,6 +213,7 @@ export class RecordedSession {
 
   tick(): void {
     const { busyMs } = this.#session;
+    if (this.queued > 0) return;
     if (this.#endedAt !== undefined && (busyMs === null || performance.now() - this.#endedAt > LATE_MS))
       return this.finish();
     const isStuck = busyMs !== null && busyMs > STUCK_MS;

@@ -30,14 +30,12 @@ export async function openRole<R extends Role>(role: R, folder: string): Promise
 /** What one process of a server does for all: it has the file, marks, indexes and deletes. */
 export class Keeper {
   readonly #writer: Writer;
-  readonly #key: string;
   readonly #end: () => void;
   #limits: Limits | undefined;
   #isClosed = false;
 
-  private constructor(writer: Writer, key: string, end: () => void) {
+  private constructor(writer: Writer, end: () => void) {
     this.#writer = writer;
-    this.#key = key;
     this.#end = end;
   }
 
@@ -53,18 +51,17 @@ export class Keeper {
         db.read("PRAGMA wal_checkpoint(TRUNCATE)");
         db.close();
       };
-      return new Keeper(writer, String(db.read("SELECT value FROM meta WHERE name = 'key'")), end);
+      return new Keeper(writer, end);
     } catch (error) {
       db.close();
       throw new ConfigError(`The store ${folder} cannot be used: ${describeProblem(error)}.`, { cause: error });
     }
   }
 
-  /** Begins to index, and to delete what is beyond the limits. Returns the key of public names. */
-  begin(limits: Limits): string {
+  /** Begins to index, and to delete what is beyond the limits. */
+  begin(limits: Limits): void {
     this.#limits = limits;
     void this.#work();
-    return this.#key;
   }
 
   abandon(worker: number): void {

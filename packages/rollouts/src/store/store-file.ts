@@ -36,7 +36,7 @@ export const EPISODE = {
   components: "TEXT NOT NULL",
   tools: "TEXT NOT NULL",
   labels: "TEXT NOT NULL",
-  /** Of the last error: its key, and a JSON object. */
+  /** The key of the last error, and the error as a JSON object. */
   error: "TEXT",
   failure: "TEXT",
   note: "TEXT NOT NULL",
@@ -56,12 +56,12 @@ const SCHEMA = [
   "CREATE INDEX episodes_handle ON episodes (handle)",
   "CREATE INDEX episodes_unindexed ON episodes (k) WHERE indexed = 0",
   "CREATE TABLE contents (n INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
-  "CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) STRICT".replace("value NOT NULL", "value ANY NOT NULL"),
+  "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
   "CREATE TABLE servers (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
   // It keeps no text: that of an episode is made again of its contents when it is deleted.
   "CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='full')",
   "INSERT INTO words(words, rank) VALUES ('secure-delete', 1)",
-  "INSERT INTO meta VALUES ('changed', 0), ('deleted', 0), ('key', hex(randomblob(32)))",
+  "INSERT INTO meta VALUES ('changed', 0), ('deleted', 0)",
 ];
 const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
 const SETTINGS =
@@ -106,7 +106,7 @@ async function open(path: string, folder: string, access: "write" | "read"): Pro
   checkFiles(path, SUFFIXES, access === "write" ? process.geteuid?.() : undefined);
   checkFileSystem(folder, "store");
   if (access === "write" && !existsSync(path)) createFile(path);
-  // Without a log there is nothing that only a process with the right to write could read.
+  // A file without a log has nothing that only a process with the right to write could read.
   const db = await SqliteDatabase.open(path, access === "read" && !existsSync(`${path}-wal`) ? "unused" : access);
   try {
     db.exec(`PRAGMA busy_timeout = ${WAIT_MS}`);

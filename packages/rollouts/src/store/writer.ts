@@ -80,7 +80,7 @@ export class Writer {
       const which = worker === undefined ? "" : ` AND worker = ${worker}`;
       const changed = this.#count("changed");
       this.#db.exec(
-        `UPDATE episodes SET outcome = ${INCOMPLETE}, changed = ${changed} WHERE outcome IN (${RUNNING})${which}`,
+        `UPDATE episodes SET outcome = ${INCOMPLETE}, reward = NULL, changed = ${changed} WHERE outcome IN (${RUNNING})${which}`,
       );
     });
   }

@@ -260,7 +260,7 @@ export const SETTINGS = {
     see: "[rollouts](../guide/rollouts.md)",
   }),
   /**
-   * Whether requests, answers and views are recorded too, or only numbers, names and errors. `OPENENV_STORE_CONTENTS`,
+   * The word `off` records no requests, answers and views: only numbers, names and errors. `OPENENV_STORE_CONTENTS`,
    * default on.
    */
   storeContents: setting("OPENENV_STORE_CONTENTS", choice(["on", "off"]), "on", {

@@ -159,7 +159,9 @@ async function recognise(ctx: RequestContext, route: Route, authorize: Authorize
 function permit(ctx: RequestContext, route: Route): void | Promise<void> {
   const { context, path, principal, request } = ctx;
   if (principal !== undefined) return perform(ctx, route);
-  if (!context.authorization.isClient(request.headers) && !route.isOpen && !route.isGuarded && !OPEN_PATHS.test(path))
+  const isFree = route.isOpen === true || route.isGuarded === true || OPEN_PATHS.test(path);
+  const isViewer = path === "/web/info" && context.authorization.isViewer(request.headers, undefined, false);
+  if (!isFree && !isViewer && !context.authorization.isClient(request.headers))
     return refuse(ctx, route, errorData("UNAUTHORIZED", CLIENTS_ONLY));
   if (isGuess(ctx)) return context.audit.refuse(requesterOf(ctx)).then(() => perform(ctx, route));
   return perform(ctx, route);

@@ -1,5 +1,5 @@
 import type { EpisodeRecord } from "../../protocol/episode.js";
-import type { RolloutDetail, RolloutPage } from "../../protocol/rollouts.js";
+import type { RolloutDetail, RolloutFacets, RolloutPage } from "../../protocol/rollouts.js";
 import { loadPart } from "../../util/load-part.js";
 import type { Settings } from "../config/settings.js";
 import { checkPlugins } from "../plugins/check-plugins.js";
@@ -17,6 +17,7 @@ export type OpenArchive = (folder: string, access: "read" | "write") => Promise<
 /** An archive that is open. Queries are text as in `GET /rollouts`. */
 export interface Archive {
   list(query: ArchiveQuery): RolloutPage;
+  facets(query: string): RolloutFacets;
   detail(id: string): RolloutDetail | undefined;
   /** The episode as `openenv collect` writes it. `number`: of the episode in its file. */
   record(id: string, number: number): EpisodeRecord | undefined;

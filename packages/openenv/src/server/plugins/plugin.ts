@@ -129,6 +129,8 @@ export interface SessionHandle {
   readonly id: string;
   /** The first characters of the id, as in the log of the server. */
   readonly label: string;
+  /** A public name, which opens nothing. */
+  readonly handle: string;
   readonly client: SessionOpener["client"];
   /** The peer that opened the session, also while another one uses it. */
   readonly principal: Principal | undefined;

@@ -10,6 +10,7 @@ import { startCounts } from "../../session/statistics/metrics.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Log } from "../../util/log.js";
 import type { MaybePromise } from "../../util/types.js";
+import { handleOf } from "../access/session-handle.js";
 import { readTable, type Variables } from "../config/read-settings.js";
 import { copyJson, HookCaller, isRefusal, refusalData } from "./hook.js";
 import type {
@@ -183,6 +184,10 @@ class Handle implements SessionHandle {
 
   get label(): string {
     return shortenSessionId(this.id);
+  }
+
+  get handle(): string {
+    return handleOf(this.#session);
   }
 
   get client(): Opener["client"] {

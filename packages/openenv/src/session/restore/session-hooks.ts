@@ -7,7 +7,7 @@ import type { SessionEvent } from "../calls/session-event.js";
 /** The call of an event. */
 export interface RecordedCall {
   readonly options: SessionCallOptions;
-  /** By `performance.now()`. */
+  /** The time by `performance.now()`. */
   readonly startedAt: number;
   readonly view?: View | undefined;
 }
