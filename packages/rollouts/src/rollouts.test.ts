@@ -111,7 +111,9 @@ describe("a server with a store", () => {
     expect(called).toMatchObject({ error: { text: "The tool … failed: no row # in …" }, steps: 2 });
     const batch = await open(server, "/ws?openenv=batch");
     const opened = await batch.ask({ type: "open_many", data: { count: 2 } });
-    const numbers = (opened["data"] as { items: { data: { session: number } }[] }).items.map(({ data }) => data.session);
+    const numbers = (opened["data"] as { items: { data: { session: number } }[] }).items.map(
+      ({ data }) => data.session,
+    );
     const items = numbers.map((session, index) => ({ session, data: { seed: index + 1 } }));
     await batch.ask({ type: "reset_many", data: { items } });
     batch.ws.close();
