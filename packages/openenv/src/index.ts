@@ -50,7 +50,7 @@ export { WeightedSum } from "./environment/rubrics/weighted-sum.js";
 export { SessionLostError } from "./environment/session-lost-error.js";
 export { parseJsonl } from "./environment/tasks/jsonl.js";
 export { createTasks, type TaskList, type TaskLists } from "./environment/tasks/task-lists.js";
-export type { Task, TaskProvider } from "./environment/tasks/tasks.js";
+export type { Task, TaskKeys, TaskProvider } from "./environment/tasks/tasks.js";
 export {
   ConfigError,
   ConnectionError,

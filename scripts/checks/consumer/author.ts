@@ -61,4 +61,5 @@ export const saved = sequence.stateDict();
 export const score = sequence.score;
 export const trajectory = new Last().trajectory;
 export const tasks = createTasks({ train: parseJsonl("") });
+export const typedTasks = createTasks(z.object({ question: z.string() }), { train: parseJsonl("") });
 export const errors = ERRORS;

@@ -23,7 +23,7 @@ export interface StepContext extends CallContext {
 }
 
 /** What reset receives: the options of the protocol and those that the contract declares. */
-export type ResetRequest<C extends Contract = Contract> = ResetFields<C> &
+export type ResetRequest<C extends Contract = Contract, T extends Task = Task> = ResetFields<C> &
   CallContext & {
     /** A non-negative integer; undefined when the client lets the environment choose. */
     readonly seed: number | undefined;
@@ -31,14 +31,14 @@ export type ResetRequest<C extends Contract = Contract> = ResetFields<C> &
     readonly episodeId: string;
     readonly split: string | undefined;
     readonly index: number | undefined;
-  } & TaskOf<C>;
+  } & TaskOf<C, T>;
 
 /** A contract may declare a reset option named `task` if the environment has no task provider. */
-type TaskOf<C extends Contract> = "task" extends keyof ResetFields<C>
+type TaskOf<C extends Contract, T extends Task> = "task" extends keyof ResetFields<C>
   ? unknown
   : {
       /** The task at `index` of `split`, from the definition's `tasks`; undefined without an index or a provider. */
-      readonly task?: Task | undefined;
+      readonly task?: T | undefined;
     };
 
 /** What a rubric scores: every action, including tool calls by a step if the contract declares tools. */
@@ -71,13 +71,13 @@ export interface Transition<C extends Contract = Contract> {
 /** Changes the result of reset or step before it is validated and sent. Sync, without side effects. */
 export type Transform<C extends Contract = Contract> = (transition: Transition<C>) => Transition<C>;
 
-interface Episodes<C extends Contract> {
+interface Episodes<C extends Contract, T extends Task = Task> {
   /**
    * Scores every step: its score is the reward. It receives the step's own reward as `observation.reward`. It is reset
    * together with the environment. Must be set when the factory returns.
    */
   rubric?: Rubric<ScoredAction<C>, ScoredObservation<C>> | undefined;
-  reset(request: ResetRequest<C>): MaybePromise<Transition<C>>;
+  reset(request: ResetRequest<C, T>): MaybePromise<Transition<C>>;
   /** Returns what the contract's `state` declares; the server adds `episode_id` and `step_count`. */
   state?(): MaybePromise<StateInput<C>>;
   /** Called once, however the session ends. */
@@ -122,7 +122,7 @@ export interface Environment<C extends Contract = Contract> extends Episodes<C>,
  * What a factory creates: `step` is not needed for a tools-only contract, `tools` is required if the contract has
  * tools.
  */
-type Made<C extends Contract> = Episodes<C> &
+type Made<C extends Contract, T extends Task = Task> = Episodes<C, T> &
   (C["action"] extends CallToolAction ? unknown : Steps<C>) &
   Tooled<C["tools"]>;
 
@@ -132,7 +132,7 @@ type Tooled<T extends Tools> = string extends keyof T
     ? unknown
     : { tools: ToolHandlers<T> };
 
-export interface EnvironmentOptions<C extends Contract = Contract> extends EpisodeLimitOptions {
+export interface EnvironmentOptions<C extends Contract = Contract, T extends Task = Task> extends EpisodeLimitOptions {
   /** False for an environment that must not run twice in one process; the capacity is then 1. Default true. */
   supportsConcurrentSessions?: boolean;
   /**
@@ -153,7 +153,7 @@ export interface EnvironmentOptions<C extends Contract = Contract> extends Episo
   /** Number of events after which the state is kept, for `env.at(event).fork(count)`; default 1. Needs `snapshot`. */
   history?: number;
   /** Serves the Task API, and passes reset the `task` at its `split` and `index`. */
-  tasks?: TaskProvider;
+  tasks?: TaskProvider<T>;
   /** Adds `metadata.rubric_scores` to every step: the score of each named rubric, null for rubrics that did not run. */
   rubricScores?: boolean;
   /** Applied in order to the results of reset and step, before validation. */
@@ -243,10 +243,10 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
  * reset option named `task` together with a task provider.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
-export function defineEnvironment<C extends Contract, E extends Made<C>>(
+export function defineEnvironment<C extends Contract, E extends Made<C, T>, T extends Task = Task>(
   contract: C,
   factory: (context: FactoryContext) => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
-  options: EnvironmentOptions<C> = {},
+  options: EnvironmentOptions<C, T> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);

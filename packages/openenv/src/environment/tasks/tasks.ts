@@ -11,19 +11,31 @@ export interface TaskSplit {
 
 export type Task = Record<string, unknown>;
 
+/** The keys of a task that have the same meaning in every environment. Samplers read them. */
+export interface TaskKeys {
+  id?: string | number;
+  /** The place of the task: what a reset names. */
+  split?: string;
+  index?: number;
+  /** Higher is harder. */
+  difficulty?: number;
+  /** Tasks of one kind have the same group. */
+  group?: string | number;
+}
+
 /**
  * The tasks of an environment. All methods are optional; the server answers 501 for a missing method.
  * Throw a RangeError for an index outside the split (HTTP 400). {@link createTasks} creates a provider from lists.
  */
-export interface TaskProvider {
+export interface TaskProvider<T extends Task = Task> {
   /** The names of fields that only `reset` receives: the Task API and ORS leave them out. */
   readonly hidden?: readonly string[];
   splits?(): MaybePromise<readonly (string | TaskSplit)[]>;
-  list?(split: string): MaybePromise<readonly Task[]>;
+  list?(split: string): MaybePromise<readonly T[]>;
   count?(split: string): MaybePromise<number>;
-  get?(split: string, index: number): MaybePromise<Task>;
+  get?(split: string, index: number): MaybePromise<T>;
   /** Returns a slice: `stop` is exclusive, negative numbers count from the end. */
-  range?(split: string, start?: number, stop?: number): MaybePromise<readonly Task[]>;
+  range?(split: string, start?: number, stop?: number): MaybePromise<readonly T[]>;
 }
 
 export type TaskMethod = Exclude<keyof TaskProvider, "hidden">;
@@ -44,6 +56,11 @@ export function noSuchSplit(split: string, names: readonly string[]): NoSuchTask
 export function noSuchIndex(split: string, index: number, count?: number): NoSuchTaskError {
   const there = count === undefined ? "" : count === 0 ? ", which is empty" : `, which has tasks 0 to ${count - 1}`;
   return new NoSuchTaskError(`no task ${index} in split ${quote(split)}${there}`);
+}
+
+/** The beginning of a message about the data of one task. */
+export function nameTask(split: string, index: number): string {
+  return `task ${index} of split ${quote(split)}`;
 }
 
 /** The end of a message that lists the available splits. */
