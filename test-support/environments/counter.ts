@@ -24,7 +24,7 @@ export interface CounterLog {
  * The counter that most tests use. Special amounts: 13 throws, 50 answers after 50 ms, 60 answers when the session ends
  * or the call is cancelled, 70 returns a field that is not in the contract.
  */
-export function defineCounter(options: EnvironmentOptions<typeof counterContract> = {}) {
+export function defineCounter(options: EnvironmentOptions = {}) {
   const log: CounterLog = { created: 0, begun: 0, closed: 0, aborted: 0 };
   const environment = defineEnvironment(
     counterContract,

@@ -45,7 +45,7 @@ export interface DeskLog {
 }
 
 /** An environment with tools only; a tally earns 0.5, and the second one ends the episode. */
-export function defineDesk(options: EnvironmentOptions<typeof contract> = {}) {
+export function defineDesk(options: EnvironmentOptions = {}) {
   const log: DeskLog = { created: 0, closed: 0, hanging: 0, pauses: 0, aborted: [] };
   const givenUp = (signal: AbortSignal): Promise<unknown> => {
     log.hanging++;

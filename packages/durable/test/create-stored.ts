@@ -4,7 +4,7 @@ import { Sessions } from "#core/session/registry/sessions.js";
 import { createRuntime } from "#core/session/runtime.js";
 import { Statistics } from "#core/session/statistics/statistics.js";
 import { silentLog } from "#core/util/log.js";
-import { type counterContract, defineCounter } from "../../../test-support/environments/counter.js";
+import { defineCounter } from "../../../test-support/environments/counter.js";
 import { createKeeper } from "../src/index.js";
 import type { Journal } from "../src/journals/journal.js";
 import type { Keeper } from "../src/resume/keeper.js";
@@ -13,11 +13,7 @@ import { StoredSessions } from "../src/resume/stored-sessions.js";
 const codec = await loadBinary();
 
 /** The sessions of a server of two counters with a journal; `logged` gets the fields of its warnings. */
-export function createStored(
-  journal: Journal,
-  logged: unknown[],
-  options?: EnvironmentOptions<typeof counterContract>,
-) {
+export function createStored(journal: Journal, logged: unknown[], options?: EnvironmentOptions) {
   const runtime = createRuntime(defineCounter(options).environment);
   const limits = { maxConcurrentEnvs: 2, queueSize: 1, sessionTimeoutMs: null };
   const sessions = new Sessions(runtime, limits, createKeeper);

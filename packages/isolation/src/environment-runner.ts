@@ -1,10 +1,9 @@
 import type { ToolCall } from "#core/contract/tools/tools.js";
 import type { Environment, EnvironmentDefinition, ResetRequest } from "#core/environment/environment.js";
-import type { SavedEnvironment } from "#core/environment/managed-environment.js";
+import { restoreAll, type SavedEnvironment, saveAll } from "#core/environment/wrappers/wrapper.js";
 import { Call, ResetContext } from "#core/session/calls/call.js";
 import { createChecked } from "#core/session/make-environment.js";
 import { packError } from "#core/session/packed-error.js";
-import { restoreAll, saveAll } from "#core/session/restore/image.js";
 import { settled } from "#core/util/async/settled.js";
 import type { Created, FromIsolate, IsolateRequestMessage, IsolateToolCall } from "./messages.js";
 import { toCloneable } from "./to-cloneable.js";

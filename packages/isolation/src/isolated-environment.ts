@@ -1,7 +1,7 @@
 import type { ToolHandlers, ToolTransition } from "#core/contract/tools/tools.js";
 import type { ActionChoice, Environment, ResetRequest, Transition } from "#core/environment/environment.js";
 import { type Hosted, hosted } from "#core/environment/environment-host.js";
-import { type SavedEnvironment, type Saver, saver } from "#core/environment/managed-environment.js";
+import { type SavedEnvironment, type Saver, saver } from "#core/environment/wrappers/wrapper.js";
 import type { ViewPart } from "#core/protocol/web.js";
 import { type Call, ResetContext } from "#core/session/calls/call.js";
 import { SessionKilledError } from "#core/session/session-killed.js";

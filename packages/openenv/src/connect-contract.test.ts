@@ -7,7 +7,7 @@ import { connectVector } from "./client/vector/connect-vector.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./contract/contract.js";
 import { bytes, datetime, image } from "./contract/fields.js";
-import { defineEnvironment, type EnvironmentOptions, type Transform } from "./environment/environment.js";
+import { defineEnvironment, type EnvironmentOptions } from "./environment/environment.js";
 import { type ContractMismatchError, RemoteError } from "./errors.js";
 import { serve } from "./serve.js";
 
@@ -257,7 +257,7 @@ describe.each([
     action: z.object({ value: z.unknown() }),
     observation: z.object({ value: z.unknown(), by: z.string().default("environment") }),
   });
-  const play = async (options: EnvironmentOptions<typeof anything>, test: (env: EnvClient) => Promise<void>) => {
+  const play = async (options: EnvironmentOptions, test: (env: EnvClient) => Promise<void>) => {
     const echo = defineEnvironment(
       anything,
       () => ({
@@ -281,18 +281,6 @@ describe.each([
       }
       expect((await env.step({ value: 1 })).observation["value"]).toBe(1);
     }));
-
-  it("transforms change the results of the environment, in order", () => {
-    const mark: Transform<typeof anything> = (transition) => ({
-      ...transition,
-      observation: { ...transition.observation, by: "transform" },
-      reward: 3,
-    });
-    const double: Transform<typeof anything> = ({ reward, ...rest }) => ({ ...rest, reward: Number(reward) * 2 });
-    return play({ transforms: [mark, double] }, async (env) => {
-      expect(await env.step({ value: 2 })).toMatchObject({ observation: { value: 2, by: "transform" }, reward: 6 });
-    });
-  });
 });
 
 describe("connecting in process", () => {

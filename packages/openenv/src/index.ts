@@ -34,7 +34,6 @@ export {
   type ScoredAction,
   type ScoredObservation,
   type StepContext,
-  type Transform,
   type Transition,
 } from "./environment/environment.js";
 export type { Policy, PolicyInput } from "./environment/policy.js";

@@ -6,7 +6,6 @@ import {
   type ResetRequest,
   type ScoredObservation,
   type StepContext,
-  type Transform,
 } from "../environment/environment.js";
 import { Gate } from "../environment/rubrics/gate.js";
 import { Rubric } from "../environment/rubrics/rubric.js";
@@ -90,7 +89,7 @@ class Declared implements Environment<Counter> {
     return { observation: { count: amount } };
   }
 }
-defineEnvironment(counter, () => new Declared(), { transforms: [(transition) => transition] });
+defineEnvironment(counter, () => new Declared(), { metrics: {} });
 
 // An environment accepts rubrics for its contract and rubrics for any contract; reset receives the task.
 class Fits extends Rubric<Action<Counter>, ScoredObservation<Counter>> {
@@ -171,13 +170,6 @@ defineContract({ name: "a", action: z.object({}) });
 // A contract without state and reset options needs neither in the environment.
 defineEnvironment(bare, () => ({ reset, step: reset }));
 proves<Same<keyof ResetInput<typeof bare>, never>>();
-
-// Transforms preserve the types of the contract.
-const clip: Transform<Counter> = (transition) => ({ ...transition, reward: Math.min(1, Number(transition.reward)) });
-proves<Same<ReturnType<typeof clip>["observation"]["count"], number>>();
-// @ts-expect-error an observation of another shape
-const wrong: Transform<Counter> = (transition) => ({ ...transition, observation: { count: "1" } });
-void wrong;
 
 // The arguments of handlers are inferred, and their results are checked.
 const tooled = defineContract({

@@ -68,9 +68,6 @@ export interface Transition<C extends Contract = Contract> {
   metadata?: Record<string, unknown>;
 }
 
-/** Changes the result of reset or step before it is validated and sent. Sync, without side effects. */
-export type Transform<C extends Contract = Contract> = (transition: Transition<C>) => Transition<C>;
-
 interface Episodes<C extends Contract, T extends Task = Task> {
   /**
    * Scores every step: its score is the reward. It receives the step's own reward as `observation.reward`. It is reset
@@ -132,7 +129,7 @@ type Tooled<T extends Tools> = string extends keyof T
     ? unknown
     : { tools: ToolHandlers<T> };
 
-export interface EnvironmentOptions<C extends Contract = Contract, T extends Task = Task> extends EpisodeLimitOptions {
+export interface EnvironmentOptions<T extends Task = Task> extends EpisodeLimitOptions {
   /** False for an environment that must not run twice in one process; the capacity is then 1. Default true. */
   supportsConcurrentSessions?: boolean;
   /**
@@ -156,8 +153,6 @@ export interface EnvironmentOptions<C extends Contract = Contract, T extends Tas
   tasks?: TaskProvider<T>;
   /** Adds `metadata.rubric_scores` to every step: the score of each named rubric, null for rubrics that did not run. */
   rubricScores?: boolean;
-  /** Applied in order to the results of reset and step, before validation. */
-  transforms?: Transform<C>[];
   /** The number of sessions for which there is room now, if it changes. The capacity of the server is the upper limit. */
   capacity?: LiveCapacity;
   /** Metrics of what sessions share, for `GET /metrics`, by their names: lower-case, not beginning with `openenv_`. */
@@ -196,7 +191,7 @@ export interface FactoryContext {
 }
 
 /** A contract with the factory that creates its sessions. */
-export interface EnvironmentDefinition<C extends Contract = Contract> extends EnvironmentOptions<C> {
+export interface EnvironmentDefinition<C extends Contract = Contract> extends EnvironmentOptions {
   readonly contract: C;
   readonly supportsConcurrentSessions: boolean;
   readonly stepBeforeReset: "error" | "allow";
@@ -246,7 +241,7 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
 export function defineEnvironment<C extends Contract, E extends Made<C, T>, T extends Task = Task>(
   contract: C,
   factory: (context: FactoryContext) => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
-  options: EnvironmentOptions<C, T> = {},
+  options: EnvironmentOptions<T> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);
@@ -264,7 +259,7 @@ export function defineEnvironment<C extends Contract, E extends Made<C, T>, T ex
       `The reset option "task" is reserved: with a task provider, reset receives the task under this name.`,
     );
   }
-  const create = manage(factory as Parameters<typeof manage<FactoryContext>>[0], options) as (
+  const create = manage(factory as never, options as EnvironmentOptions) as (
     context: FactoryContext,
   ) => MaybePromise<Environment<C>>;
   return {

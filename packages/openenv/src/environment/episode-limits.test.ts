@@ -17,7 +17,7 @@ const contract = defineContract({
   observation: z.object({}),
   tools: defineTools({ look: { description: "Looks." } }),
 });
-const define = (options: EnvironmentOptions<typeof contract>, rubric?: Rubric) =>
+const define = (options: EnvironmentOptions, rubric?: Rubric) =>
   defineEnvironment(
     contract,
     () => ({

@@ -33,11 +33,11 @@ export class EpisodeLimits {
     if (this.#maxMs !== Infinity) this.#begun = context.now();
   }
 
-  save(): object {
+  save(): { steps: number; begun: number | undefined } {
     return { steps: this.#steps, begun: this.#begun };
   }
 
-  load({ steps, begun }: { steps: number; begun?: number }): void {
+  load({ steps, begun }: { steps: number; begun?: number | undefined }): void {
     this.#steps = steps;
     this.#begun = begun;
   }

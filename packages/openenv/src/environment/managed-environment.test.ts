@@ -33,9 +33,9 @@ const plain = (): Typing => ({
   reset: () => ({ observation: { text: "" } }),
   step: ({ text }) => ({ observation: { text }, done: text === "end" }),
 });
-const define = (factory: () => Typing | Promise<Typing>, options: EnvironmentOptions<typeof contract> = {}) =>
+const define = (factory: () => Typing | Promise<Typing>, options: EnvironmentOptions = {}) =>
   defineEnvironment(contract, factory, options);
-const scored = (rubric: Rubric, more: Partial<Typing> = {}, options: EnvironmentOptions<typeof contract> = {}) =>
+const scored = (rubric: Rubric, more: Partial<Typing> = {}, options: EnvironmentOptions = {}) =>
   define(() => ({ ...plain(), ...more, rubric }), options);
 
 class Short extends Rubric<{ text: string }, Seen> {

@@ -33,7 +33,10 @@ export const typed = defineEnvironment(
     step,
   }),
   // A function of the options does not hide the type of the tasks.
-  { tasks: createTasks(Sum, { train: [] }, { hidden: ["answer"] }), transforms: [(transition) => transition] },
+  {
+    tasks: createTasks(Sum, { train: [] }, { hidden: ["answer"] }),
+    capacity: { max: () => 1, onChange: (listener) => listener() },
+  },
 );
 const tasks = createTasks(Sum, { train: [] });
 

@@ -36,20 +36,17 @@ type ObservationMessage = Extract<ServerMessage, { type: "observation" }>;
 
 /** The answer for a result of reset or step. @throws InvalidOutputError when the result does not fit the contract. */
 export function observe(
-  returned: Transition,
+  transition: Transition,
   call: Call,
   { environment, session }: CallTarget,
 ): ServerMessage | Promise<ServerMessage> {
   const { validator, definition } = session.runtime;
-  // Transforms and views apply to declared observations. A tool's observation is declared only by a tools-only
-  // contract.
+  // Views show declared observations. A tool's observation is declared only by a tools-only contract.
   const isDeclared = call.kind !== "tool" || definition.contract.toolsOnly;
-  const transforms = isDeclared ? definition.transforms : undefined;
-  const transition = transforms === undefined ? returned : transforms.reduce((value, apply) => apply(value), returned);
   const checked =
     call.kind === "reset"
       ? validator.resetTransition(transition)
-      : call.kind === "tool" && transforms === undefined
+      : call.kind === "tool"
         ? validator.toolTransition(transition)
         : validator.transition(transition);
   const { observation, reward, done, nonFinite } = checked;

@@ -1,3 +1,4 @@
+import { restoreAll } from "../../environment/wrappers/wrapper.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Turns } from "../../util/async/turns.js";
@@ -9,7 +10,7 @@ import { CALL, markCall } from "../calls/call-marks.js";
 import type { SavedState, SessionEvent, SessionImage } from "../calls/session-event.js";
 import { describeError } from "../failure.js";
 import type { Sessions } from "../registry/sessions.js";
-import { checkImage, refuse, restoreAll } from "../restore/image.js";
+import { checkImage, refuse } from "../restore/image.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { logStart } from "../session-info.js";

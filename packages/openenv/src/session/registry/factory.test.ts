@@ -13,7 +13,7 @@ const episode = {
 
 function define(
   before: (context: FactoryContext) => PromiseLike<unknown> | undefined,
-  options: EnvironmentOptions<typeof counterContract> = {},
+  options: EnvironmentOptions = {},
 ) {
   const environment = defineEnvironment(
     counterContract,

@@ -1,6 +1,6 @@
 import type { Contract } from "../../contract/contract.js";
 import type { Environment } from "../../environment/environment.js";
-import { type SavedEnvironment, type Saver, saver } from "../../environment/managed-environment.js";
+import { type SavedEnvironment, saveAll } from "../../environment/wrappers/wrapper.js";
 import { stringifyJson } from "../../protocol/codec/json.js";
 import { errorData, type WireCode } from "../../protocol/messages.js";
 import { isThenable } from "../../util/async/thenable.js";
@@ -65,20 +65,6 @@ function saveEnvironment(environment: Environment, { mode, restore }: Runtime): 
     return fail(error);
   }
 }
-
-/** Calls `snapshot()`, and adds what is kept around the author's environment. */
-export function saveAll(environment: Savable): MaybePromise<SavedEnvironment> {
-  if (environment[saver] !== undefined) return environment[saver].save();
-  const snapshot = environment.snapshot?.();
-  return isThenable(snapshot) ? snapshot.then((late) => ({ snapshot: late })) : { snapshot };
-}
-
-/** Hands a snapshot to an environment that was just created. */
-export async function restoreAll(environment: Savable, saved: SavedEnvironment): Promise<void> {
-  await (environment[saver]?.load(saved) ?? environment.restore?.(saved.snapshot));
-}
-
-type Savable = Environment & { [saver]?: Saver };
 
 /** A copy, since the environment may go on to change what it returned. */
 function copySaved({ snapshot, more }: SavedEnvironment, limit: number): SavedState {

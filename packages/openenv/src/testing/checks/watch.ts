@@ -1,5 +1,5 @@
 import type { Environment, EnvironmentDefinition } from "../../environment/environment.js";
-import { type Saver, saver } from "../../environment/managed-environment.js";
+import { type Saver, saver } from "../../environment/wrappers/wrapper.js";
 import { isThenable } from "../../util/async/thenable.js";
 
 /** A call that a check makes into code of the author. */

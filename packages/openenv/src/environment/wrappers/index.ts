@@ -1,0 +1,5 @@
+export { type FaultOptions, simulateFaults } from "./faults.js";
+export { filterObservation, historyObservation, transformObservation, type WithObservation } from "./observations.js";
+export { clipReward, transformReward } from "./rewards.js";
+export { timeLimit } from "./time-limit.js";
+export { Wrapper, wrapEnvironment } from "./wrapper.js";
