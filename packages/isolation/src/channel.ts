@@ -4,6 +4,8 @@ export interface ChannelOptions {
   /** URL of the author's module. */
   module: string;
   memoryMb: number | undefined;
+  /** The resources of the scope `server`, as JSON. */
+  resources: string;
 }
 
 /** A running thread or process and its message channel. The handlers are set before the first message can arrive. */

@@ -13,7 +13,8 @@ import { SharedPool } from "./pools/shared.js";
 
 export const startHost: IsolationPart["startHost"] = async (definition, config, log) => {
   const { kind, module, isolatePoolSize, isolateSpares, stepTimeoutMs } = config;
-  const spawner = new IsolateSpawner(() => startIsolate(config, log), definition.contract.name);
+  const resources = JSON.stringify((await definition.resources?.shared()) ?? {});
+  const spawner = new IsolateSpawner(() => startIsolate(config, resources, log), definition.contract.name);
   const pool =
     isolatePoolSize === undefined
       ? new ExclusivePool(spawner, isolateSpares)
@@ -31,9 +32,10 @@ export const startHost: IsolationPart["startHost"] = async (definition, config, 
   };
 };
 
-function startIsolate({ kind, module, isolatePoolSize, isolateMemoryMb }: IsolationConfig, log: Log): Isolate {
+function startIsolate(config: IsolationConfig, resources: string, log: Log): Isolate {
+  const { kind, module, isolatePoolSize, isolateMemoryMb } = config;
   const start = kind === "thread" ? startThread : startProcess;
-  const channel = start({ module: moduleUrl(module), memoryMb: isolateMemoryMb });
+  const channel = start({ module: moduleUrl(module), memoryMb: isolateMemoryMb, resources });
   return new Isolate(channel, { shared: isolatePoolSize !== undefined, log });
 }
 

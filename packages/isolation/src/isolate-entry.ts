@@ -6,6 +6,7 @@ import { pickEnvironment } from "#core/environment/pick-environment.js";
 import { packError } from "#core/session/packed-error.js";
 import { watchParent } from "#core/session/watchdog.js";
 import { EnvironmentRunner } from "./environment-runner.js";
+import { RESOURCES } from "./isolate-variables.js";
 import type { FromIsolate, ToIsolate } from "./messages.js";
 
 export interface IsolateData {
@@ -21,12 +22,18 @@ const send = parentPort
     (message: FromIsolate) => void process.send?.(message, () => {});
 const runner = new EnvironmentRunner(send);
 let ending = false;
+let resources: AsyncDisposable | undefined;
 
 async function end(): Promise<void> {
   if (ending) return;
   ending = true;
-  await Promise.race([runner.closeAll(), sleep(CLOSE_LIMIT_MS)]);
+  await Promise.race([closeAll(), sleep(CLOSE_LIMIT_MS)]);
   process.exit(0);
+}
+
+async function closeAll(): Promise<void> {
+  await runner.closeAll();
+  await resources?.[Symbol.asyncDispose]();
 }
 
 function receive(message: ToIsolate): void {
@@ -52,6 +59,8 @@ if (parentPort) {
 }
 try {
   const definition = pickEnvironment((await import(module)) as Record<string, unknown>, module);
+  definition.resources?.give(JSON.parse(process.env[RESOURCES] ?? "{}") as Record<string, unknown>);
+  resources = await definition.resources?.hold();
   runner.definition = definition;
   send({ type: "ready", contract: definition.contract.name });
 } catch (error) {

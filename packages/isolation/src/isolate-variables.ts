@@ -1,6 +1,9 @@
-/** The environment variables of an isolate: those of this process without the server's tokens. */
-export function isolateVariables(): NodeJS.ProcessEnv {
-  const variables = { ...process.env };
+/** The variable with the resources of the scope `server`, as JSON. */
+export const RESOURCES = "OPENENV_RESOURCES";
+
+/** The environment variables of an isolate: those of this process without the server's tokens, and shared resources. */
+export function isolateVariables(resources: string): NodeJS.ProcessEnv {
+  const variables: NodeJS.ProcessEnv = { ...process.env, [RESOURCES]: resources };
   for (const name of Object.keys(variables)) if (SERVER_TOKEN.test(name)) delete variables[name];
   return variables;
 }

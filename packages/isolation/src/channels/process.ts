@@ -8,11 +8,11 @@ import { isolateVariables } from "../isolate-variables.js";
  * Starts a child process. It ends with this process, even if this process is killed. The limit applies to all its
  * memory.
  */
-export function startProcess({ module, memoryMb }: ChannelOptions): IsolateChannel {
+export function startProcess({ module, memoryMb, resources }: ChannelOptions): IsolateChannel {
   const script = fileURLToPath(new URL("../isolate-entry.js", import.meta.url));
   const child = fork(script, [module, String(process.pid), String(memoryMb ?? 0)], {
     serialization: "advanced",
-    env: isolateVariables(),
+    env: isolateVariables(resources),
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     execArgv: memoryMb === undefined ? [] : [`--max-old-space-size=${memoryMb}`],
   });

@@ -4,9 +4,9 @@ import type { IsolateData } from "../isolate-entry.js";
 import { isolateVariables } from "../isolate-variables.js";
 
 /** Starts a worker thread. The limit applies to the JavaScript heap, not to buffers and native memory. */
-export function startThread({ module, memoryMb }: ChannelOptions): IsolateChannel {
+export function startThread({ module, memoryMb, resources }: ChannelOptions): IsolateChannel {
   const worker = new Worker(new URL("../isolate-entry.js", import.meta.url), {
-    env: isolateVariables(),
+    env: isolateVariables(resources),
     workerData: { module } satisfies IsolateData,
     // Options of this process, such as --input-type, can prevent a thread from starting.
     execArgv: [],

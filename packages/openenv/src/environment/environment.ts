@@ -5,6 +5,7 @@ import type { ViewPart } from "../protocol/web.js";
 import type { MaybePromise } from "../util/types.js";
 import { checkEpisodeLimits, type EpisodeLimitOptions } from "./episode-limits.js";
 import { manage } from "./managed-environment.js";
+import { Resources, type ResourcesOf } from "./resources.js";
 import type { Rubric } from "./rubrics/rubric.js";
 import type { Task, TaskProvider } from "./tasks/tasks.js";
 
@@ -129,7 +130,8 @@ type Tooled<T extends Tools> = string extends keyof T
     ? unknown
     : { tools: ToolHandlers<T> };
 
-export interface EnvironmentOptions<T extends Task = Task> extends EpisodeLimitOptions {
+export interface EnvironmentOptions<T extends Task = Task, R extends object = Record<never, never>>
+  extends EpisodeLimitOptions {
   /** False for an environment that must not run twice in one process; the capacity is then 1. Default true. */
   supportsConcurrentSessions?: boolean;
   /**
@@ -149,6 +151,8 @@ export interface EnvironmentOptions<T extends Task = Task> extends EpisodeLimitO
   snapshotVersion?: number;
   /** Number of events after which the state is kept, for `env.at(event).fork(count)`; default 1. Needs `snapshot`. */
   history?: number;
+  /** What sessions use and what takes time to open. The factory receives it as `resources`. */
+  resources?: ResourcesOf<R>;
   /** Serves the Task API, and passes reset the `task` at its `split` and `index`. */
   tasks?: TaskProvider<T>;
   /** Adds `metadata.rubric_scores` to every step: the score of each named rubric, null for rubrics that did not run. */
@@ -180,7 +184,9 @@ export interface EnvironmentMetric {
 }
 
 /** What a factory receives. */
-export interface FactoryContext {
+export interface FactoryContext<R extends object = object> {
+  /** The resources of the environment, open. They close after the session if they belong to it. */
+  readonly resources: R;
   /** Aborts when the session is not needed any more: its client has left, the time limit has passed, or the server stops. */
   readonly signal: AbortSignal;
   /**
@@ -191,15 +197,16 @@ export interface FactoryContext {
 }
 
 /** A contract with the factory that creates its sessions. */
-export interface EnvironmentDefinition<C extends Contract = Contract> extends EnvironmentOptions {
+export interface EnvironmentDefinition<C extends Contract = Contract> extends Omit<EnvironmentOptions, "resources"> {
   readonly contract: C;
   readonly supportsConcurrentSessions: boolean;
   readonly stepBeforeReset: "error" | "allow";
   readonly snapshotVersion: number;
   /** The environments have a relay: messages are not validated here. */
   readonly passesOn?: boolean;
+  readonly resources?: Resources | undefined;
   /** Creates one isolated session. */
-  create(context?: FactoryContext): MaybePromise<Environment<C>>;
+  create(context?: Omit<FactoryContext, "resources">): MaybePromise<Environment<C>>;
   readonly [definitionMark]: true;
 }
 
@@ -238,10 +245,15 @@ const definitionMark: unique symbol = Symbol.for("openenv.environment") as never
  * reset option named `task` together with a task provider.
  * @example defineEnvironment(counter, () => new CounterEnvironment());
  */
-export function defineEnvironment<C extends Contract, E extends Made<C, T>, T extends Task = Task>(
+export function defineEnvironment<
+  C extends Contract,
+  E extends Made<C, T>,
+  T extends Task = Task,
+  R extends object = Record<never, never>,
+>(
   contract: C,
-  factory: (context: FactoryContext) => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
-  options: EnvironmentOptions<T> = {},
+  factory: (context: FactoryContext<R>) => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
+  options: EnvironmentOptions<T, R> = {},
 ): EnvironmentDefinition<C> {
   checkFactory(factory);
   checkEpisodeLimits(options);
@@ -259,16 +271,20 @@ export function defineEnvironment<C extends Contract, E extends Made<C, T>, T ex
       `The reset option "task" is reserved: with a task provider, reset receives the task under this name.`,
     );
   }
-  const create = manage(factory as never, options as EnvironmentOptions) as (
-    context: FactoryContext,
-  ) => MaybePromise<Environment<C>>;
+  const { resources: declared, ...rest } = options as EnvironmentOptions;
+  const manages = manage(factory as (context: FactoryContext) => MaybePromise<never>, rest);
+  const resources = declared && new Resources(declared);
+  const create = (context: Omit<FactoryContext, "resources">) =>
+    resources?.create(context, manages) ?? manages(Object.assign(context, { resources: {} }));
   return {
-    ...options,
+    ...rest,
     contract,
+    ...(resources && { resources, metrics: { ...options.metrics, ...resources.metrics } }),
     supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
     stepBeforeReset: options.stepBeforeReset ?? "error",
     snapshotVersion,
-    create: (context = { signal: new AbortController().signal, wait: async (work) => work }) => create(context),
+    create: (context = { signal: new AbortController().signal, wait: async (work) => work }) =>
+      create(context) as MaybePromise<Environment<C>>,
     [definitionMark]: true,
   };
 }

@@ -63,6 +63,8 @@ async function start(
   ends.add(() => stopSignals());
   const log = createLogger(config.logLevel);
   ends.add(() => log.close());
+  const resources = await environment.resources?.hold({ isolated: config.isolation !== undefined });
+  ends.add(() => resources?.[Symbol.asyncDispose]());
   const host = config.isolation && (await startHost(environment, config.isolation, log));
   ends.add(() => host?.[Symbol.asyncDispose]());
   // That of a cluster is in its supervisor.

@@ -9,7 +9,7 @@ import { SessionRejectedError } from "./session-rejected-error.js";
 const LIMIT_MS = 120_000;
 
 /** What a factory receives for one session. The signal is created on first read, because most factories do not need it. */
-export class FactoryCall implements FactoryContext {
+export class FactoryCall implements Omit<FactoryContext, "resources"> {
   readonly wait: FactoryContext["wait"];
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
@@ -56,7 +56,7 @@ export function makeEnvironment(runtime: Runtime, call = new FactoryCall()): Env
 /** Calls the factory and checks the methods of its result. @throws TypeError, or the factory's error. */
 export function createChecked(
   definition: EnvironmentDefinition,
-  context?: FactoryContext,
+  context?: FactoryCall,
 ): Environment | Promise<Environment> {
   const made = definition.create(context);
   if (!isThenable(made)) return checkMembers(made, definition);

@@ -21,6 +21,7 @@ import { tasksLoad } from "./checks/tasks.js";
 import { limitCalls, watchCalls } from "./checks/watch.js";
 import { collectWith, type RecordedCall } from "./collect-episode.js";
 import { rewardProblems, schemaProblems, stateProblems } from "./graders.js";
+import { openResources } from "./open-resources.js";
 import { type CheckDefinition, type CheckReport, CheckSkip, demand, type Note, runChecks } from "./report.js";
 import { sampleActions, sampleCall } from "./sample-actions.js";
 
@@ -50,7 +51,7 @@ const TIMEOUT_MS = 10_000;
  * `seeded: true` is. The check of the seed is skipped, with a reason, if the actions do not show what the seed decides.
  * @example expect(await checkEnvironment(environment)).toMatchObject({ passed: true });
  */
-export function checkEnvironment<C extends Contract>(
+export async function checkEnvironment<C extends Contract>(
   environment: EnvironmentDefinition<C>,
   options: CheckEnvironmentOptions<C> = {},
 ): Promise<CheckReport> {
@@ -88,7 +89,13 @@ export function checkEnvironment<C extends Contract>(
       if (failure !== undefined) throw failure;
     },
   });
-  return runChecks(definition.contract.name, checksOf(subject).map(guard));
+  // A resource that cannot be opened fails the checks that need it.
+  const resources = await openResources(definition).catch(() => undefined);
+  try {
+    return await runChecks(definition.contract.name, checksOf(subject).map(guard));
+  } finally {
+    await resources?.[Symbol.asyncDispose]();
+  }
 }
 
 interface Subject extends EpisodePlayer {

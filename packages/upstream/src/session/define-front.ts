@@ -18,7 +18,11 @@ export interface FrontOptions {
   log: FleetLog;
 }
 
-const AT_ONCE: FactoryContext = { signal: new AbortController().signal, wait: async (work) => work };
+const AT_ONCE: FactoryContext = {
+  resources: {},
+  signal: new AbortController().signal,
+  wait: async (work) => work,
+};
 
 /**
  * The environment whose sessions are those of the upstreams. @throws ConfigError when an upstream is not an OpenEnv server, or

@@ -71,6 +71,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
   const settings = readSettings(options, variables);
   const { mode, allowedHosts, spaceHosts, sessionTimeout, queueTimeout, webInterface, readmePath } = settings;
   const isolated = isolation(settings);
+  checkResources(definition, settings);
   checkSharedState(definition, settings);
   return {
     ...settings,
@@ -148,6 +149,27 @@ function checkSharedState({ sharesState, contract }: EnvironmentDefinition, sett
   if (workers > 1) throw new ConfigError(`WORKERS is ${workers}, but ${declared}. Set WORKERS to 1.`);
   if (kind !== "none" && isolatePoolSize !== 1) {
     throw new ConfigError(`ISOLATION is ${kind}, but ${declared}. Set ISOLATION to none, or ISOLATE_POOL_SIZE to 1.`);
+  }
+}
+
+/** A resource must be shared as far as its scope says. */
+function checkResources({ resources, contract }: EnvironmentDefinition, settings: Settings): void {
+  const { workers, isolation: kind, isolatePoolSize } = settings;
+  const {
+    server: [ofServer],
+    worker: [ofWorker],
+  } = resources?.names ?? { server: [], worker: [] };
+  if (ofServer !== undefined && workers > 1) {
+    throw new ConfigError(
+      `WORKERS is ${workers}, but the resource "${ofServer}" of "${contract.name}" has the scope "server". ` +
+        'Set WORKERS to 1, or the scope to "worker".',
+    );
+  }
+  if (ofWorker !== undefined && kind !== "none" && isolatePoolSize === undefined) {
+    throw new ConfigError(
+      `ISOLATION is ${kind}, but the resource "${ofWorker}" of "${contract.name}" has the scope "worker", and each ` +
+        'session has its own process or thread. Set ISOLATE_POOL_SIZE, or the scope to "server" or "session".',
+    );
   }
 }
 
