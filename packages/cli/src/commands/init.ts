@@ -3,7 +3,6 @@ import { quoteShell } from "@openenv-ts/deploy";
 import { type Command, Option } from "commander";
 import { ConfigError } from "openenv-ts/internal";
 import { createEnvironment } from "../init/create-environment.js";
-import { describePath } from "../project/bundle.js";
 import { type Names, parseName } from "../project/names.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { exit, isInteractive, print } from "../terminal/output.js";
@@ -45,12 +44,13 @@ async function run(given: string | undefined, { outputDir, runtime, json }: Init
   const names = parseName(name);
   // The folder has the name as the user typed it.
   using interrupt = abortOnSignals();
-  const { dir, files } = await createEnvironment(names, { dir: join(outputDir, name), runtime }, interrupt.signal);
+  const place = join(outputDir, name);
+  const { dir, files } = await createEnvironment(names, { dir: place, runtime }, interrupt.signal);
   const { kebab, module, prefix } = names;
   print(
     json
       ? JSON.stringify({ dir, name: kebab, module, client: `${prefix}Env`, files }, null, 2)
-      : renderDone(describePath(dir), names),
+      : renderDone(place, names),
   );
   exit(0);
 }
