@@ -24,12 +24,13 @@ export interface JsonSafe<T = unknown> {
  * @throws InvalidOutputError naming the path of a value without a JSON form.
  */
 export function toJsonSafe(value: unknown, path: string): JsonSafe {
-  const walk: Walk = { nonFinite: 0 };
+  const walk: Walk = { nonFinite: 0, root: value };
   return { value: safeValue(value, { path, parent: undefined, depth: 0, walk }), nonFinite: walk.nonFinite };
 }
 
 interface Walk {
   nonFinite: number;
+  root: unknown;
 }
 
 /** The current position. Paths are only rendered for an error. */
@@ -58,7 +59,7 @@ function safeValue(value: unknown, place: Place): unknown {
 
 function safeObject(value: object, place: Place): unknown {
   if (place.depth >= MAX_OUTPUT_DEPTH) {
-    throw reject(place, `nested deeper than ${MAX_OUTPUT_DEPTH} levels or contains itself`);
+    throw rejectDeep(place);
   }
   if (Array.isArray(value)) return safeArray(value, place);
   // The encoder calls its `toJSON`, unless it can send bytes directly.
@@ -106,11 +107,31 @@ export function setOwn(target: object, key: PropertyKey, value: unknown): void {
 }
 
 function reject(place: Place, reason: string): InvalidOutputError {
+  const [root, ...steps] = stepsTo(place);
+  return new InvalidOutputError(`${joinPath(String(root), steps)}: ${reason}`);
+}
+
+/** Names the first place at which a value contains itself. */
+function rejectDeep(place: Place): InvalidOutputError {
+  const [root, ...steps] = stepsTo(place);
+  const parents: unknown[] = [place.walk.root];
+  for (const [i, step] of steps.entries()) {
+    const next: unknown = (parents[i] as Record<PropertyKey, unknown> | undefined)?.[step];
+    const same = parents.indexOf(next);
+    if (same >= 0 && typeof next === "object") {
+      const [at, is] = [i + 1, same].map((length) => joinPath(String(root), steps.slice(0, length)));
+      return new InvalidOutputError(`${at}: contains itself: it is the same object as ${is}`);
+    }
+    parents.push(next);
+  }
+  return reject(place, `nested deeper than ${MAX_OUTPUT_DEPTH} levels`);
+}
+
+/** The path of a place, beginning with the name of the root. */
+function stepsTo(place: Place): (string | number)[] {
   const steps: (string | number)[] = [];
-  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) steps.unshift(at.path);
-  let root = place;
-  while (root.parent !== undefined) root = root.parent;
-  return new InvalidOutputError(`${joinPath(String(root.path), steps)}: ${reason}`);
+  for (let at: Place | undefined = place; at !== undefined; at = at.parent) steps.unshift(at.path);
+  return steps;
 }
 
 /** `observation`, `["items", 3, "name"]` → `observation.items[3].name`. */

@@ -92,7 +92,9 @@ test("an answer over the limit is an error, not an answer", async () => {
   const large = await post('{"action":{"size":500}}');
   expect(large.status).toBe(500);
   expect(await large.json()).toEqual({
-    detail: "the answer cannot be sent: the answer is larger than 200 bytes",
+    detail: expect.stringMatching(
+      /^the answer cannot be sent: the answer is larger than 200 bytes: observation\.\w+ has 50\d characters of JSON$/,
+    ),
     code: "EXECUTION_ERROR",
     fault: "environment",
   });

@@ -109,9 +109,32 @@ export function serializeReply(reply: object, maxBytes: number): string {
   }
   // UTF-8 needs at most three bytes per UTF-16 code unit, so short texts need no count.
   if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
-    throw tooLarge(maxBytes);
+    const { path, size } = largestPart(reply);
+    throw new SerializationError(`${tooLarge(maxBytes).message}: ${path} has ${size} characters of JSON`);
   }
   return text;
+}
+
+/** The member that most of an answer consists of, as long as one member has more than half of it. */
+function largestPart(reply: object): { path: string; size: number } {
+  let found = { path: "", size: stringifyJson(reply).length, value: reply as unknown };
+  for (;;) {
+    const { value, path, size } = found;
+    if (typeof value !== "object" || value === null) return found;
+    const large = Object.entries(value)
+      .map(([key, member]) => ({
+        path: `${path}${path && "."}${key}`,
+        size: jsonLength(member),
+        value: member as unknown,
+      }))
+      .find((member) => member.size > size / 2);
+    if (large === undefined) return found;
+    found = large;
+  }
+}
+
+function jsonLength(value: unknown): number {
+  return value === undefined ? 0 : stringifyJson(value).length;
 }
 
 export function tooLarge(maxBytes: number): SerializationError {
