@@ -10,7 +10,7 @@ import { CALL, markCall } from "../calls/call-marks.js";
 import type { SavedState, SessionEvent, SessionImage } from "../calls/session-event.js";
 import { describeError } from "../failure.js";
 import type { Sessions } from "../registry/sessions.js";
-import { checkImage, refuse } from "../restore/image.js";
+import { checkImage, readSnapshot, refuse } from "../restore/image.js";
 import type { Runtime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { logStart } from "../session-info.js";
@@ -82,7 +82,7 @@ async function load(session: Session, { snapshot: saved, more }: SavedState): Pr
   const { runtime, environment, tag } = session;
   if (environment?.restore === undefined) throw refuse("NOT_RESTORABLE", "the environment has no restore()");
   try {
-    const copy: unknown = typeof saved === "string" ? JSON.parse(saved) : snapshot(saved);
+    const copy = readSnapshot(saved);
     const of = { server: runtime.number, session: tag };
     const work = markCall(of, CALL.restore, () => restoreAll(environment, { snapshot: copy, more: snapshot(more) }));
     const limit = limitOf("restore()", runtime);

@@ -13,6 +13,7 @@ import type { Runtime } from "../runtime.js";
 import { SessionKilledError } from "../session-killed.js";
 import { SessionRejectedError } from "../session-rejected-error.js";
 import type { RecordedSession, SessionEvents } from "./session-events.js";
+import { decodeBytes, encodeBytes } from "./snapshot-bytes.js";
 
 interface ImagedSession extends RecordedSession {
   readonly events: SessionEvents;
@@ -74,10 +75,15 @@ function copySaved({ snapshot, more }: SavedEnvironment, limit: number): SavedSt
 }
 
 function toText(value: unknown): string {
-  const { value: safe, nonFinite } = toJsonSafe(value, "snapshot");
+  const { value: safe, nonFinite } = toJsonSafe(encodeBytes(value), "snapshot");
   if (nonFinite > 0)
     throw refuse("SNAPSHOT_FAILED", "snapshot() returned NaN or an infinity, which JSON does not have");
   return stringifyJson(safe);
+}
+
+/** What `restore()` receives. */
+export function readSnapshot(saved: SavedState["snapshot"]): unknown {
+  return typeof saved === "string" ? decodeBytes(JSON.parse(saved)) : snapshotOf(saved);
 }
 
 function checkSize(size: number, limit: number): void {
