@@ -142,6 +142,8 @@ export interface EnvironmentOptions<T extends Task = Task, R extends object = Re
   sharesState?: "no" | "process";
   /** `error` refuses a step before the first reset; `allow` runs it. Default `error`. */
   stepBeforeReset?: "error" | "allow";
+  /** `error` refuses a step after the end of the episode (EPISODE_DONE); `allow` runs it. Default `allow`. */
+  stepAfterDone?: "error" | "allow";
   /**
    * True: the same seed and actions always give the same results. False: they do not, by nature. `checkEnvironment` checks
    * it unless it is false.

@@ -111,3 +111,13 @@ test.each([
 ])("%o is rejected", (options, message) => {
   expect(() => define(options)).toThrow(new TypeError(message));
 });
+
+test("stepAfterDone refuses steps and tool calls after the end, until the next reset", async () => {
+  await using env = await connect(define({ stepAfterDone: "error" }));
+  await env.reset();
+  await env.step({ last: true });
+  await expect(env.step({})).rejects.toMatchObject({ code: "EPISODE_DONE" });
+  await expect(env.tools.look({})).rejects.toMatchObject({ code: "EPISODE_DONE" });
+  await env.reset();
+  expect((await env.step({})).done).toBe(false);
+});

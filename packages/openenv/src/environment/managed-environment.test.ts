@@ -14,7 +14,7 @@ import {
   type ScoredObservation,
 } from "./environment.js";
 import { Gate } from "./rubrics/gate.js";
-import { Rubric } from "./rubrics/rubric.js";
+import { Rubric, type ScoreContext } from "./rubrics/rubric.js";
 import { Sequential } from "./rubrics/sequential.js";
 import { TrajectoryRubric, type TrajectoryStep } from "./rubrics/trajectory.js";
 import { WeightedSum } from "./rubrics/weighted-sum.js";
@@ -52,6 +52,30 @@ describe("an environment with a rubric", () => {
     await using env = await connect(scored(make()));
     expect((await env.reset()).reward).toBeNull();
     expect((await env.step({ text: "abc" })).reward).toBe(1);
+  });
+
+  test("gives the rubric the state after the step", async () => {
+    const stateful = defineContract({ ...contract, state: z.object({ paid: z.int() }) } as never) as never;
+    class Paid extends Rubric<unknown, unknown> {
+      override async forward(_action: unknown, _seen: unknown, { state }: ScoreContext<{ paid: number }>) {
+        return (await state?.())?.paid ?? -1;
+      }
+    }
+    let paid = 0;
+    const environment = defineEnvironment(
+      stateful,
+      () =>
+        ({
+          ...plain(),
+          step: ({ text }: { text: string }) => ({ observation: { text: String((paid += text.length)) } }),
+          state: () => ({ paid }),
+          rubric: new Paid(),
+        }) as never,
+    );
+    await using env = await connect(environment as ReturnType<typeof define>);
+    await env.reset();
+    expect((await env.step({ text: "abc" })).reward).toBe(3);
+    expect((await env.step({ text: "ab" })).reward).toBe(5);
   });
 
   test("stays sync with a sync rubric", () => {

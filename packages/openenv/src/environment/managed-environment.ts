@@ -7,7 +7,7 @@ import { isObject } from "../util/is-object.js";
 import type { Eventual, MaybePromise } from "../util/types.js";
 import type { Environment, ResetRequest, StepContext, Transition } from "./environment.js";
 import type { EpisodeLimitOptions } from "./episode-limits.js";
-import type { Rubric, RubricState } from "./rubrics/rubric.js";
+import type { Rubric, RubricState, ScoreContext } from "./rubrics/rubric.js";
 import { findTask } from "./tasks/find-task.js";
 import type { Task, TaskProvider } from "./tasks/tasks.js";
 import { TimeLimit } from "./wrappers/time-limit.js";
@@ -97,7 +97,7 @@ class ScoredEnvironment<C extends Contract> extends Wrapper<C> {
   #score<R extends Result>({ action, result, context }: Step<R>): R | Promise<R> {
     // Validation reports an invalid result.
     if (!isObject(result) || !isObject(result.observation)) return result;
-    return after(this.#rubric.score(action, seen(result), context), (reward) =>
+    return after(this.#rubric.score(action, seen(result), new StepScore(this.env, context)), (reward) =>
       this.#rewarded(result, reward),
     );
   }
@@ -107,6 +107,28 @@ class ScoredEnvironment<C extends Contract> extends Wrapper<C> {
     const scores = Object.fromEntries(this.#rubric.namedRubrics().map(([path, { lastScore }]) => [path, lastScore]));
     return { ...result, reward, metadata: { ...result.metadata, rubric_scores: scores } };
   }
+}
+
+/** What a rubric receives. Its members are read from the call when they are needed. */
+class StepScore<C extends Contract> implements ScoreContext {
+  readonly #env: Environment<C>;
+  readonly #call: ToolContext;
+
+  constructor(env: Environment<C>, call: ToolContext) {
+    this.#env = env;
+    this.#call = call;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+
+  get record(): ToolContext["record"] {
+    return this.#call.record;
+  }
+
+  readonly state = (): MaybePromise<Record<string, unknown>> =>
+    (this.#env.state?.() ?? {}) as MaybePromise<Record<string, unknown>>;
 }
 
 interface Result extends ToolTransition {

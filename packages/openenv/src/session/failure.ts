@@ -1,3 +1,4 @@
+import type { EnvironmentDefinition } from "../environment/environment.js";
 import type { ErrorCode, ToolErrorType } from "../errors.js";
 import {
   type ClientMessage,
@@ -64,14 +65,14 @@ export function refuseLost(kind: CallKind, reason: string): ServerMessage | Tool
 /** The answer to a step that needs an episode, if there is none; undefined if there is one. */
 export function checkEpisode(
   { episodeId, done }: { episodeId: string | null; done: boolean },
-  stepBeforeReset: "error" | "allow",
+  { stepBeforeReset, stepAfterDone }: Pick<EnvironmentDefinition, "stepBeforeReset" | "stepAfterDone">,
   { inEpisode }: { inEpisode?: boolean },
 ): ErrorMessage | undefined {
   if (episodeId === null && stepBeforeReset === "error") {
     const message = "call reset first: this session has no episode to step in";
     return errorMessage("EXECUTION_ERROR", message, { openenv_code: "NO_EPISODE" });
   }
-  if (inEpisode !== true || !done) return undefined;
+  if ((inEpisode !== true && stepAfterDone !== "error") || !done) return undefined;
   const message = "the episode has ended: call reset to begin another";
   return errorMessage("EXECUTION_ERROR", message, { openenv_code: "EPISODE_DONE" });
 }

@@ -258,7 +258,7 @@ export class Session extends AttachableSession {
       this.events.begin(call, data);
       return this.#stepped(listTools(tools, definition.contract), call, target);
     }
-    const missing = checkEpisode(this.progress, definition.stepBeforeReset, call.options);
+    const missing = checkEpisode(this.progress, definition, call.options);
     if (missing !== undefined) return missing;
     this.events.begin(call, data);
     const returned = usesTools ? stepTool(action, call, target) : target.environment.step(action, call);

@@ -7,7 +7,12 @@ import { members, type Named, type RubricState, readState, walk, writeState } fr
 export type { RubricState } from "./rubric-tree.js";
 
 /** What scoring receives in addition to the step. */
-export interface ScoreContext {
+export interface ScoreContext<S = Record<string, unknown>> {
+  /**
+   * What `state()` of the environment returns after the step, as its author returns it; in an environment. `forward` may
+   * declare its type: `ScoreContext<StateInput<typeof contract>>`.
+   */
+  readonly state?: () => MaybePromise<S>;
   /** Aborts when the score is no longer needed. */
   readonly signal?: AbortSignal;
   /** Records the result of a call to the outside, so that a replay does not repeat it: see `ToolContext.record`. */
