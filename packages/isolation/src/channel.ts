@@ -4,7 +4,7 @@ export interface ChannelOptions {
   /** URL of the author's module. */
   module: string;
   memoryMb: number | undefined;
-  /** The resources of the scope `server`, as JSON. */
+  /** The value of the variable with the resources. */
   resources: string;
 }
 

@@ -7,13 +7,16 @@ import { startProcess } from "./channels/process.js";
 import { startThread } from "./channels/thread.js";
 import { Isolate } from "./isolate.js";
 import { IsolateSpawner } from "./isolate-spawner.js";
+import type { IsolateResources } from "./isolate-variables.js";
 import { createIsolatedEnvironment } from "./isolated-environment.js";
 import { ExclusivePool } from "./pools/exclusive.js";
 import { SharedPool } from "./pools/shared.js";
 
 export const startHost: IsolationPart["startHost"] = async (definition, config, log) => {
   const { kind, module, isolatePoolSize, isolateSpares, stepTimeoutMs } = config;
-  const resources = JSON.stringify((await definition.resources?.shared()) ?? {});
+  const values = (await definition.resources?.shared()) ?? {};
+  // An isolate with one session needs no spares.
+  const resources = JSON.stringify({ values, spares: isolatePoolSize !== undefined } satisfies IsolateResources);
   const spawner = new IsolateSpawner(() => startIsolate(config, resources, log), definition.contract.name);
   const pool =
     isolatePoolSize === undefined

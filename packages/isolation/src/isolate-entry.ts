@@ -6,7 +6,7 @@ import { pickEnvironment } from "#core/environment/pick-environment.js";
 import { packError } from "#core/session/packed-error.js";
 import { watchParent } from "#core/session/watchdog.js";
 import { EnvironmentRunner } from "./environment-runner.js";
-import { RESOURCES } from "./isolate-variables.js";
+import { type IsolateResources, RESOURCES } from "./isolate-variables.js";
 import type { FromIsolate, ToIsolate } from "./messages.js";
 
 export interface IsolateData {
@@ -59,8 +59,9 @@ if (parentPort) {
 }
 try {
   const definition = pickEnvironment((await import(module)) as Record<string, unknown>, module);
-  definition.resources?.give(JSON.parse(process.env[RESOURCES] ?? "{}") as Record<string, unknown>);
-  resources = await definition.resources?.hold();
+  const { values, spares } = JSON.parse(process.env[RESOURCES] as string) as IsolateResources;
+  definition.resources?.give(values);
+  resources = await definition.resources?.hold({ spares });
   runner.definition = definition;
   send({ type: "ready", contract: definition.contract.name });
 } catch (error) {

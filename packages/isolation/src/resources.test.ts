@@ -45,7 +45,7 @@ test.each(["thread", "process"] as const)(
       seen.push(((await answer.json()) as { observation: { place: string; db: string } }).observation);
     }
     const [{ place, db } = { place: "", db: "" }, second] = seen;
-    expect(second).toEqual({ place, db });
+    expect(second).toMatchObject({ place, db });
     expect(place).toBe(here);
     expect(db).not.toBe(here);
     await server.close();
