@@ -37,7 +37,7 @@ export {
   type Transition,
 } from "./environment/environment.js";
 export type { Policy, PolicyInput } from "./environment/policy.js";
-export type { Resource, ResourceScope, Resources } from "./environment/resources.js";
+export type { Resource, ResourceScope } from "./environment/resources.js";
 export { ExponentialDiscounting } from "./environment/rubrics/discounting.js";
 export { Gate } from "./environment/rubrics/gate.js";
 export { LLMJudge } from "./environment/rubrics/llm-judge.js";

@@ -3,6 +3,7 @@ import {
   clipReward,
   filterObservation,
   historyObservation,
+  recordedModel,
   simulateFaults,
   timeLimit,
   transformObservation,
@@ -26,3 +27,4 @@ export const filtered = filterObservation(environment, ["b"]);
 export const history = historyObservation(filtered, 1);
 export const other = transformObservation(environment, ({ b }) => ({ d: b }), z.object({ d: z.int() }));
 export const faulty = simulateFaults(environment, { failureRate: 1 });
+export const model = recordedModel(new Map());

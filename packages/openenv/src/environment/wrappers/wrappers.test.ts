@@ -11,6 +11,7 @@ import {
   clipReward,
   filterObservation,
   historyObservation,
+  recordedModel,
   simulateFaults,
   timeLimit,
   transformObservation,
@@ -210,4 +211,15 @@ describe("simulateFaults", () => {
     expect(first).toContainEqual([2, expect.stringContaining("503 service unavailable"), "execution_error"]);
     expect(first).toContainEqual([2, expect.stringContaining("429 too many requests"), "execution_error"]);
   });
+});
+
+test("recordedModel asks the same messages once, and needs no model for them afterwards", async () => {
+  const answers = new Map<string, string>();
+  let asked = 0;
+  const model = recordedModel(answers, async ([message]) => `${message?.content} ${++asked}`);
+  const ask = (content: string) => [{ role: "user", content }] as const;
+  expect([await model(ask("a")), await model(ask("b")), await model(ask("a"))]).toEqual(["a 1", "b 2", "a 1"]);
+  const recorded = recordedModel(new Map(answers));
+  expect(await recorded(ask("b"))).toBe("b 2");
+  await expect(recorded(ask("c"))).rejects.toThrow("no recorded answer");
 });
