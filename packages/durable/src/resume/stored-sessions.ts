@@ -280,7 +280,7 @@ export class StoredSessions implements SessionStore {
   async #restoreTaken(record: JournalRecord, opener: SessionOpener, nth: number): Promise<string | undefined> {
     const { journal, codec } = this.#options;
     const { id, epoch } = record;
-    const batch = opener.client === "batch" ? new Batch(this.#durable.sessions, id, opener.principal) : undefined;
+    const batch = opener.client === "batch" ? new Batch(this.#durable.sessions, id, opener) : undefined;
     this.#tries.set(record, nth - 1);
     try {
       await journal.commit(id, epoch, putRestores(nth));

@@ -28,7 +28,8 @@ export function storeIn(
 ): SessionJournal {
   const { policy, target } = durableSession;
   const onLost = (reason: string): void => durable.giveUp(durableSession, reason);
-  const own = make({ journal, codec, policy, onLost, suspects });
+  const onCommit = target instanceof Session ? target.events.plugins?.committed : undefined;
+  const own = make({ journal, codec, policy, onLost, onCommit, suspects });
   durableSession.journal = own;
   if (target instanceof Session) {
     target.events.keepIfNeeded();

@@ -8,6 +8,8 @@ export interface WriterParts {
   journal: Journal;
   /** Called when nothing of the session can be stored any more: its instance here must be closed. */
   onLost(reason: string): void;
+  /** Called when a commit has succeeded, which began then, by `performance.now()`. */
+  onCommit?: ((since: number) => void) | undefined;
 }
 
 /** The wait before a commit is repeated: the first time, and at most. */
@@ -63,13 +65,16 @@ export class JournalWriter {
     const changes = { put: [...this.#put], remove: this.#remove.size === 0 ? NOTHING : [...this.#remove] };
     this.#put.clear();
     this.#remove.clear();
-    const write = (): Eventual<void> => this.#parts.journal.commit(this.#id, this.epoch, changes);
+    const { journal, onCommit } = this.#parts;
+    const since = onCommit === undefined ? 0 : performance.now();
+    const write = (): Eventual<void> => journal.commit(this.#id, this.epoch, changes);
     try {
       const written = this.#writing === undefined ? write() : this.#writing.then(write);
-      if (!isThenable(written)) return undefined;
-      return this.#wait(written, write);
+      if (isThenable(written)) return this.#wait(written, write, since);
+      onCommit?.(since);
+      return undefined;
     } catch (error) {
-      return this.#wait(Promise.reject(error), write);
+      return this.#wait(Promise.reject(error), write, since);
     }
   }
 
@@ -87,8 +92,9 @@ export class JournalWriter {
     });
   }
 
-  #wait(written: PromiseLike<void>, write: () => Eventual<void>): Promise<void> {
+  #wait(written: PromiseLike<void>, write: () => Eventual<void>, since: number): Promise<void> {
     const succeed = (): void => {
+      this.#parts.onCommit?.(since);
       if (this.#writing === done) this.#writing = undefined;
     };
     const done = Promise.resolve(written).then(succeed, (error) => this.#repeat(write, error).then(succeed));

@@ -163,7 +163,8 @@ export class OrsSessions {
     if (!ID.test(id)) return undefined;
     const orchestrator = authorization.isOrchestrator(ctx.request.headers);
     const { principal } = ctx;
-    const opener = { client: "http", orchestrator, principal, id, start: opening?.reset } as const;
+    const traceparent = this.#host.parts.traceOf(ctx.request);
+    const opener = { client: "http", orchestrator, principal, id, start: opening?.reset, traceparent } as const;
     const attached = await addresses.attach(addressOf(id), { use, opener, waiter: opening?.waiter });
     const session = attached?.target as HostSession | undefined;
     session?.claim();

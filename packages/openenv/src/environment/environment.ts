@@ -196,6 +196,8 @@ export interface FactoryContext<R extends object = object> {
    * rejects with CAPACITY_REACHED after the time limit of the queue.
    */
   wait<T>(work: PromiseLike<T>): Promise<T>;
+  /** The trace context of the peer that opens the session, as the W3C header `traceparent`. */
+  readonly traceparent?: string | undefined;
 }
 
 /** A contract with the factory that creates its sessions. */

@@ -35,7 +35,7 @@ export async function toMcpServer(client: ToolSource, options: McpServerOptions 
         listed = undefined;
         throw error;
       })),
-    call: async (tool, given, signal) => {
+    call: async (tool, given, { signal }) => {
       try {
         // Aborting a step would lose the session.
         const limits = client.mode === "production" ? { signal } : {};

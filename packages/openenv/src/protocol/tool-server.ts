@@ -9,8 +9,8 @@ export interface ToolServerOptions {
   /** Instructions for the agent. */
   instructions: string | undefined;
   list(): Promise<Tool[]>;
-  /** The signal aborts when the client cancels the call or disconnects. */
-  call(name: string, given: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
+  /** The signal aborts when the client cancels the call or disconnects. `traceparent`: that in `_meta` of the request. */
+  call(name: string, given: JsonObject, at: { signal: AbortSignal; traceparent: unknown }): Promise<CallToolResult>;
   /** False if the client cannot receive progress during a call; default true. */
   reportsProgress?: boolean;
 }
@@ -29,7 +29,8 @@ export function createToolServer({
   server.setRequestHandler("tools/list", async () => ({ tools: await list() }));
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const progressToken = params._meta?.progressToken;
-    const calling = call(params.name, params.arguments ?? {}, mcpReq.signal);
+    const at = { signal: mcpReq.signal, traceparent: params._meta?.["traceparent"] };
+    const calling = call(params.name, params.arguments ?? {}, at);
     if (progressToken === undefined || !reportsProgress) return await calling;
     const send = (progress: number): void => {
       const params = { progressToken, progress };

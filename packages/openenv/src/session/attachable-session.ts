@@ -20,6 +20,8 @@ export interface SessionOpener {
   /** The peer has the orchestrator's token. Peers without it cannot end the session. It grants no other right. */
   orchestrator: boolean;
   principal?: Principal | undefined;
+  /** The trace context of the request that opens the session, as the W3C header `traceparent`. */
+  traceparent?: string | undefined;
   /** Called once when the session has ended or could not open. */
   release?: (() => void) | undefined;
   /** The id of a session that has one before it opens: it is restored, or the handshake has named it. */
@@ -76,6 +78,7 @@ export abstract class AttachableSession {
   readonly nameHash: string | undefined;
   readonly start: JsonObject | undefined;
   readonly principal: Principal | undefined;
+  readonly traceparent: string | undefined;
   observer: SessionObserver | undefined;
   /** When a session that is kept for its client lost its connection, by `performance.now()`; undefined while it has one. */
   detachedAt: number | undefined;
@@ -101,7 +104,7 @@ export abstract class AttachableSession {
 
   constructor(
     idPrefix: string,
-    { client, orchestrator, start, id, nameHash, principal, release }: SessionOpener = OVER_HTTP,
+    { client, orchestrator, start, id, nameHash, principal, traceparent, release }: SessionOpener = OVER_HTTP,
   ) {
     this.#idPrefix = idPrefix;
     this.#id = id;
@@ -110,6 +113,7 @@ export abstract class AttachableSession {
     this.ownedByOrchestrator = orchestrator;
     this.start = start;
     this.principal = principal;
+    this.traceparent = traceparent;
     this.#release = release;
   }
 

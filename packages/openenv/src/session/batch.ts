@@ -1,7 +1,7 @@
 import type { BatchReply } from "../protocol/batch.js";
 import type { ForkRequest } from "../protocol/http.js";
 import { isThenable } from "../util/async/thenable.js";
-import type { Principal, SessionOpener } from "./attachable-session.js";
+import type { SessionOpener } from "./attachable-session.js";
 import { forkSession } from "./copies/fork.js";
 import type { Waiter } from "./registry/session-queue.js";
 import type { Sessions } from "./registry/sessions.js";
@@ -36,9 +36,9 @@ export class Batch {
   #ended = false;
 
   /** `id`: of a batch that another process had before. */
-  constructor(sessions: Sessions, id?: string, principal?: Principal) {
+  constructor(sessions: Sessions, id?: string, { principal, traceparent }: Partial<SessionOpener> = {}) {
     this.#sessions = sessions;
-    this.#opener = principal === undefined ? BATCH_OPENER : { ...BATCH_OPENER, principal };
+    this.#opener = { ...BATCH_OPENER, principal, traceparent };
     this.#id = id;
   }
 

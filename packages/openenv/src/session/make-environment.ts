@@ -11,11 +11,13 @@ const LIMIT_MS = 120_000;
 /** What a factory receives for one session. The signal is created on first read, because most factories do not need it. */
 export class FactoryCall implements Omit<FactoryContext, "resources"> {
   readonly wait: FactoryContext["wait"];
+  readonly traceparent: string | undefined;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
-  constructor(wait: FactoryContext["wait"] = async (work) => work) {
+  constructor(wait: FactoryContext["wait"] = async (work) => work, traceparent?: string) {
     this.wait = wait;
+    this.traceparent = traceparent;
   }
 
   get signal(): AbortSignal {

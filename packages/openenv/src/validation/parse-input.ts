@@ -63,12 +63,16 @@ function withMetadata(schema: ActionSchema): ActionSchema {
 
 /**
  * Creates the check for the data of a reset. Undeclared keys are ignored, as in the Python package, but listed; a strict
- * schema rejects them.
+ * schema rejects them. `metadata` is for plugins, as that of an action, unless the contract declares it.
  */
 export function createResetCheck(own: ObjectSchema): (data: JsonObject) => Checked<ParsedReset> {
   const { catchall } = own.def;
   const schema = z.compile(withFields(own, resetRequest.shape, catchall));
-  return (data) => {
+  const isLoose = catchall !== undefined && !(catchall instanceof z.ZodNever);
+  const isOwn = isLoose || Object.hasOwn(schema.shape, "metadata");
+  return (given) => {
+    const { metadata, ...rest } = given;
+    const data = isOwn || metadata === undefined ? given : rest;
     const checked = parseInput(schema, data);
     if (!checked.ok) return checked;
     const { seed, episode_id, split, index, ...fields } = checked.value as z.output<typeof resetRequest>;

@@ -24,15 +24,11 @@ const PROBE = '{"type":"state"}';
  * Takes a place, and opens a session there, with views on request; an upstream that does not answer is left for another.
  * Rejects with an error that names the last upstream.
  */
-export async function openSession(
-  fleet: Fleet,
-  { signal, wait }: FactoryContext,
-  hasViews = false,
-): Promise<OpenSession> {
+export async function openSession(fleet: Fleet, { signal, wait, traceparent }: FactoryContext): Promise<OpenSession> {
   for (let left = TRIES; ; left--) {
     const place = await wait(fleet.take(signal));
     try {
-      return await openAt(place, signal, hasViews);
+      return { place, socket: await openAt(place, signal, traceparent) };
     } catch (error) {
       const isDown = (error as { fault?: unknown }).fault !== "environment" && !signal.aborted;
       if (isDown) place.suspect();
@@ -42,25 +38,12 @@ export async function openSession(
   }
 }
 
-/** Opens a session with views in the same place. Rejects with SessionLostError when the upstream does not open it. */
-export async function openAgain({ place, socket }: OpenSession): Promise<OpenSession> {
-  await socket.close();
-  try {
-    return await openAt(place, AbortSignal.timeout(CONNECT_MS), true);
-  } catch (error) {
-    throw new SessionLostError((error as Error).message);
-  }
-}
-
-async function openAt(place: UpstreamPlace, signal: AbortSignal, wantsViews: boolean): Promise<OpenSession> {
+async function openAt(place: UpstreamPlace, signal: AbortSignal, traceparent?: string): Promise<UpstreamSocket> {
   const { name, url } = place.upstream;
   const until = performance.now() + FREE_WITHIN_MS;
   for (let delayMs = 20; ; delayMs *= 2) {
-    const ws = await openWebSocket(parseAddress(url).socket(wantsViews ? { view: "1" } : {}), {
-      name,
-      signal,
-      timeoutMs: CONNECT_MS,
-    });
+    const options = { name, signal, timeoutMs: CONNECT_MS, headers: traceparent === undefined ? {} : { traceparent } };
+    const ws = await openWebSocket(parseAddress(url).socket({}), options);
     const socket = new UpstreamSocket(ws, { name, ended: place.ended });
     // An upstream that has no room says so instead of an answer.
     const answer = JSON.parse(await socket.ask(PROBE)) as Answer;

@@ -76,11 +76,12 @@ export class UpstreamSocket {
 }
 
 /** Opens a WebSocket. Rejects with an error that names the upstream. */
-export function openWebSocket(url: string, { name, signal, timeoutMs }: OpenOptions): Promise<WebSocket> {
+export function openWebSocket(url: string, { name, signal, timeoutMs, headers }: OpenOptions): Promise<WebSocket> {
   const ws = new WebSocket(url, {
     maxPayload: MAX_MESSAGE_BYTES,
     perMessageDeflate: false,
     handshakeTimeout: timeoutMs,
+    headers,
   });
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {
@@ -105,4 +106,5 @@ interface OpenOptions {
   name: string;
   signal: AbortSignal;
   timeoutMs: number;
+  headers: Record<string, string>;
 }

@@ -30,12 +30,18 @@ export function openerOf(
   { request, context, principal }: RequestContext,
   client: "http" | "mcp" = "http",
 ): SessionOpener {
-  return { client, orchestrator: context.authorization.isOrchestrator(request.headers), principal };
+  const orchestrator = context.authorization.isOrchestrator(request.headers);
+  return { client, orchestrator, principal, traceparent: traceOf(request) };
 }
 
 /** The same peer without the right to keep its session from others. */
-export function visitorOf({ principal }: RequestContext): SessionOpener {
-  return { ...OVER_HTTP, principal };
+export function visitorOf({ request, principal }: RequestContext): SessionOpener {
+  return { ...OVER_HTTP, principal, traceparent: traceOf(request) };
+}
+
+/** The trace context of a request (W3C). */
+export function traceOf({ headers: { traceparent } }: Pick<HttpRequest, "headers">): string | undefined {
+  return typeof traceparent === "string" ? traceparent : undefined;
 }
 
 /**

@@ -108,7 +108,7 @@ export class McpPeer implements SessionPeer {
 
   #answerCall({ request: { headers }, response }: IncomingRequest, call: DirectCall): void | Promise<void> {
     const { session } = this.#parts;
-    const { id, request, progressToken } = call;
+    const { id, request, progressToken, traceparent } = call;
     const named = { "mcp-session-id": session.id };
     let stream: EndStream | undefined;
     const onDisconnect = (cancel: () => void): void => void response.once("close", cancel);
@@ -121,7 +121,7 @@ export class McpPeer implements SessionPeer {
         response.writeHead(202, { "content-length": 0 }).end();
       });
     };
-    const answering = callAgentTool(session, request, { onDisconnect, onCancel });
+    const answering = callAgentTool(session, request, { onDisconnect, onCancel, traceparent });
     if (progressToken !== undefined && isThenable(answering) && acceptsEvents(headers)) {
       stream = streamProgress(response, progressToken, named);
       this.#streaming.set(id, stream);

@@ -27,15 +27,19 @@ export function renderServer(runtime: Runtime, place: Session | LonePlace, repor
     instructions: description || undefined,
     reportsProgress,
     list: async () => (listAgentTools(runtime, session) ?? []).map(toMcpTool),
-    async call(tool, given, signal) {
+    async call(tool, given, { signal, traceparent }) {
       // A client that cancels gives a reason, which is a string.
       const when = (isCancelled: boolean) => (act: () => void) =>
         signal.addEventListener("abort", () => (typeof signal.reason === "string") === isCancelled && act());
       const request = { name: tool, given };
-      const options = { onDisconnect: when(false), onCancel: when(true) };
+      const trace = typeof traceparent === "string" ? { traceparent } : {};
+      const options = { onDisconnect: when(false), onCancel: when(true), ...trace };
       const outcome = await (place instanceof Session
         ? callAgentTool(place, request, options)
-        : callToolAlone({ sessions: place.sessions, runtime }, request, { ...options, opener: place.opener }));
+        : callToolAlone({ sessions: place.sessions, runtime }, request, {
+            ...options,
+            opener: { ...place.opener, ...trace },
+          }));
       return toCallToolResult(sendable(outcome, runtime.maxAnswerBytes));
     },
   });

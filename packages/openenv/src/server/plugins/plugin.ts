@@ -79,6 +79,8 @@ export interface Opener {
   readonly principal: Principal | undefined;
   /** Another process had the session. */
   readonly isRestored: boolean;
+  /** The header `traceparent` of the request that opens the session (W3C), as it was sent. */
+  readonly traceparent: string | undefined;
 }
 
 /** A request to a session. */
@@ -87,6 +89,8 @@ export interface PluginRequest {
   readonly type: Exclude<ClientMessage["type"], "mcp" | "close"> | "tool";
   /** The options of the reset, the action, or `name` and `arguments` of the tool call. Read it; do not change it. */
   readonly data: Readonly<JsonObject>;
+  /** The header `traceparent` of the HTTP request, or that in `_meta` of a JSON-RPC request, as it was sent. */
+  readonly traceparent?: string | undefined;
 }
 
 /** What a request to a session answers: a message of `/ws`, or the outcome of a tool call. Read it; do not change it. */
@@ -109,6 +113,11 @@ export interface PluginHooks {
   readonly views?: boolean;
   /** An error of `record` loses the session: its client gets `SESSION_LOST` with the reason instead of the answer. */
   readonly mustRecord?: boolean;
+  /**
+   * A commit of the session to its store has succeeded, which began at `since`, by `performance.now()`. Not called for the
+   * sessions of a batch, which are committed together.
+   */
+  committed?(since: number): void;
   /** The session waits for its client without a connection. */
   detached?(): void;
   /** The session has ended, or did not open because a later plugin failed. A call that still runs is recorded after it. */

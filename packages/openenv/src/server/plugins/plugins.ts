@@ -106,8 +106,8 @@ export async function startPart<T>(name: string, start: () => MaybePromise<T>): 
   }
 }
 
-function openerOf({ client, principal, isRestored = false }: SessionOpener): Opener {
-  return { client, principal, isRestored };
+function openerOf({ client, principal, isRestored = false, traceparent }: SessionOpener): Opener {
+  return { client, principal, isRestored, traceparent };
 }
 
 /** The first plugin that knows the peer decides. */

@@ -26,36 +26,62 @@ export function joinHooks(session: Session, all: readonly Hooked[]): SessionHook
   const notify = (hook: "detached" | "ended", reason = ""): void => {
     for (const { hooks, caller } of all) void caller.call(hook, () => hooks[hook]?.(reason));
   };
+  const committed = (since: number): void => {
+    for (const { hooks, caller } of all) void caller.call("committed", () => hooks.committed?.(since));
+  };
   return {
-    ...(guards.length > 0 && { around: (request, options) => pass(session, request, { guards, options }) }),
-    ...(recorders.length > 0 && { record: (event, call) => recordAll(recorders, event, notesOf(call)) }),
-    views: recorders.some(({ hooks }) => hooks.views === true),
+    ...(guards.length > 0 && {
+      around: (request, options) => pass({ session, request, shown: show(request, options), guards, options }, 0),
+    }),
+    ...(recorders.length > 0 && { record: (event) => recordAll(recorders, event) }),
+    ...(all.some(({ hooks }) => hooks.committed !== undefined) && { committed }),
     detached: () => notify("detached"),
     ended: (reason) => notify("ended", reason),
   };
 }
 
-function pass(
-  session: Session,
-  request: PeerRequest,
-  { guards, options }: { guards: readonly Hooked[]; options: SessionCallOptions },
-): Eventual<Answer> {
-  const shown = show(request);
-  // The caller uses one object for several requests.
-  const own = { ...options };
-  const enter = (index: number): Eventual<Answer> => {
-    const guard = guards[index];
-    if (guard === undefined) return session.perform(request, own, true);
-    return new Passage(guard, shown, () => enter(index + 1)).start();
-  };
-  return enter(0);
+interface Way {
+  readonly session: Session;
+  readonly request: PeerRequest;
+  /** What plugins get of it. */
+  readonly shown: PluginRequest;
+  readonly guards: readonly Hooked[];
+  options: SessionCallOptions;
 }
 
-/** The way of one request through one plugin. */
+/**
+ * Passes a request through the plugins from this one on. Sync if they and the request are. Never throws or rejects. This is
+ * all that a plugin costs that immediately returns what `next` has returned.
+ */
+function pass(way: Way, index: number): Eventual<Answer> {
+  const guard = way.guards[index];
+  if (guard === undefined) return way.session.perform(way.request, way.options, true);
+  let answer: Eventual<Answer> | undefined;
+  let passage: Passage | undefined;
+  const enter = (): Eventual<Answer> => pass(way, index + 1);
+  const next = (): MaybePromise<PluginAnswer> => {
+    answer = passage === undefined ? (answer ?? enter()) : passage.pass();
+    return answer as MaybePromise<PluginAnswer>;
+  };
+  const look = (): Passage => {
+    // The caller uses one object for several requests.
+    if (answer === undefined) way.options = { ...way.options };
+    return (passage = new Passage(guard, way.shown, { enter, answer }));
+  };
+  try {
+    const value: unknown = guard.hooks.around?.(way.shown, next);
+    if (value === answer && answer !== undefined) return answer;
+    return isThenable(value) ? look().wait(value) : look().end(value);
+  } catch (error) {
+    return (passage ?? look()).fail(error);
+  }
+}
+
+/** The way of one request through a plugin that did not pass it on at once. */
 class Passage {
   readonly #guard: Hooked;
   readonly #request: PluginRequest;
-  readonly #next: () => Eventual<Answer>;
+  readonly #enter: () => Eventual<Answer>;
   /** Set once the request has passed: no other answer is sent. */
   #answer: Eventual<Answer> | undefined;
   #isOver = false;
@@ -63,40 +89,31 @@ class Passage {
   #expire: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(guard: Hooked, request: PluginRequest, next: () => Eventual<Answer>) {
+  constructor(guard: Hooked, request: PluginRequest, { enter, answer }: Pass) {
     this.#guard = guard;
     this.#request = request;
-    this.#next = next;
+    this.#enter = enter;
+    this.#answer = answer;
   }
 
-  /** Sync if the plugin and the request are. Never throws or rejects. */
-  start(): Eventual<Answer> {
-    try {
-      const value = this.#guard.hooks.around?.(this.#request, () => this.#pass());
-      return isThenable(value) ? this.#wait(value) : this.#end(value);
-    } catch (error) {
-      return this.#fail(error);
-    }
-  }
-
-  #pass(): MaybePromise<PluginAnswer> {
+  pass(): Eventual<Answer> {
     if (this.#answer === undefined) {
       if (this.#isOver) throw new Error("next() was called after the request was refused");
       clearTimeout(this.#timer);
-      this.#answer = this.#next();
+      this.#answer = this.#enter();
       this.#limit();
     }
-    return this.#answer as MaybePromise<PluginAnswer>;
+    return this.#answer;
   }
 
-  #wait(value: PromiseLike<unknown>): Promise<Answer> {
+  wait(value: PromiseLike<unknown>): Promise<Answer> {
     return new Promise((resolve) => {
       const end = (outcome: () => Eventual<Answer>): void => {
         if (!this.#isOver) resolve(outcome());
       };
-      this.#expire = () => end(() => this.#fail(tooLate()));
+      this.#expire = () => end(() => this.fail(tooLate()));
       this.#limit();
-      value.then((result) => end(() => this.#end(result))).then(undefined, (error) => end(() => this.#fail(error)));
+      value.then((result) => end(() => this.end(result))).then(undefined, (error) => end(() => this.fail(error)));
     });
   }
 
@@ -113,9 +130,9 @@ class Passage {
   }
 
   /** @throws TypeError for a refusal whose code is unknown. */
-  #end(value: unknown): Eventual<Answer> {
+  end(value: unknown): Eventual<Answer> {
     const answer = this.#answer;
-    if (answer === undefined) return isRefusal(value) ? this.#refuse(value) : this.#fail(new TypeError(EXPECTED));
+    if (answer === undefined) return isRefusal(value) ? this.#refuse(value) : this.fail(new TypeError(EXPECTED));
     this.#finish();
     const check = (given: Answer): Answer => {
       if (value !== given && value !== answer) this.#guard.caller.fail("around", new TypeError(EXPECTED));
@@ -124,7 +141,7 @@ class Passage {
     return isThenable(answer) ? answer.then(check) : check(answer);
   }
 
-  #fail(error: unknown): Eventual<Answer> {
+  fail(error: unknown): Eventual<Answer> {
     const refusal = this.#guard.caller.fail("around", error);
     this.#finish();
     return this.#answer ?? this.#refuse(refusal);
@@ -140,6 +157,13 @@ class Passage {
     this.#isOver = true;
     clearTimeout(this.#timer);
   }
+}
+
+interface Pass {
+  /** Passes the request on. */
+  enter(): Eventual<Answer>;
+  /** What it has returned. */
+  answer: Eventual<Answer> | undefined;
 }
 
 /** All plugins get the event, even if one fails. @throws SessionLostError, or rejects with it, for one that must record. */
@@ -170,11 +194,8 @@ function recordAll(
   if (lost !== undefined) throw lost;
 }
 
-function notesOf({ startedAt, view }: RecordedCall): EventNotes {
-  return { ms: performance.now() - startedAt, view };
-}
-
-function show(request: PeerRequest): PluginRequest {
-  if (request.type === "tool") return { type: "tool", data: { name: request.tool.name, arguments: request.given } };
-  return { type: request.type, data: ("data" in request && request.data) || {} };
+function show(request: PeerRequest, { traceparent }: SessionCallOptions): PluginRequest {
+  if (request.type === "tool")
+    return { type: "tool", data: { name: request.tool.name, arguments: request.given }, traceparent };
+  return { type: request.type, data: ("data" in request && request.data) || {}, traceparent };
 }

@@ -17,6 +17,7 @@ import {
   markSession,
   requireSession,
   sessionHeaders,
+  traceOf,
   visitorOf,
 } from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
@@ -117,7 +118,12 @@ function callNamed(
   const { keeper } = ctx.context.sessions;
   if (keeper === undefined) throw withoutKeeper("a request_id");
   keeper.remember(session);
-  return session.call(message, { arrivedAt: ctx.arrivedAt, timeoutMs, requestId: request_id });
+  return session.call(message, {
+    arrivedAt: ctx.arrivedAt,
+    traceparent: traceOf(ctx.request),
+    timeoutMs,
+    requestId: request_id,
+  });
 }
 
 async function state(ctx: RequestContext): Promise<void> {
@@ -145,9 +151,10 @@ export async function withEphemeralSession(
 }
 
 /** A client that disconnects cancels its call, unless it can come back to the address; the session stays open. */
-export function cancelledWith({ response, arrivedAt, address }: RequestContext): SessionCallOptions {
-  if (address !== undefined) return { arrivedAt, peer: new HttpPeer(response, address.retry === true) };
-  return { arrivedAt, onDisconnect: (cancel) => response.once("close", cancel) };
+export function cancelledWith({ request, response, arrivedAt, address }: RequestContext): SessionCallOptions {
+  const traceparent = traceOf(request);
+  if (address !== undefined) return { arrivedAt, traceparent, peer: new HttpPeer(response, address.retry === true) };
+  return { arrivedAt, traceparent, onDisconnect: (cancel) => response.once("close", cancel) };
 }
 
 /** A client of an address, which may send several requests at once. */

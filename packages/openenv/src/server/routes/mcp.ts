@@ -9,7 +9,7 @@ import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
-import { attachAddress } from "../http/http-session.js";
+import { attachAddress, traceOf } from "../http/http-session.js";
 import { passToRoom, passToWorker } from "../http/pass-on.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
@@ -56,7 +56,10 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     return ctx.address?.session;
   };
   const ofAddress = ctx.address === undefined ? { onDisconnect } : { attach };
-  const answering = answerRpc(value, { runtime, sessions, orchestrator, principal: ctx.principal, ...ofAddress });
+  const answering = answerRpc(value, {
+    ...{ runtime, sessions, orchestrator, principal: ctx.principal, traceparent: traceOf(ctx.request) },
+    ...ofAddress,
+  });
   const answer = isThenable(answering) ? await answering : answering;
   // The header is for balancers, which read headers.
   const created = createsSession(value) && "result" in answer ? readRpcKey({ params: answer.result }).id : undefined;

@@ -31,6 +31,8 @@ export interface ConnectionParts extends InflowParts {
   /** True when the upgrade request had the orchestrator's token. */
   orchestrator: boolean;
   principal?: Principal | undefined;
+  /** That of the handshake. */
+  traceparent: string | undefined;
   /** The address of `/session/<name>/ws`. */
   address?: SocketAddress | undefined;
 }
@@ -60,6 +62,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   queued: ((place: number) => void) | undefined;
   readonly orchestrator: boolean;
   readonly principal: Principal | undefined;
+  readonly traceparent: string | undefined;
   readonly isSerial = true;
   readonly retries: boolean;
   readonly #protocol: SocketProtocol;
@@ -78,6 +81,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.#sessions = parts.sessions;
     this.orchestrator = parts.orchestrator;
     this.principal = parts.principal;
+    this.traceparent = parts.traceparent;
     this.#address = parts.address;
     this.retries = parts.address?.retry === true;
   }
@@ -103,7 +107,7 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     }
     if (this.extensions.includes("batch")) {
       if (sessionId === null) {
-        this.batch = new Batch(sessions, newId, this.principal);
+        this.batch = new Batch(sessions, newId, this.#opener);
         this.heavyBytes = 0;
         return this.unblock();
       }
@@ -121,7 +125,8 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
   }
 
   get #opener(): SessionOpener {
-    return { client: this.#protocol.client, orchestrator: this.orchestrator, principal: this.principal };
+    const { orchestrator, principal, traceparent } = this;
+    return { client: this.#protocol.client, orchestrator, principal, traceparent };
   }
 
   get peer(): AddressPeer | undefined {

@@ -8,6 +8,7 @@ import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
 import type { Cluster } from "../cluster.js";
 import type { ServerContext } from "../context.js";
 import type { AddressProblem } from "../http/address.js";
+import { traceOf } from "../http/http-session.js";
 import { isRefusal } from "../plugins/hook.js";
 import type { Plugins } from "../plugins/plugins.js";
 import { Connection } from "./connection.js";
@@ -171,11 +172,12 @@ export class SocketServer {
       headers: newId === undefined ? {} : { [SESSION_HEADER]: newId },
       protocol: selectSubprotocol(upgrade.request.headers),
       maxBytes: maxMessageBytes,
-      open: (ws) => this.#accept(ws, target, { protocol: handler, orchestrator, newId }),
+      open: (ws) =>
+        this.#accept(ws, target, { protocol: handler, orchestrator, newId, traceparent: traceOf(upgrade.request) }),
     });
   }
 
-  #accept(ws: PeerSocket, target: Target, { protocol, orchestrator, newId }: Accepted): void {
+  #accept(ws: PeerSocket, target: Target, { protocol, orchestrator, newId, traceparent }: Accepted): void {
     const { addresses, sessions } = this.#context;
     const address = target.address === undefined ? undefined : { hash: target.address, addresses, retry: target.retry };
     const connection = new Connection({
@@ -186,6 +188,7 @@ export class SocketServer {
       limits: this.#limits,
       address,
       principal: target.principal,
+      traceparent,
     });
     connection.extensions = target.extensions;
     connection.group = this.#heartbeat.watch(connection);
@@ -199,6 +202,7 @@ interface Accepted {
   orchestrator: boolean;
   /** The id of a new resumable session. */
   newId: string | undefined;
+  traceparent: string | undefined;
 }
 
 function statusLine(code: WireCode): string {

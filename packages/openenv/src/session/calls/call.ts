@@ -31,6 +31,8 @@ export interface AddressPeer {
 export interface SessionCallOptions {
   timeoutMs?: number | undefined;
   requestId?: string | undefined;
+  /** The trace context of the request, if it is not in its data. */
+  traceparent?: string | undefined;
   /** The peer below an address. */
   peer?: AddressPeer | undefined;
   /** The request has a number: a journal stores its event together with its answer. */

@@ -43,6 +43,8 @@ export interface RpcContext {
   orchestrator?: boolean | undefined;
   /** The peer, if a plugin has recognised it. */
   principal?: Principal | undefined;
+  /** That of the HTTP request; one in `_meta` of the parameters is preferred. */
+  traceparent?: SessionCallOptions["traceparent"];
   numbered?: SessionCallOptions["numbered"];
   /** Registers a function that cancels a call when the client disconnects. */
   onDisconnect?: SessionCallOptions["onDisconnect"];
@@ -148,11 +150,11 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   // Only a client in process has no `sessions`, and it always has its own session.
   const request = { name, given: given ?? {} };
   const { onDisconnect, onCancel, numbered } = context;
-  const options = { onDisconnect, onCancel, numbered };
+  const options = { onDisconnect, onCancel, numbered, traceparent: traceOf(params, context) };
   const { runtime, sessions } = context as RpcContext & { sessions: Sessions };
   const outcome =
     named === undefined
-      ? callToolAlone({ runtime, sessions }, request, { ...options, opener: openerOf(context) })
+      ? callToolAlone({ runtime, sessions }, request, { ...options, opener: openerOf(params, context) })
       : callAgentTool(named, request, options);
   return after<AgentOutcome, AgentResult>(outcome, ({ result, error }) => {
     if (result !== null) return result;
@@ -185,7 +187,7 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
   if (chosen && (own?.isForbidden(orchestrator) ?? (runtime.guarded && !orchestrator)))
     throw forbiddenTo("be stepped in");
   if (own !== undefined) sessions?.named.add(own);
-  const session = own ?? (await sessions?.openNamed(openerOf(context)));
+  const session = own ?? (await sessions?.openNamed(openerOf(params, context)));
   if (session === undefined) throw new RpcError(RPC_ERRORS.methodNotFound, "This server cannot create sessions");
   if (chosen) {
     session.progress.callsAreSteps = true;
@@ -195,8 +197,18 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
   return { session_id: session.id, ...(callsAreSteps && { tool_calls_are_steps: true }) };
 }
 
-function openerOf({ orchestrator = false, principal }: RpcContext): SessionOpener {
-  return { client: "mcp", orchestrator, principal };
+function openerOf(params: JsonObject, context: RpcContext): SessionOpener {
+  const { orchestrator = false, principal } = context;
+  return { client: "mcp", orchestrator, principal, traceparent: traceOf(params, context) };
+}
+
+/** The trace context of a request: that of MCP is in `_meta`. */
+export function traceOf(
+  { _meta }: JsonObject,
+  { traceparent }: { traceparent?: string | undefined },
+): string | undefined {
+  const own = isObject(_meta) ? _meta["traceparent"] : undefined;
+  return typeof own === "string" ? own : traceparent;
 }
 
 /** The result of the session's episode so far, for its creator. */

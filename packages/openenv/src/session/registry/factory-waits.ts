@@ -20,7 +20,7 @@ export class FactoryWaits {
   }
 
   begin(session: Session, limits: Waiting): FactoryCall {
-    const call = new FactoryCall((work) => this.#wait(session, work, limits));
+    const call = new FactoryCall((work) => this.#wait(session, work, limits), session.traceparent);
     this.#calls.set(session, call);
     return call;
   }

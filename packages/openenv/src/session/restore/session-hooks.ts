@@ -29,6 +29,8 @@ export interface SessionHooks {
   readonly views?: boolean;
   /** Called when the tool calls of agents become steps, before the client learns it. */
   chooseSteps?(): MaybePromise<void>;
+  /** A commit of the session has succeeded, which began then, by `performance.now()`. */
+  committed?(since: number): void;
   /** The session has lost its connection and waits for its client. */
   detached?(): void;
   /** The session has ended. */
