@@ -23,7 +23,7 @@ const LIBRARIES = [
   ...USED_PARTS,
   CORE,
   ...OPTIONAL_PARTS,
-  ...["deploy", "providers", "bench", "gateway", "upstream", "cli"].map((name) => `packages/${name}`),
+  ...["deploy", "providers", "bench", "gateway", "otel", "upstream", "cli"].map((name) => `packages/${name}`),
 ];
 const WEB = "packages/web";
 /** What is installed to serve. The other libraries are dependencies of the command line. */

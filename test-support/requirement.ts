@@ -117,7 +117,7 @@ export function requireTraining(): Promise<Component> {
 }
 
 /** A Python with packages in these versions, or any version. */
-function findPython(name: string, packages: Record<string, string>): Promise<Component> {
+export function findPython(name: string, packages: Record<string, string>): Promise<Component> {
   const script = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))";
   const versions = Object.values(packages).map((version) => (version === "" ? "\\S+" : version.replaceAll(".", "\\.")));
   const names = Object.entries(packages).map((entry) => entry.join(" ").trim());
@@ -319,7 +319,7 @@ export function requireCluster(): Promise<Component> {
 }
 
 /** An executable with the name of the component, which prints its version; its variable is `OPENENV_` and the name. */
-function findCommand(name: string, expected: RegExp, more: Partial<Search> = {}): Promise<Component> {
+export function findCommand(name: string, expected: RegExp, more: Partial<Search> = {}): Promise<Component> {
   const variable = `OPENENV_${name.toUpperCase()}`;
   return find({ name, variable, candidates: [name], args: ["--version"], expected, what: name, ...more });
 }

@@ -54,6 +54,7 @@ const PACKAGES = {
   providers: ["openenv-ts", "@openenv-ts/deploy"],
   bench: ["openenv-ts"],
   gateway: ["openenv-ts"],
+  otel: ["openenv-ts"],
   upstream: ["openenv-ts", "@openenv-ts/providers"],
   cli: ["openenv-ts", "@openenv-ts/deploy", "@openenv-ts/providers", "@openenv-ts/bench", "@openenv-ts/upstream"],
   web: ["openenv-ts"],

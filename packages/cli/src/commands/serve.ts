@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { loadSettings } from "openenv-ts/internal";
 import type { ServeOptions } from "openenv-ts/server";
@@ -6,7 +5,7 @@ import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environme
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
 import { describeStart, renderStart } from "../serve/banner.js";
 import { fetchTarget } from "../serve/fetch-target.js";
-import { findPlugins, loadPlugins } from "../serve/load-plugins.js";
+import { findPlugin, findPlugins, loadPlugins } from "../serve/load-plugins.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
 import { RUNTIMES, type RuntimeName, runIn, runtimeHere, STARTED_BY } from "../serve/other-runtime.js";
 import type { ServedModule } from "../serve/serve-module.js";
@@ -52,7 +51,7 @@ export function configureServe(command: Command): void {
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
     .option("--reload", "alias of --watch")
-    .option("--plugin <file>", "module with a plugin of the server, may be repeated", collect)
+    .option("--plugin <module>", "file or package with a plugin of the server, may be repeated", collect)
     .option("--allow-plugins", "load the plugins that openenv.yaml of a local folder names")
     .addOption(new Option("--runtime <name>", "what serves; default: what runs this command").choices(RUNTIMES))
     .addHelpText("after", EXAMPLES)
@@ -69,7 +68,7 @@ async function serveTarget(target: string, flags: ServeFlags): Promise<void> {
   const options: ServeOptions = timeout === undefined ? others : { ...others, sessionTimeout: timeout };
   if (upstream !== undefined) {
     const operatorToken = makeOperatorToken();
-    const plugins = await loadPlugins(plugin.map((file) => resolve(file)));
+    const plugins = await loadPlugins(plugin.map((named) => findPlugin(named)));
     return print(await describeStart(await serveUpstreams(upstream, { ...options, plugins }), operatorToken));
   }
   const folder = await fetchTarget(target);

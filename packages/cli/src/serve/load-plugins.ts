@@ -1,4 +1,6 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
 import type { Manifest } from "@openenv-ts/providers/manifest";
 import { ConfigError } from "openenv-ts/internal";
 import type { ServerPlugin } from "openenv-ts/plugin";
@@ -25,7 +27,20 @@ export function findPlugins({ given, folder, manifest, isAllowed }: NamedPlugins
         "--allow-plugins, or remove them.",
     );
   }
-  return [...given.map((path) => resolve(path)), ...named.map((path) => resolve(folder, path))];
+  return [...given.map((path) => findPlugin(path)), ...named.map((path) => findPlugin(path, folder))];
+}
+
+/** The file of a plugin: a path, or the name of a package that is installed in the folder. */
+export function findPlugin(named: string, folder = process.cwd()): string {
+  const path = resolve(folder, named);
+  if (/^[./]/.test(named) || existsSync(path)) return path;
+  try {
+    return createRequire(join(folder, "package.json")).resolve(named);
+  } catch (error) {
+    const isPackage = /^(@[\w-]+\/)?[\w-]+$/.test(named);
+    if (!isPackage || (error as { code?: unknown }).code !== "MODULE_NOT_FOUND") return path;
+    throw new ConfigError(`The plugin ${named} is neither a file nor an installed package: run npm install ${named}.`);
+  }
 }
 
 /** Refuses a manifest with plugins for an image, which would serve without them. @throws ConfigError. */
