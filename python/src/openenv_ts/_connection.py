@@ -17,6 +17,7 @@ from ._asyncio import AsyncSocket
 from ._frames import JsonObject, parse
 from ._server import Key, Target, encode, not_opened
 from ._sockets import HandshakeRefusedError, Socket, SocketClosedError, left
+from ._tracing import with_context, with_header
 from .errors import (
     BUSY,
     ConnectionLostError,
@@ -104,7 +105,7 @@ class Connection:
     async def _connect(self, query: Mapping[str, str], deadline: float) -> Socket:
         target = self.target
         limit = min(deadline, time.monotonic() + target.connect_timeout)
-        opened = await target.io.connect(target.socket_url(query), {**target.headers, **self._route}, limit)
+        opened = await target.io.connect(target.socket_url(query), with_header({**target.headers, **self._route}), limit)
         route = opened.headers.get("openenv-session")
         if route is not None:
             self._route = {"openenv-session": route}
@@ -160,7 +161,7 @@ class Connection:
         self.recovered = False
         if self._numbered:
             message = {**message, "seq": self._seq + 1, "ack": self._ack}
-        text = encode(message)
+        text = encode(with_context(message))
         self._unasked = not self._numbered and self.socket.has_message
         self._seq += self._numbered
         self._pending = text

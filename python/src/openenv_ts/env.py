@@ -12,6 +12,7 @@ from ._frames import JsonObject, is_refusal, must_move
 from ._process import Turn
 from ._server import Target
 from ._sockets import IO
+from ._tracing import span
 from .errors import (
     ConnectionLostError,
     OpenEnvError,
@@ -199,12 +200,13 @@ class AsyncEnv:
         return connection, await connection.request(message, deadline)
 
     async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult[JsonObject]:
-        return await self._ask(
-            message,
-            "observation",
-            timeout,
-            lambda answer, connection: read_result(StepResult, answer, connection.extensions, connection.recovered),
-        )
+        with span(message["type"], message["data"]):
+            return await self._ask(
+                message,
+                "observation",
+                timeout,
+                lambda answer, connection: read_result(StepResult, answer, connection.extensions, connection.recovered),
+            )
 
     async def __aenter__(self: E) -> E:
         return self

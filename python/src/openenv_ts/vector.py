@@ -15,6 +15,7 @@ from ._group import MAX_BATCH, Slot, by_group, can_retry, families, obstacle_of,
 from ._placement import Placement
 from ._process import Turn
 from ._sockets import IO
+from ._tracing import span
 from .errors import OpenEnvError, RemoteError, is_asked_to_move, no_episode
 from .options import TIMEOUT_S, Autoreset, ResetOptions, ServerOptions, SomeValues, Values, make_targets
 from .results import VectorResult, call_action, in_group, read_tool_result, to_failed_result
@@ -101,8 +102,9 @@ class AsyncVectorEnv:
         """Starts an episode in every session, with the same options or a list of options; None skips a session."""
         single = options is None or isinstance(options, Mapping)
         values = [options or {}] * self.size if single else options
-        async with self._lock:
-            begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
+        with span("reset"):
+            async with self._lock:
+                begun = await self._begin(self._by_slot(values), self._deadline(timeout))  # type: ignore[arg-type]
         return [begun.get(index) for index in range(self.size)]
 
     async def reset_groups(
@@ -142,8 +144,9 @@ class AsyncVectorEnv:
     async def step(self, actions: SomeValues, *, timeout: float | None = None) -> list[VectorResult | None]: ...
     async def step(self, actions: SomeValues, *, timeout: float | None = None) -> Sequence[VectorResult | None]:
         """Steps each session with its action; None skips a session."""
-        async with self._lock:
-            stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
+        with span("step"):
+            async with self._lock:
+                stepped = await self._advance(self._by_slot(actions), self._deadline(timeout))
         return [stepped.get(index) for index in range(self.size)]
 
     @overload

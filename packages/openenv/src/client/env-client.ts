@@ -9,6 +9,7 @@ import type { CallOptions, ForkOptions, StepOptions } from "./options.js";
 import { type EpisodeState, type FailedResult, type StepResult, toFailedResult } from "./result.js";
 import type { TaskClient } from "./tasks.js";
 import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tools/tool-methods.js";
+import { traced } from "./tracing.js";
 import type { ClientSession } from "./transport/session.js";
 
 /**
@@ -87,7 +88,9 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
 
   const call = async <V, R>(operation: Operation<V, R>, data: JsonObject, options: CallOptions): Promise<R> => {
     const { method } = operation;
-    const answer = await session.call(method === "state" ? { type: method } : { type: method, data }, options);
+    const answer = await traced({ method, data }, (add) =>
+      session.call(method === "state" ? { type: method } : { type: method, data: add(data) }, options),
+    );
     const result = operation.decode(answer.data, session.extensions, data);
     const { event, recovered } = answer;
     // A state has the fields of the environment alone.

@@ -3,6 +3,7 @@ import type { ClientContract, ClientSchema, ClientTool, GenericContract, Receive
 import type { Shape } from "../contract/shape.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, parseResult, type StepResult, type VectorPosition } from "../result.js";
+import { traced } from "../tracing.js";
 import type { ClientSession } from "../transport/session.js";
 import { type ToolCallError, type ToolCallResult, toToolCallResult } from "./mcp-result.js";
 
@@ -92,7 +93,10 @@ export type CallTool = (name: string, given: JsonObject, call: CallOptions) => P
 /** Calls tools by steps. */
 export function callByStep(session: ClientSession): CallTool {
   return async (name, given, call) => {
-    const answer = await session.call({ type: "step", data: callAction(name, given) }, call);
+    const data = callAction(name, given);
+    const answer = await traced({ method: "step", data }, (add) =>
+      session.call({ type: "step", data: add(data) }, call),
+    );
     const { observation, ...rest } = parseResult(answer.data, session.extensions);
     return toToolCallResult(name, { result: observation["result"], error: observation["error"] }, rest);
   };

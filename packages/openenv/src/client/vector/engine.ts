@@ -15,6 +15,7 @@ import {
 import type { Method, Operation } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import { type FailedResult, toFailedResult } from "../result.js";
+import { traced } from "../tracing.js";
 import { limitsLeft } from "../transport/exit-reason.js";
 import type { BatchAnswer } from "./batch-messages.js";
 import { createLimiter, type Limiter } from "./limiter.js";
@@ -70,7 +71,11 @@ export class VectorEngine {
       if (isFailure(data)) called.set(slot, { result: toFailedResult(data), reopened: false });
       else sent.set(slot, data);
     }
-    for (const [slot, answer] of await this.#perform(operation.method, sent, limits)) {
+    const answers = await traced({ method: operation.method, data: {} }, (add) => {
+      const data = new Map(Array.from(sent, ([slot, given]) => [slot, add(given)]));
+      return this.#perform(operation.method, data, limits);
+    });
+    for (const [slot, answer] of answers) {
       called.set(slot, read(operation, slot, { answer, sent: sent.get(slot) as JsonObject }));
     }
     return called;

@@ -1,0 +1,64 @@
+import type { OpenEnvError } from "../errors.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { isObject } from "../util/is-object.js";
+
+/** What is used of `@opentelemetry/api`. */
+interface Tracer {
+  startSpan(name: string, options: { kind: number; attributes: Record<string, string> }): Span;
+}
+interface Span {
+  spanContext(): { traceId: string; spanId: string; traceFlags: number };
+  setAttribute(name: string, value: string): void;
+  setStatus(status: { code: number }): void;
+  end(): void;
+}
+
+/** The API of a program that has started an SDK, whichever copy of the package it uses. It needs no import here. */
+const API = Symbol.for("opentelemetry.js.api.1");
+const [CLIENT, ERROR] = [2, 2];
+
+/**
+ * Calls `send` in the span of a reset or a step, or of the tool that the step calls. What `send` gets adds the context of the
+ * span to data, as metadata.
+ */
+export async function traced<T>(
+  { method, data }: { method: string; data: JsonObject },
+  send: (add: (data: JsonObject) => JsonObject) => Promise<T>,
+): Promise<T> {
+  const tool = data["type"] === "call_tool" ? String(data["tool_name"]) : undefined;
+  const name = tool === undefined ? `openenv.${method}` : `execute_tool ${tool}`;
+  const attributes = { ...(tool && { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool }) };
+  const span = method === "state" ? undefined : startSpan(name, attributes);
+  if (span === undefined) return send((given) => given);
+  try {
+    return await send((given) => addContext(given, span));
+  } catch (error) {
+    span.setAttribute("error.type", (error as OpenEnvError).code ?? "_OTHER");
+    span.setStatus({ code: ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** The header of a handshake: its own span is a part of the current one. */
+export function traceHeaders(): Record<string, string> {
+  const span = startSpan("openenv.connect", {});
+  span?.end();
+  return span === undefined ? {} : contextOf(span);
+}
+
+function startSpan(name: string, attributes: Record<string, string>): Span | undefined {
+  const api = (globalThis as { [API]?: { trace?: { getTracer(name: string): Tracer } } })[API];
+  return api?.trace?.getTracer("openenv-ts").startSpan(name, { kind: CLIENT, attributes });
+}
+
+function addContext(data: JsonObject, span: Span): JsonObject {
+  const { metadata = {} } = data;
+  return isObject(metadata) ? { ...data, metadata: { ...contextOf(span), ...metadata } } : data;
+}
+
+function contextOf(span: Span): { traceparent: string } {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  return { traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}` };
+}
