@@ -30,6 +30,7 @@ const CONTROLS = new URL("../controls/", import.meta.url);
 const SCRIPTS = {
   ours: (environment, flags) => [process.execPath, ...flags, pathOf("ours.mjs"), environment],
   sized: (kind, flags) => [process.execPath, ...flags, pathOf("sized.mjs"), kind],
+  traced: (kind, flags) => [process.execPath, ...flags, pathOf("../tracing/server.mjs"), kind],
   wordle: (_environment, flags) => [process.execPath, ...flags, pathOf("../wordle/server.mjs")],
   control: (environment, flags) => [
     process.execPath,
