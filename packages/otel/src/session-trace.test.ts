@@ -10,6 +10,7 @@ import {
 import { connect, connectVector } from "openenv-ts/client";
 import { beforeEach, describe, expect, test } from "vitest";
 import { defineDesk } from "../../../test-support/environments/tool-environment.js";
+import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers } from "../../../test-support/servers/servers.js";
 import otel from "./index.js";
 
@@ -156,6 +157,27 @@ describe("the context of a request", () => {
   });
 });
 
+test("a sampled step is an exemplar of the step histogram in OpenMetrics", async () => {
+  const server = await start({ ...WITH_OPERATOR, plugins });
+  const read = async (): Promise<string> => {
+    const accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    const response = await fetchAsOperator(`${server.url}/metrics`, { accept });
+    return `${response.headers.get("content-type")}\n${await response.text()}`;
+  };
+  const socket = await open(server);
+  await socket.ask({ type: "reset" });
+  expect(await read()).toMatch(/^text\/plain; version=0\.0\.4/);
+  await socket.ask({ type: "step", data: { amount: 1, metadata: { traceparent: sampled } } });
+  const text = await read();
+  expect(text).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+  const { spanId } = find("openenv.step").spanContext();
+  const shown = text.split("\n").filter((line) => line.includes(" # {"));
+  expect(shown).toEqual([expect.stringContaining(` 1 # {trace_id="${TRACE}",span_id="${spanId}"} 0.`)]);
+  expect(shown[0]).toMatch(/^openenv_step_duration_seconds_bucket\{worker="0",le="[\d.e-]+"\}/);
+  expect(text).toContain("# TYPE openenv_steps counter\nopenenv_steps_total{");
+  expect(text.endsWith("\n# EOF\n")).toBe(true);
+});
+
 describe("a tool call", () => {
   const call = { name: "add", arguments: { a: 1, b: 2 } };
 
@@ -206,7 +228,7 @@ describe("a tool call", () => {
 describe("the TypeScript client", () => {
   test("makes spans, which are the parents of those of the server", async () => {
     const { url } = await start({ plugins });
-    const env = await connect(url);
+    const env = await connect(url, { check: false });
     await env.reset({ seed: 3 });
     await env.step({ amount: 1 });
     await expect(env.step({ amount: "wrong" })).rejects.toThrow();

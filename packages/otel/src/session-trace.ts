@@ -17,9 +17,17 @@ const tracer = trace.getTracer("@openenv-ts/otel");
 /** The methods of a session that runs over MCP or JSON-RPC. */
 const TOOL_METHOD = { "mcp.method.name": "tools/call" };
 
+/** A request in its span, since then by `performance.now()`. */
+interface Started {
+  type: PluginRequest["type"];
+  span: Span;
+  since: number;
+}
+
 /** The spans of one session. What the sampler or the caller does not want costs no object. */
 export class SessionTrace implements PluginHooks {
   readonly #session: SessionHandle;
+  readonly #server: ServerHandle;
   /** Undefined if it is not sampled. */
   readonly #span: Span | undefined;
   /** What a request without a context is a part of: the session. */
@@ -33,6 +41,7 @@ export class SessionTrace implements PluginHooks {
 
   constructor(session: SessionHandle, opener: Opener, server: ServerHandle) {
     this.#session = session;
+    this.#server = server;
     const parent = readTraceparent(opener.traceparent);
     if (parent === null) return;
     const attributes = {
@@ -97,13 +106,14 @@ export class SessionTrace implements PluginHooks {
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
     if (!span.isRecording()) return next();
     const own = (this.#last = trace.setSpan(parent, span));
+    const since = performance.now();
     const answer = context.with(own, next);
-    if ("then" in answer) void answer.then((late) => this.#finish(request, span, late));
-    else this.#finish(request, span, answer);
+    if ("then" in answer) void answer.then((late) => this.#finish({ type: request.type, span, since }, late));
+    else this.#finish({ type: request.type, span, since }, answer);
     return answer;
   }
 
-  #finish({ type }: PluginRequest, span: Span, answer: PluginAnswer): void {
+  #finish({ type, span, since }: Started, answer: PluginAnswer): void {
     const { episodeId, steps, done } = this.#session;
     if (episodeId !== null) span.setAttribute("openenv.episode", episodeId);
     span.setAttribute("openenv.step", steps);
@@ -111,6 +121,8 @@ export class SessionTrace implements PluginHooks {
     if (error !== undefined) span.setAttribute("error.type", error).setStatus({ code: SpanStatusCode.ERROR });
     if ("type" in answer && answer.type === "observation") {
       const { reward } = answer.data;
+      const { traceId, spanId } = span.spanContext();
+      if (type === "step") this.#server.exemplify(performance.now() - since, { trace_id: traceId, span_id: spanId });
       if (done) span.setAttribute("openenv.done", true);
       if (reward !== null) {
         span.addEvent("gen_ai.evaluation.result", {

@@ -17,7 +17,7 @@ from ._asyncio import AsyncSocket
 from ._frames import JsonObject, parse
 from ._server import Key, Target, encode, not_opened
 from ._sockets import HandshakeRefusedError, Socket, SocketClosedError, left
-from ._tracing import with_context, with_header
+from ._tracing import add_header, with_context
 from .errors import (
     BUSY,
     ConnectionLostError,
@@ -105,7 +105,7 @@ class Connection:
     async def _connect(self, query: Mapping[str, str], deadline: float) -> Socket:
         target = self.target
         limit = min(deadline, time.monotonic() + target.connect_timeout)
-        opened = await target.io.connect(target.socket_url(query), with_header({**target.headers, **self._route}), limit)
+        opened = await target.io.connect(target.socket_url(query), add_header({**target.headers, **self._route}), limit)
         route = opened.headers.get("openenv-session")
         if route is not None:
             self._route = {"openenv-session": route}

@@ -37,7 +37,7 @@ def span(method: str, data: object = None) -> Iterator[None]:
             raise
 
 
-def with_header(headers: Mapping[str, str]) -> dict[str, str]:
+def add_header(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a handshake, with the current span."""
     return {**_current(), **headers}
 

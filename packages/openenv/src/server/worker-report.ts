@@ -1,4 +1,5 @@
 import type { ServerViewError, ServerViewSilentWorker, ServerViewWorker } from "../protocol/web.js";
+import type { Exemplar } from "../session/statistics/histogram.js";
 import type { PickedSessions } from "../session/statistics/pick-sessions.js";
 import type { Statistics } from "../session/statistics/statistics.js";
 
@@ -6,6 +7,7 @@ import type { Statistics } from "../session/statistics/statistics.js";
 export interface HistogramReport {
   counts: number[];
   sum_ms: number;
+  exemplar?: Exemplar | undefined;
 }
 
 /** The value of a metric, or one for each combination of its labels. Null when it is unknown. */

@@ -182,42 +182,70 @@ export function readMetrics(source: Source): Record<string, MetricValue> {
     metrics.flatMap(([name, { read }]) => {
       const value = read?.(source);
       if (value === undefined) return [];
-      return [[name, value instanceof Histogram ? { counts: [...value.counts], sum_ms: value.sum } : value]];
+      if (!(value instanceof Histogram)) return [[name, value]];
+      const { counts, sum: sum_ms, exemplar } = value;
+      return [[name, { counts: [...counts], sum_ms, exemplar }]];
     }),
   );
 }
 
-/** Renders the text format 0.0.4 of Prometheus. */
-export function renderMetrics(report: ClusterReport, context: Pick<ServerContext, "runtime" | "plugins">): string {
+/** True if a trace is shown with a step, which only OpenMetrics can render. */
+export function hasExemplar({ reports }: ClusterReport): boolean {
+  const name: keyof Counts = "openenv_step_duration_seconds";
+  return reports.some(({ metrics }) => (metrics[name] as HistogramReport | undefined)?.exemplar !== undefined);
+}
+
+/** Renders the text format 0.0.4 of Prometheus, or OpenMetrics 1.0 with exemplars. */
+export function renderMetrics(
+  report: ClusterReport,
+  context: Pick<ServerContext, "runtime" | "plugins">,
+  isOpen = false,
+): string {
   const lines = listMetrics(context).flatMap(([name, { type, help, readAll }]) => {
     const samples =
       readAll === undefined
         ? report.reports.flatMap(({ worker, metrics }) =>
-            renderValue(name, { worker: String(worker.worker) }, metrics[name] ?? null),
+            renderValue(name, { worker: String(worker.worker) }, metrics[name] ?? null, isOpen),
           )
         : [sample(name, ...readAll(report, context))];
-    return samples.length === 0 ? [] : [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples];
+    if (samples.length === 0) return [];
+    // In OpenMetrics the name of a counter has no suffix, and its samples must have it.
+    const family = isOpen && type === "counter" ? name.replace(/_total$/, "") : name;
+    const shown = isOpen && type === "counter" && family === name ? "unknown" : type;
+    return [`# HELP ${family} ${help}`, `# TYPE ${family} ${shown}`, ...samples];
   });
-  return `${lines.join("\n")}\n`;
+  return `${lines.join("\n")}\n${isOpen ? "# EOF\n" : ""}`;
 }
 
-function renderValue(name: string, labels: Labels, value: MetricValue): string[] {
+function renderValue(name: string, labels: Labels, value: MetricValue, isOpen: boolean): string[] {
   if (value === null) return [];
   if (typeof value === "number") return [sample(name, labels, value)];
-  if ("counts" in value) return renderHistogram(name, labels, value);
+  if ("counts" in value) return renderHistogram(name, labels, isOpen ? value : { ...value, exemplar: undefined });
   return value.map(([more, count]) => sample(name, { ...labels, ...more }, count));
 }
 
-function renderHistogram(name: string, labels: Labels, { counts, sum_ms }: HistogramReport): string[] {
+function renderHistogram(name: string, labels: Labels, { counts, sum_ms, exemplar }: HistogramReport): string[] {
   const lines: string[] = [];
+  let left = exemplar;
+  const bucketOf = (leMs: number, value: number): string => {
+    const line = sample(
+      `${name}_bucket`,
+      { ...labels, le: leMs === Number.POSITIVE_INFINITY ? "+Inf" : String(leMs / 1000) },
+      value,
+    );
+    if (left === undefined || left.ms > leMs || value === 0) return line;
+    const shown = `${line} # ${sample("", left.labels, left.ms / 1000)} ${left.at / 1000}`;
+    left = undefined;
+    return shown;
+  };
   let below = 0;
   for (const [bucket, count] of counts.entries()) {
     below += count;
     const le = boundary(bucket);
     const isShown = Number.isInteger(Math.log2(le)) && le >= FIRST_LE_MS && le <= LAST_LE_MS;
-    if (isShown) lines.push(sample(`${name}_bucket`, { ...labels, le: String(le / 1000) }, below));
+    if (isShown) lines.push(bucketOf(le, below));
   }
-  lines.push(sample(`${name}_bucket`, { ...labels, le: "+Inf" }, below));
+  lines.push(bucketOf(Number.POSITIVE_INFINITY, below));
   return [...lines, sample(`${name}_sum`, labels, sum_ms / 1000), sample(`${name}_count`, labels, below)];
 }
 

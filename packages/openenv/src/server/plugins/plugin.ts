@@ -178,6 +178,8 @@ export interface ServerHandle<S extends PluginSettings = PluginSettings, M exten
   readonly signal: AbortSignal;
   /** The open sessions of this process. */
   sessions(): SessionHandle[];
+  /** Shows a step that took so many milliseconds, with its trace, in `openenv_step_duration_seconds` (OpenMetrics). */
+  exemplify(ms: number, labels: { trace_id: string; span_id: string }): void;
   /**
    * Sends a copy of a message in JSON to `central` of this plugin, and resolves with a copy of its answer.
    * @throws OpenEnvError (PLUGIN_FAILED), as a rejection, when one of them is not JSON, or `central` fails or does not answer

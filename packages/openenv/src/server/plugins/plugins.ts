@@ -75,6 +75,9 @@ export class Plugins {
       log,
       signal: this.#stopping.signal,
       sessions: () => [...sessions()].map((session) => new Handle(session)),
+      exemplify(ms, labels) {
+        runtime.statistics.counts.openenv_step_duration_seconds.exemplar = { labels, ms, at: Date.now() };
+      },
       async ask(message) {
         const given = await caller.call("central", () => ask(name, copyJson(message)));
         if (isRefusal(given)) throw new OpenEnvError(given.code, given.message);

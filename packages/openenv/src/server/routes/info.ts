@@ -43,11 +43,13 @@ function schema({ response, context }: RequestContext): void {
 
 const NO_SESSIONS = { ...DEFAULT_SESSION_QUERY, limit: 0 };
 
-async function metrics({ response, context }: RequestContext): Promise<void> {
-  const [{ askAll }, { renderMetrics }] = await Promise.all([
+async function metrics({ request, response, context }: RequestContext): Promise<void> {
+  const [{ askAll }, { hasExemplar, renderMetrics }] = await Promise.all([
     import("../metrics/view.js"),
     import("../metrics/metrics.js"),
   ]);
-  const text = renderMetrics(await askAll(context, NO_SESSIONS), context);
-  sendText(response, 200, { type: "text/plain; version=0.0.4; charset=utf-8", text });
+  const report = await askAll(context, NO_SESSIONS);
+  const isOpen = request.headers.accept?.includes("application/openmetrics-text") === true && hasExemplar(report);
+  const type = isOpen ? "application/openmetrics-text; version=1.0.0" : "text/plain; version=0.0.4";
+  sendText(response, 200, { type: `${type}; charset=utf-8`, text: renderMetrics(report, context, isOpen) });
 }

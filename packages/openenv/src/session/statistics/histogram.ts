@@ -13,9 +13,19 @@ const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
 const UPPER = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
 
+/** One of the durations, with the trace that has it. */
+export interface Exemplar {
+  labels: { trace_id: string; span_id: string };
+  ms: number;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
 /** A histogram of durations in milliseconds. Recording allocates no memory. */
 export class Histogram {
   readonly counts = new Float64Array(BUCKETS);
+  /** The last one. */
+  exemplar: Exemplar | undefined;
   readonly #sum = new Float64Array(1);
 
   /** Sum of all durations in milliseconds. */
