@@ -34,7 +34,7 @@ def test_rewards_rise_and_are_those_of_the_python_server(task: str) -> None:
         spec = for_trl(server.url, ours, rows=64, prompt="Play.")
         log = train(task, spec)
         rewards = [entry["reward"] for entry in log]
-        assert sum(rewards[-5:]) > 1.2 * sum(rewards[:5]) > 0
+        assert sum(rewards[-5:]) > sum(rewards[:5]) > 0
         assert spec.lost_rollouts == 0
 
         assert train(task, for_trl(python.url, theirs, rows=64, prompt="Play.")) != []
