@@ -23,7 +23,7 @@ export function explain(rows) {
 const EXPLANATION =
   "Microseconds of server processor time for one step with 32 connections: the inverse of the rows of steps. The parts of ours " +
   "were measured in a loop without a socket (`runtimes/step-pieces.mjs`), when the runtime has compiled them; of the bare server only " +
-  "JSON. The last part is what is left: the runtime's own work for sockets, and that of the system, which is most of it everywhere.";
+  "JSON. A part that is shorter than its measurement can tell is 0. The last part is what is left: the runtime's own work for sockets, and that of the system, which is most of it everywhere.";
 
 /** The parts of ours and of the control on a runtime; none without both measurements. */
 function barsOf(rows, runtime) {
@@ -32,7 +32,8 @@ function barsOf(rows, runtime) {
   const parts = Object.entries(PARTS).map(([part, name]) => [name, find(`part-${part}-${runtime}`)]);
   if (steps === undefined || parts.some(([, samples]) => samples === undefined)) return [];
   const micros = (subject) => 1e6 / medianOf(steps, subject);
-  const ours = parts.map(([part, samples]) => ({ part, value: medianOf(samples, "ours") }));
+  // A part is the difference of two loops, which may be below zero by chance.
+  const ours = parts.map(([part, samples]) => ({ part, value: Math.max(0, medianOf(samples, "ours")) }));
   const rest = (all, known) => ({ part: REST, value: all - known.reduce((sum, { value }) => sum + value, 0) });
   const json = ours.filter(({ part }) => part === PARTS.json);
   return [

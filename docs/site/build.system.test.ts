@@ -37,7 +37,7 @@ test("the site has every page of the documentation, as HTML and as Markdown", ()
       expect(existsSync(join(DIST, `docs/guide/${name}.${ending}`)), name).toBe(true);
   }
   const index = readFileSync(join(DIST, "llms.txt"), "utf8");
-  const linked = [...index.matchAll(/\]\(\/(.*?)\)/g)].map(([, page]) => page);
+  const linked = [...index.matchAll(/\]\(\/(.*?)\)/g)].map(([, page = ""]) => page);
   expect(linked).toEqual(expect.arrayContaining(["index.md", "docs/guide/create.md", "docs/reference/wire.md"]));
   expect(linked.filter((page) => !existsSync(join(DIST, page)))).toEqual([]);
   const styles = readdirSync(join(DIST, "assets")).filter((name) => name.endsWith(".css"));
@@ -136,7 +136,7 @@ describe.skipIf(!chromiumFound.available)("in a browser", () => {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     const found: string[] = [];
     for (const path of ["", "docs/guide/access", "docs/reference/api/openenv-ts/", "docs/reference/settings", "none"]) {
-      for (const colorScheme of ["light", "dark"]) {
+      for (const colorScheme of ["light", "dark"] as const) {
         const page = await open(path, { colorScheme, reducedMotion: "reduce" });
         await page.getByRole("main").waitFor();
         await page.evaluate(axe);
