@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+import { bytes, defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
@@ -97,6 +97,55 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
       }
     });
   }
+
+  test("has empty strings and repeated choices of a list, bytes of a file, and the time in UTC", async () => {
+    const action = z.object({
+      words: z.array(z.string()).default([]),
+      moves: z.array(z.enum(["up", "down"])).default([]),
+      data: bytes(),
+      at: z.iso.datetime(),
+    });
+    const page = await open(await start(echoing(action)), { timezoneId: "America/New_York" });
+    await reset(page);
+    await page.getByRole("button", { name: "Add word" }).click();
+    await page.getByRole("button", { name: "Add word" }).click();
+    await page.locator("#action_words_1").fill("two");
+    for (const move of ["up", "down", "up", "up"])
+      await page.getByRole("button", { name: `Add ${move}`, exact: true }).click();
+    await page.getByRole("button", { name: "Remove item 2, down" }).click();
+    await page.getByText("date-time, America/New_York time, required").waitFor();
+    await page.locator("#action_at").fill("2026-01-15T08:30");
+    const file = { name: "some.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(2000, 7) };
+    await page.getByLabel("Choose a file").setInputFiles(file);
+    await page.getByText("2.0 kB, as base64").waitFor();
+    await page.getByRole("button", { name: /^Send/ }).click();
+    expect(await sent(page)).toEqual({
+      words: ["", "two"],
+      moves: ["up", "up", "up"],
+      data: file.buffer.toString("base64"),
+      at: "2026-01-15T13:30:00.000Z",
+    });
+  });
+
+  test("is invalid at fields to which the count of them leads, one after the other", async () => {
+    const action = z.object({
+      first: z.int(),
+      color: z.enum(["red", "blue"]),
+      moves: z.array(z.enum(["up", "down"])).min(1),
+    });
+    const page = await open(await start(echoing(action)));
+    await reset(page);
+    await page.getByRole("button", { name: /^Send/ }).click();
+    await page.locator("#action_first:focus").waitFor();
+    expect(await page.locator("#action_color__error").innerText()).toBe("Required.");
+    const leads = page.getByRole("button", { name: "3 fields to correct" });
+    await leads.click();
+    await page.locator("#action_color:focus").waitFor();
+    await leads.click();
+    await page.getByRole("button", { name: "Add up" }).and(page.locator(":focus")).waitFor();
+    await leads.click();
+    await page.locator("#action_first:focus").waitFor();
+  });
 
   test("equals its JSON, and is updated from it: an omitted optional field is not null", async () => {
     const target = z.union([z.string(), z.object({ x: z.int() })]).optional();

@@ -11,6 +11,8 @@ export interface OpenPageOptions {
   /** Width and height of the window in CSS pixels; default: a desktop. */
   size?: { width: number; height: number };
   scheme?: "light" | "dark";
+  /** The time zone of the visitor. */
+  timezoneId?: string;
   /** Touch screen; default true only for a window as narrow as a phone. */
   touch?: boolean;
   /** The view after the `#`. */
@@ -90,13 +92,22 @@ export function usePages(chromiumFound: Component) {
     },
     /** A visitor with separate cookies and a separate session, on the page of the server. */
     async open(server: { url: string }, options: OpenPageOptions = {}) {
-      const { size = DESK, touch = size.width < 760, scheme = "light", view = "play", path = "", token } = options;
+      const {
+        size = DESK,
+        touch = size.width < 760,
+        scheme = "light",
+        view = "play",
+        path = "",
+        token,
+        timezoneId,
+      } = options;
       if (!browser) throw new Error("there is no browser");
       const context = await browser.newContext({
         viewport: size,
         colorScheme: scheme,
         reducedMotion: "reduce",
         acceptDownloads: true,
+        ...(timezoneId && { timezoneId }),
         ...(touch ? { hasTouch: true, isMobile: true } : {}),
       });
       cleanup.push(() => context.close());

@@ -142,7 +142,7 @@ function places(page: Page): Promise<string[]> {
     return (
       [...parts]
         // The position of text for screen readers does not matter; the hint next to Send is replaced by the message.
-        .filter((part) => !part.matches(".keys--typing, .send .hint") && part.offsetHeight > 1)
+        .filter((part) => !part.matches(".keys--typing, .send .hint, .send .err") && part.offsetHeight > 1)
         .map((part) => {
           const place = part.getBoundingClientRect();
           const from = part.closest(".send") ? 0 : top;

@@ -15,6 +15,8 @@ export const DEFAULTS = {
   emptyObjectFields: "populateAllDefaults",
   arrayMinItems: { populate: "requiredOnly" },
 } as const;
+/** Marks a list of a few values that may repeat. The form library knows several of a few only without repetition. */
+export const REPEATS = "x-repeats";
 /** Limits the growth when references between schemas are replaced. */
 const MAX_REPLACED = 500;
 
@@ -74,13 +76,25 @@ function simplify(schema: unknown): unknown {
   if (isObject(copy["properties"])) copy["properties"] = prepareFields(copy["properties"], required);
   // The form library supports tuples only with the older keyword.
   if (Array.isArray(copy["prefixItems"]))
-    copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at}`));
+    copy["items"] = copy["prefixItems"].map((item, at) => withTitle(item, `Item ${at + 1}`));
   for (const key of ["anyOf", "oneOf"]) {
     const choices = copy[key];
     if (Array.isArray(choices)) copy[key] = unique(choices.flatMap(withoutNesting).map(prepareChoice));
   }
-  return mergeNull(mergeFixed(copy));
+  return mergeNull(mergeFixed(prepareItems(copy)));
 }
+
+/** A list of a few values is chosen from them. A new string in a list is empty, where that is valid. */
+function prepareItems(schema: JsonObject): JsonObject {
+  const { items, uniqueItems } = schema;
+  if (!isObject(items)) return schema;
+  if (Array.isArray(items["enum"])) return uniqueItems ? schema : { ...schema, uniqueItems: true, [REPEATS]: true };
+  const mayBeEmpty = items["type"] === "string" && LIMITS.every((key) => !items[key]) && items["default"] === undefined;
+  return mayBeEmpty ? { ...schema, items: { ...items, default: "" } } : schema;
+}
+
+/** Keywords of a string that may exclude the empty one. */
+const LIMITS = ["minLength", "format", "pattern", "const", "contentEncoding", "contentMediaType"];
 
 /** The schema with every subschema mapped. */
 function mapSchemas(schema: JsonObject, replace: (inner: unknown) => unknown): JsonObject {

@@ -4,6 +4,7 @@ import type { ValidationIssue } from "openenv-ts";
 import type { JsonObject } from "openenv-ts/protocol";
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { REQUIRED } from "./issues.js";
+import { focusProblem } from "./next-problem.js";
 import { DEFAULTS, prepareSchema } from "./prepare-schema.js";
 import { templates } from "./templates.js";
 import { createValidator, toJson } from "./validator.js";
@@ -91,7 +92,7 @@ export default function SchemaForm({
         }}
         onError={(found) => {
           onInvalid(new Set(found.map(({ property }) => property)).size);
-          setTimeout(() => document.getElementById(id)?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+          setTimeout(() => focusProblem(id, "first"));
         }}
       >
         {children ?? NOTHING}

@@ -13,6 +13,7 @@ import { Button } from "../parts/button.js";
 import { Icon } from "../parts/icon.js";
 import { IconButton } from "../parts/icon-button.js";
 import { MessageSlot } from "../parts/message-slot.js";
+import { REQUIRED } from "./issues.js";
 import { typeHint } from "./type-hint.js";
 
 /** The templates of a form field: label, type, input, description, errors. */
@@ -26,13 +27,18 @@ export const templates = {
   DescriptionFieldTemplate: () => null,
 };
 
+/** A date is typed in the time of the visitor, and sent in UTC. */
+const ZONE = `${Intl.DateTimeFormat().resolvedOptions().timeZone} time`;
+
 function Field(props: FieldTemplateProps) {
   const { id, label, required, schema, rawDescription, children, rawErrors, hidden, displayLabel, registry } = props;
   if (schema.const !== undefined) return <Fixed {...props} />;
   if (hidden) return <div hidden>{children}</div>;
   const isUnion = schema.oneOf !== undefined || schema.anyOf !== undefined;
   const isGroup = !isUnion && ["object", "array"].includes(String([schema.type].flat()[0])) && !displayLabel;
-  const type = [typeHint(schema), required ? "required" : ""].filter(Boolean).join(", ");
+  const type = [typeHint(schema), schema.format === "date-time" ? ZONE : "", required ? "required" : ""]
+    .filter(Boolean)
+    .join(", ");
   const Wrap = registry.templates.WrapIfAdditionalTemplate;
   return (
     <Wrap {...props}>
@@ -50,7 +56,7 @@ function Field(props: FieldTemplateProps) {
           </p>
         ) : null}
         <MessageSlot id={id} kind={props.fieldPathId.path.length === 0 ? "form" : isGroup ? "group" : "field"}>
-          {[...new Set(rawErrors)].join(" ")}
+          {(rawErrors?.includes(REQUIRED) ? [REQUIRED] : [...new Set(rawErrors)]).join(" ")}
         </MessageSlot>
       </div>
     </Wrap>
@@ -107,12 +113,12 @@ function ArrayItem({ children, index, buttonsProps }: ArrayFieldItemTemplateProp
   const { hasRemove, hasMoveUp, hasMoveDown, onRemoveItem, onMoveUpItem, onMoveDownItem } = buttonsProps;
   return (
     <div className="item">
-      <span className="idx">{index}</span>
+      <span className="idx">{index + 1}</span>
       <div className="item__field">{children}</div>
       <div className="item__tools">
-        {hasMoveUp ? <IconButton icon="up" label={`Move item ${index} up`} onClick={onMoveUpItem} /> : null}
-        {hasMoveDown ? <IconButton icon="down" label={`Move item ${index} down`} onClick={onMoveDownItem} /> : null}
-        {hasRemove ? <IconButton icon="close" label={`Remove item ${index}`} onClick={onRemoveItem} /> : null}
+        {hasMoveUp ? <IconButton icon="up" label={`Move item ${index + 1} up`} onClick={onMoveUpItem} /> : null}
+        {hasMoveDown ? <IconButton icon="down" label={`Move item ${index + 1} down`} onClick={onMoveDownItem} /> : null}
+        {hasRemove ? <IconButton icon="close" label={`Remove item ${index + 1}`} onClick={onRemoveItem} /> : null}
       </div>
     </div>
   );

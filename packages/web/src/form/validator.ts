@@ -13,6 +13,7 @@ import {
 import { isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { explainIssues } from "./issues.js";
+import { REPEATS } from "./prepare-schema.js";
 
 /**
  * Validates the data of a form with the schema of the server, not with the one that the form shows. It interprets the
@@ -77,12 +78,13 @@ function check(schema: RJSFSchema, value: unknown, root: RJSFSchema): ReturnType
 /** A subschema keeps the definitions of the root. */
 function create(schema: RJSFSchema, root: RJSFSchema): Validator {
   const whole = schema === root ? schema : { $defs: root.$defs, definitions: root.definitions, ...schema };
-  return new Validator(JSON.parse(JSON.stringify(whole, withoutOldTuples)) as Schema, DRAFT, false);
+  return new Validator(JSON.parse(JSON.stringify(whole, withoutFormWords)) as Schema, DRAFT, false);
 }
 
-/** The form needs `items` for tuples, where this draft has `prefixItems`. */
-function withoutOldTuples(_key: string, value: unknown): unknown {
-  if (!isObject(value) || !Array.isArray(value["items"])) return value;
-  const { items: _, ...rest } = value;
-  return rest;
+/** The form needs `items` for tuples, where this draft has `prefixItems`, and marks lists that may repeat. */
+function withoutFormWords(_key: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const { items, uniqueItems, ...rest } = value;
+  if (Array.isArray(items)) return uniqueItems === undefined ? rest : { ...rest, uniqueItems };
+  return REPEATS in value ? { ...rest, items } : value;
 }

@@ -2,7 +2,9 @@ import { type BaseInputTemplateProps, type EnumOptionsType, getInputProps, type 
 import type { KeyboardEvent } from "react";
 import { EnterHint, isTouch } from "../parts/enter-hint.js";
 import { Icon } from "../parts/icon.js";
-import { ImageUpload, isImageField } from "./image-upload.js";
+import { Checks, Sequence, same } from "./choices.js";
+import { FileUpload, fileKindOf } from "./file-upload.js";
+import { REPEATS } from "./prepare-schema.js";
 
 /** Names of fields with code or long text, in which Enter adds a line. */
 const PROGRAM = /code|program|script|prompt|source/i;
@@ -64,8 +66,9 @@ function placeholderOf(preset: unknown, examples: unknown): string | undefined {
   return typeof example === "string" || typeof example === "number" ? `e.g. ${example}` : undefined;
 }
 
-/** The value of an empty field: null if it is required and nullable, else undefined. */
+/** The value of an empty field: the empty string if that is its default, null if it is required and nullable. */
 function emptyValue({ schema, required, options }: Pick<WidgetProps, "schema" | "required" | "options">): unknown {
+  if (schema.default === "") return "";
   return required && [schema.type].flat().includes("null") ? null : options.emptyValue;
 }
 
@@ -119,45 +122,13 @@ function Area(props: WidgetProps) {
 const PROGRAM_ROWS = 6;
 const MAX_ROWS = 12;
 
-function Select({
-  id,
-  value,
-  options,
-  required,
-  disabled,
-  readonly,
-  multiple,
-  schema,
-  onChange,
-  onBlur,
-  rawErrors,
-  label,
-  hideLabel,
-}: WidgetProps) {
+function Select(props: WidgetProps) {
+  const { id, value, options, required, disabled, readonly, multiple, schema, onChange, onBlur, rawErrors } = props;
+  const { label, hideLabel } = props;
   const choices = (options.enumOptions ?? []) as EnumOptionsType[];
-  const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
   if (multiple) {
-    const chosen: unknown[] = Array.isArray(value) ? value : [];
-    return (
-      <div className="checks" id={id}>
-        {choices.map((choice, at) => (
-          <label className="check" key={JSON.stringify(choice.value)}>
-            <input
-              type="checkbox"
-              id={`${id}-${at}`}
-              disabled={disabled || readonly}
-              checked={chosen.some((item) => same(item, choice.value))}
-              onChange={({ target }) =>
-                onChange(
-                  target.checked ? [...chosen, choice.value] : chosen.filter((item) => !same(item, choice.value)),
-                )
-              }
-            />
-            {choice.label}
-          </label>
-        ))}
-      </div>
-    );
+    const Several = REPEATS in schema ? Sequence : Checks;
+    return <Several {...props} choices={choices} />;
   }
   const at = choices.findIndex((choice) => same(choice.value, value));
   return (
@@ -206,14 +177,15 @@ function Checkbox({ id, value, label, disabled, readonly, onChange, onBlur, sche
 }
 
 export const widgets = {
-  TextWidget: (props: WidgetProps) =>
-    isImageField(props.schema) ? (
-      <ImageUpload {...props}>
+  TextWidget: (props: WidgetProps) => {
+    const kind = fileKindOf(props.schema);
+    if (kind === undefined) return <Text {...props} />;
+    return (
+      <FileUpload {...props} kind={kind}>
         <Text {...props} />
-      </ImageUpload>
-    ) : (
-      <Text {...props} />
-    ),
+      </FileUpload>
+    );
+  },
   TextareaWidget: Area,
   SelectWidget: Select,
   CheckboxWidget: Checkbox,

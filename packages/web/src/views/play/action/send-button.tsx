@@ -1,5 +1,7 @@
 import { useEffect, useState } from "react";
+import { focusProblem } from "../../../form/next-problem.js";
 import { Button } from "../../../parts/button.js";
+import { count } from "../../../parts/text/format.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 
 /** Delay before a step counts as long, so that a local server does not flash. */
@@ -38,21 +40,28 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
           {counts ? `Waiting ${(waited / 1000).toFixed(1)} s` : verb}
           {counts ? null : <kbd>↵</kbd>}
         </button>
-        <span
-          id={`${form}-hint`}
-          className={invalid > 0 ? "err" : "hint keys"}
-          role={invalid > 0 ? "alert" : undefined}
-        >
-          {invalid > 0
-            ? `${invalid} ${invalid === 1 ? "field" : "fields"} to correct`
-            : !connected
+        {invalid > 0 ? (
+          <span id={`${form}-hint`} role="alert">
+            <button
+              type="button"
+              className="err err--leads"
+              title="Go to the next one"
+              onClick={() => focusProblem(form, "next")}
+            >
+              {count(invalid, "field")} to correct
+            </button>
+          </span>
+        ) : (
+          <span id={`${form}-hint`} className="hint keys">
+            {!connected
               ? "Kept until connected"
               : needsReset
                 ? "Reset starts an episode"
                 : done
                   ? "The episode is over"
                   : "Esc leaves the field"}
-        </span>
+          </span>
+        )}
       </div>
       {counts && waited >= OFFER_AFTER_MS ? (
         <Button look="ghost sm" className="flush" onClick={() => play.leave()}>
