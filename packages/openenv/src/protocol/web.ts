@@ -90,6 +90,13 @@ export interface ServerViewSession extends SessionInfo {
   episodes: number;
   /** Steps of all its episodes. */
   steps: number;
+  /** The sum of the rewards in this episode, and whether it has ended. */
+  reward: number;
+  done: boolean;
+  /** Steps of this episode that failed through no fault of the agent. */
+  failed_steps: number;
+  /** The seed and the task of this episode as far as its reset named them; null when they are not known. */
+  task: { seed?: number | undefined; split?: string | undefined; index?: number | undefined } | null;
   worker: number;
 }
 
@@ -146,6 +153,21 @@ export interface ServerViewError {
   step: number | null;
 }
 
+/** Errors with the same code whose messages differ only by numbers and names. */
+export interface ServerViewFailure {
+  code: ServerViewError["code"];
+  /** The message with `#` for numbers and `…` for names. */
+  message: string;
+  /** Since the start. */
+  count: number;
+  /** The latest one: Unix seconds, its session and step, its own message. */
+  at: number;
+  worker: number;
+  session_id: string | null;
+  step: number | null;
+  example: string;
+}
+
 /** `GET /web/server`, for operators. Counts are since the start of the processes that are running. */
 export interface ServerView {
   /** Unix seconds of this snapshot. */
@@ -180,12 +202,16 @@ export interface ServerView {
   errors: Partial<Record<WireCode, number>>;
   /** The newest first, at most 50. */
   recent_errors: ServerViewError[];
+  /** The most frequent first, at most 50. */
+  failures: ServerViewFailure[];
+  /** The number of errors in each of the last sixty minutes, the oldest first. */
+  errors_by_minute: number[];
   workers: ServerViewWorker[];
   /** Workers that do not answer. `capacity` counts their places and sessions; all other numbers are without them. */
   silent_workers: ServerViewSilentWorker[];
   /** Workers that were lost and replaced since the server was started. */
   restarts: number;
-  /** The first of those that match `?find=`, sorted by `?sort=` and `?order=`; `?limit=` of them, 200 by default, at most 1,000. */
+  /** The first of those that match `?find=`, sorted by `?sort=` and `?order=`; `?limit=` of them, 200 by default, at most 1,000, after the first `?offset=`. */
   sessions: ServerViewSession[];
   /** The number of those that match; `capacity` has the number of all. */
   found_sessions: number;

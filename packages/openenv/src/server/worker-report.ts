@@ -1,5 +1,4 @@
-import type { ServerViewError, ServerViewSilentWorker, ServerViewWorker } from "../protocol/web.js";
-import type { Exemplar } from "../session/statistics/histogram.js";
+import type { ServerViewError, ServerViewFailure, ServerViewSilentWorker, ServerViewWorker } from "../protocol/web.js";
 import type { PickedSessions } from "../session/statistics/pick-sessions.js";
 import type { Statistics } from "../session/statistics/statistics.js";
 
@@ -24,6 +23,8 @@ export interface WorkerReport extends PickedSessions {
   recent_latency: number[];
   errors: Statistics["errors"];
   recent_errors: ServerViewError[];
+  failures: ServerViewFailure[];
+  errors_by_minute: number[];
 }
 
 /** The loss of a worker. */

@@ -10,6 +10,7 @@ interface DescribedSession extends AttachableSession {
   /** Milliseconds on the clock of `performance.now()`. */
   readonly lastActivityAt: number;
   readonly progress: Progress;
+  readonly task: ServerViewSession["task"] | undefined;
 }
 
 /** Logs where an episode begins or continues in a session; not in one for a single request, which has no place in a list. */
@@ -71,6 +72,10 @@ export function describeView(session: DescribedSession, worker: number, busySinc
     detached_s: detachedAt === undefined ? null : (now - detachedAt) / 1000,
     episodes: progress.episodes,
     steps: progress.earlierSteps + progress.stepCount,
+    reward: progress.reward,
+    done: progress.done,
+    failed_steps: progress.failedSteps,
+    task: progress.episodeId === null ? null : (session.task ?? null),
     worker,
   };
 }

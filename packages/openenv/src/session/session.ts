@@ -51,6 +51,8 @@ export class Session extends AttachableSession {
   /** Part of an image. `episodeId` is null until the first reset. */
   progress: Progress = { ...NO_PROGRESS };
   lastActivityAt = performance.now();
+  /** What the latest reset asked for; unknown after a restore. */
+  task: ServerViewSession["task"] | undefined;
   #state: SessionState = "created";
   /** Set with the environment. */
   #target: CallTarget | undefined;
@@ -294,6 +296,7 @@ export class Session extends AttachableSession {
     return after(target.environment.reset(request), (transition) => {
       if (call.aborted !== undefined) throw call.aborted;
       this.begun(episodeId, call.arrivedAt);
+      this.task = { seed, split, index };
       return observe(transition, call, target);
     });
   }

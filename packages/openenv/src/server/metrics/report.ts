@@ -41,6 +41,8 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     recent_latency: latency,
     errors: statistics.errors,
     recent_errors: statistics.recentErrors().map((error) => ({ ...error, worker: number })),
+    failures: statistics.failures.all.map((failure) => ({ ...failure, worker: number })),
+    errors_by_minute: statistics.failures.byMinute(),
     stepping: open.filter(({ busy, lastActivityAt }) => busy || lastActivityAt >= since).length,
     ...pickSessions(query.limit === 0 ? [] : open.map((session) => session.view(number)), query),
   };

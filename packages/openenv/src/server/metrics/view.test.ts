@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
+import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { STATUS } from "../../protocol/http.js";
 import type { ServerView } from "../../protocol/web.js";
 import { COUNTED, startCounts } from "../../session/statistics/metrics.js";
@@ -57,6 +58,12 @@ describe("GET /web/server", () => {
         { code: "VALIDATION_ERROR", step: 1 },
         { code: "EXECUTION_ERROR", step: 1, message: "unlucky amount" },
       ].map((error) => expect.objectContaining({ ...error, worker: 0, session_id: expect.any(String) })),
+      failures: [
+        { code: "INVALID_JSON", count: 1 },
+        { code: "VALIDATION_ERROR", count: 1 },
+        { code: "EXECUTION_ERROR", count: 1, message: "unlucky amount", example: "unlucky amount", step: 1 },
+      ].map((failure) => expect.objectContaining({ ...failure, worker: 0, session_id: expect.any(String) })),
+      errors_by_minute: expect.toSatisfy((counts: number[]) => counts.length === 60 && counts.at(-1) !== undefined),
       workers: [
         {
           worker: 0,
@@ -94,6 +101,10 @@ describe("GET /web/server", () => {
           detached_s: null,
           episodes: 2,
           steps: 5,
+          reward: 2,
+          done: false,
+          failed_steps: 1,
+          task: { seed: undefined, split: undefined, index: undefined },
           worker: 0,
         },
       ],
@@ -184,7 +195,36 @@ describe("GET /web/server", () => {
     const found = await view(server, "?find=websocket%20episode-3");
     expect([found.sessions.map(({ episode_id }) => episode_id), found.found_sessions]).toEqual([["episode-3"], 1]);
     expect((await view(server, "?limit=0")).sessions).toEqual([]);
+    const pages = [0, 2, 9].map((offset) => view(server, `?limit=2&sort=session&order=asc&offset=${offset}`));
+    const [first, second, none] = (await Promise.all(pages)).map((page) => page.sessions.map((one) => one.session_id));
+    expect([...(first ?? []), ...(second ?? [])]).toEqual(
+      (await view(server, "?sort=session&order=asc")).sessions.map((one) => one.session_id),
+    );
+    expect(none).toEqual([]);
     expect((await view(server, "?limit=x")).sessions).toHaveLength(4);
+  });
+
+  test("names the session and the step of each error of a batch, and counts errors that differ by numbers as one", async () => {
+    const server = await start();
+    const batch = await openTestSocket(`${server.url}/ws?openenv=batch`);
+    onTestFinished(() => batch[Symbol.asyncDispose]());
+    await batch.ask({ type: "open_many", data: { count: 3 } });
+    const items = (data: object) => [0, 1, 2].map((session) => ({ session, ...data }));
+    await batch.ask({ type: "reset_many", data: { items: items({}) } });
+    await batch.ask({ type: "step_many", data: { items: items({ data: { amount: 13 } }) } });
+    for (const amount of [1_000, 2_000])
+      await batch.ask({ type: "step_many", data: { items: items({ data: { amount } }) } });
+    const { recent_errors, failures, sessions } = await view(server);
+    const ids = sessions.map(({ session_id }) => session_id).sort();
+    for (const at of [0, 3, 6]) {
+      const three = recent_errors.slice(at, at + 3);
+      expect(three.map(({ session_id }) => session_id).sort()).toEqual(ids);
+      expect(three.every(({ step }) => step === 0)).toBe(true);
+    }
+    expect(failures.map(({ code, count }) => [code, count])).toEqual([
+      ["VALIDATION_ERROR", 6],
+      ["EXECUTION_ERROR", 3],
+    ]);
   });
 
   test("keeps the latest 50 errors, each shortened", async () => {

@@ -1,7 +1,13 @@
 import type { ErrorData } from "../../protocol/messages.js";
 import type { SessionQuery } from "../../protocol/session-query.js";
-import { MAX_REPORTED_ERRORS, type ServerView } from "../../protocol/web.js";
+import {
+  MAX_REPORTED_ERRORS,
+  type ServerView,
+  type ServerViewError,
+  type ServerViewFailure,
+} from "../../protocol/web.js";
 import { totalCapacity } from "../../session/registry/capacity.js";
+import { patternOf } from "../../session/statistics/failures.js";
 import { addCounts, percentile } from "../../session/statistics/histogram.js";
 import { sortSessions } from "../../session/statistics/pick-sessions.js";
 import { PACKAGE_VERSION } from "../../util/package-version.js";
@@ -55,10 +61,14 @@ export function renderView(
     latency_ms: p50 === null || p99 === null ? null : { p50, p99 },
     errors: sumErrors(reports),
     recent_errors: recent.sort((a, b) => b.at - a.at).slice(0, MAX_REPORTED_ERRORS),
+    failures: sumFailures([...reports.flatMap(({ failures }) => failures), ...lost.map(toFailure)]),
+    errors_by_minute: reports
+      .map(({ errors_by_minute }) => errors_by_minute)
+      .reduce((sums, counts) => sums.map((count, at) => count + (counts[at] ?? 0)), new Array<number>(60).fill(0)),
     workers,
     silent_workers: silent.sort((a, b) => a.worker - b.worker),
     restarts,
-    sessions: sortSessions(sessions, query).slice(0, query.limit),
+    sessions: sortSessions(sessions, query).slice(query.offset, query.offset + query.limit),
     found_sessions: sum(({ found }) => found),
     limits: context.limits,
   };
@@ -72,4 +82,19 @@ function sumErrors(reports: readonly WorkerReport[]): ServerView["errors"] {
     }
   }
   return sums;
+}
+
+function toFailure(error: ServerViewError): ServerViewFailure {
+  const { fault: _, ...failure } = error;
+  return { ...failure, message: patternOf(error.message), count: 1, example: error.message };
+}
+
+/** The failures of all workers, with those of several workers as one; the latest is its example. */
+function sumFailures(failures: readonly ServerViewFailure[]): ServerViewFailure[] {
+  const sums = new Map<string, ServerViewFailure>();
+  for (const failure of failures.toSorted((a, b) => a.at - b.at)) {
+    const key = `${failure.code} ${failure.message}`;
+    sums.set(key, { ...failure, count: failure.count + (sums.get(key)?.count ?? 0) });
+  }
+  return [...sums.values()].sort((a, b) => b.count - a.count || b.at - a.at).slice(0, MAX_REPORTED_ERRORS);
 }

@@ -22,14 +22,25 @@ const session = (id: string, rest: Partial<ServerViewSession> = {}): ServerViewS
   detached_s: null,
   episodes: 1,
   steps: 3,
+  reward: 0,
+  done: false,
+  failed_steps: 0,
+  task: null,
   worker: 0,
   ...rest,
 });
 const SESSIONS = [
   session("a", { created_at: 500 }),
   session("b", { worker: 1, client: "mcp", state: "stepping", last_activity_at: 999.5, steps: 9 }),
-  session("c", { state: "slow", busy_s: 9, created_at: 800, last_activity_at: 991 }),
-  session("d", { state: "stepping", busy_s: 0.5, episodes: 2, last_activity_at: 999.8, episode_id: "1 of d" }),
+  session("c", { state: "slow", reward: 1, busy_s: 9, created_at: 800, last_activity_at: 991 }),
+  session("d", {
+    state: "stepping",
+    busy_s: 0.5,
+    episodes: 2,
+    failed_steps: 2,
+    last_activity_at: 999.8,
+    episode_id: "1 of d",
+  }),
 ];
 const pick = (query: Partial<SessionQuery> = {}) => {
   const { sessions, found } = pickSessions(SESSIONS, { ...DEFAULT_SESSION_QUERY, ...query });
@@ -47,6 +58,8 @@ describe("sessions for the operator", () => {
     expect(pick({ sort: "session", down: false })).toEqual(["abcd", 4]);
     expect(pick({ sort: "open" })).toEqual(["acbd", 4]);
     expect(pick({ sort: "idle", down: false })).toEqual(["dbca", 4]);
+    expect(pick({ sort: "reward", limit: 1 })).toEqual(["c", 4]);
+    expect(pick({ sort: "failed", limit: 1 })).toEqual(["d", 4]);
     expect(pick({ sort: "worker", limit: 1 })).toEqual(["b", 4]);
     expect(pick({ sort: "episodes", limit: 1 })).toEqual(["d", 4]);
     for (const sort of SESSION_COLUMNS) expect(pick({ sort })[1]).toBe(4);
@@ -57,6 +70,7 @@ describe("sessions for the operator", () => {
     expect(pick({ find: "worker 0 in a call" })).toEqual(["c", 1]);
     expect(pick({ find: "websocket Worker  1" })).toEqual(["", 0]);
     expect(pick({ find: "worker 1" })).toEqual(["b", 1]);
+    expect(pick({ find: "failing" })).toEqual(["d", 1]);
     expect(pick({ find: "stepping" })).toEqual(["bd", 2]);
     const detached = pickSessions([session("e", { state: "detached", detached_s: 9 })], {
       ...DEFAULT_SESSION_QUERY,
@@ -68,14 +82,17 @@ describe("sessions for the operator", () => {
   });
 
   test("are requested with a query string, in which invalid values become the default", () => {
-    expect(parseSessionQuery(new URLSearchParams("limit=7&sort=idle&order=asc&find=worker+1+%26+more"))).toEqual({
+    expect(
+      parseSessionQuery(new URLSearchParams("limit=7&offset=14&sort=idle&order=asc&find=worker+1+%26+more")),
+    ).toEqual({
       limit: 7,
+      offset: 14,
       sort: "idle",
       down: false,
       find: "worker 1 & more",
     });
     expect(parseSessionQuery(new URLSearchParams())).toEqual(DEFAULT_SESSION_QUERY);
-    expect(parseSessionQuery(new URLSearchParams("limit=-5&sort=__proto__&order=up"))).toEqual({
+    expect(parseSessionQuery(new URLSearchParams("limit=-5&offset=x&sort=__proto__&order=up"))).toEqual({
       ...DEFAULT_SESSION_QUERY,
       limit: 0,
     });

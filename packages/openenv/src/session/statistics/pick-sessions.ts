@@ -7,11 +7,11 @@ export interface PickedSessions {
   found: number;
 }
 
-/** Finds and sorts sessions; equal ones by age, oldest first. */
+/** Finds and sorts sessions; equal ones by age, oldest first. Those before the offset are needed to sort with other workers'. */
 export function pickSessions(all: readonly ServerViewSession[], query: SessionQuery): PickedSessions {
   const words = (query.find.toLowerCase().match(WORDS) ?? []).map((word) => word.replace(/\s+/, " "));
   const found = words.length === 0 ? [...all] : all.filter((session) => hasAll(textOf(session), words));
-  return { sessions: sortSessions(found, query).slice(0, query.limit), found: found.length };
+  return { sessions: sortSessions(found, query).slice(0, query.offset + query.limit), found: found.length };
 }
 
 /** Sorts in place. */
@@ -31,6 +31,8 @@ const KEYS: Record<SessionColumn, (session: ServerViewSession) => string | numbe
   open: ({ created_at }) => -created_at,
   episodes: ({ episodes }) => episodes,
   step: ({ step_count }) => step_count,
+  reward: ({ reward }) => reward,
+  failed: ({ failed_steps }) => failed_steps,
   idle: ({ last_activity_at }) => -last_activity_at,
   worker: ({ worker }) => worker,
 };
@@ -41,8 +43,9 @@ const WORDS = /\bworker\s+\d+|\S+/g;
 /** The names of the states on the page. */
 const STATE_WORDS = { slow: "slow in a call", stepping: "stepping", detached: "detached", idle: "idle" } as const;
 
-function textOf({ session_id, episode_id, client, state, worker }: ServerViewSession): string {
-  return `${session_id} ${episode_id ?? ""} ${client} ${STATE_WORDS[state]} worker ${worker}`.toLowerCase();
+function textOf({ session_id, episode_id, client, state, worker, failed_steps }: ServerViewSession): string {
+  const failing = failed_steps > 0 ? "failing" : "";
+  return `${session_id} ${episode_id ?? ""} ${client} ${STATE_WORDS[state]} ${failing} worker ${worker}`.toLowerCase();
 }
 
 function hasAll(text: string, words: readonly string[]): boolean {

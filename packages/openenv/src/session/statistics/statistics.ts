@@ -2,6 +2,7 @@ import type { Fault } from "../../errors.js";
 import type { ErrorData, WireCode } from "../../protocol/messages.js";
 import { MAX_REPORTED_ERRORS, type ServerViewError } from "../../protocol/web.js";
 import { clip } from "../../util/text/clip.js";
+import { Failures } from "./failures.js";
 import { COUNTED, type RejectionReason, startCounts } from "./metrics.js";
 
 const MAX_MESSAGE = 500;
@@ -19,6 +20,7 @@ export class Statistics {
   readonly errors: Partial<Record<WireCode, Partial<Record<Fault, number>>>> = {};
   /** False if the last call of the journal failed because of the store; null without a journal. */
   journalUp: boolean | null = null;
+  readonly failures = new Failures();
   readonly #recent: Omit<ServerViewError, "worker">[] = [];
 
   /** Counts an answered step; the times are from `performance.now()`. */
@@ -36,14 +38,16 @@ export class Statistics {
   countError({ code, message, fault }: ErrorData, session?: Faulty): void {
     const counts = (this.errors[code] ??= {});
     counts[fault] = (counts[fault] ?? 0) + 1;
-    this.#recent.push({
+    const error = {
       at: Date.now() / 1000,
       code,
       fault,
       message: clip(message, MAX_MESSAGE),
       session_id: session?.id ?? null,
       step: session?.stepCount ?? null,
-    });
+    };
+    this.failures.add(error);
+    this.#recent.push(error);
     if (this.#recent.length > MAX_REPORTED_ERRORS) this.#recent.shift();
   }
 

@@ -6,6 +6,7 @@ import { addSample, Rates, type Sample } from "./samples.js";
 /** Which sessions the server lists: sorted by a column, and those that contain all words of `find`. */
 export interface ListQuery {
   limit: number;
+  offset: number;
   sort: string;
   down: boolean;
   find: string;
@@ -27,15 +28,16 @@ export interface WatchState {
   paused: boolean;
   /** The query of the listed sessions. */
   query: ListQuery;
-  /** The search term of the sessions in `view`. */
-  foundBy: string;
+  /** The query of the sessions in `view`. */
+  listed: ListQuery;
 }
 
 const EVERY_MS = 1000;
 /** Time limit of a request, after which the server counts as stuck. */
 const DEADLINE_MS = 5000;
-/** Number of sessions that are listed initially. */
-const FEW_SESSIONS = 50;
+/** Sessions in one response: more than the table shows at once. */
+export const LISTED = 100;
+const QUERY: ListQuery = { limit: LISTED, offset: 0, sort: "state", down: true, find: "" };
 
 const START: WatchState = {
   view: undefined,
@@ -45,8 +47,8 @@ const START: WatchState = {
   refused: false,
   checking: false,
   paused: false,
-  query: { limit: FEW_SESSIONS, sort: "state", down: true, find: "" },
-  foundBy: "",
+  query: QUERY,
+  listed: QUERY,
 };
 
 /**
@@ -119,11 +121,13 @@ export class ServerWatch {
     const start = performance.now();
     const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(DEADLINE_MS)]);
     try {
-      const { limit, sort, down, find } = this.#state.query;
-      const query = new URLSearchParams({ limit: String(limit), sort, order: down ? "desc" : "asc", find });
+      const listed = this.#state.query;
+      const { limit, offset, sort, down, find } = listed;
+      const order = down ? "desc" : "asc";
+      const query = new URLSearchParams({ limit: String(limit), offset: String(offset), sort, order, find });
       const view = await ask<ServerView>(`/web/server?${query}`, { signal });
       if (asking.signal.aborted) return;
-      this.#take(view, find);
+      this.#take(view, listed);
     } catch (error) {
       if (asking.signal.aborted) return;
       if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
@@ -136,7 +140,7 @@ export class ServerWatch {
     this.#timer = setTimeout(() => void this.#ask(), Math.max(0, EVERY_MS - (performance.now() - start)));
   }
 
-  #take(view: ServerView, foundBy: string): void {
+  #take(view: ServerView, listed: ListQuery): void {
     this.#rates.add(view.at, view.sessions);
     const rates = new Map<string, number>();
     for (const { session_id } of view.sessions) {
@@ -144,7 +148,7 @@ export class ServerWatch {
       if (rate !== undefined) rates.set(session_id, rate);
     }
     const samples = addSample(this.#state.samples, view);
-    this.#set({ view, foundBy, rates, samples, problem: undefined, checking: false });
+    this.#set({ view, listed, rates, samples, problem: undefined, checking: false });
   }
 
   /** Removes the data, which only operators may see. */

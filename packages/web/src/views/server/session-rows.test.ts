@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ServerViewSession } from "../../../../openenv/src/protocol/web.js";
-import { rowOf, searchFor, shortId } from "./session-rows.js";
+import { describeTask, rowOf, searchFor, shortId } from "./session-rows.js";
 
 const SESSION: ServerViewSession = {
   session_id: "w1-bbbbbbbb-cccc",
@@ -16,6 +16,10 @@ const SESSION: ServerViewSession = {
   detached_s: null,
   episodes: 1,
   steps: 3,
+  reward: 0.5,
+  done: false,
+  failed_steps: 0,
+  task: { seed: 7, split: "train", index: 3 },
   worker: 1,
 };
 
@@ -24,6 +28,9 @@ describe("a row of the table of sessions", () => {
     const options = { at: 1000, rates: new Map([[SESSION.session_id, 4]]), own: new Set<string>() };
     expect(rowOf(SESSION, options)).toMatchObject({ client: "MCP", state: "idle", openFor: 100, idleFor: 10, rate: 4 });
     expect(rowOf(SESSION, { ...options, own: new Set(["e1"]) }).client).toBe("This page");
+    expect(describeTask(SESSION)).toBe("train / 3 · seed 7");
+    expect(describeTask({ ...SESSION, task: { seed: 0 } })).toBe("seed 0");
+    expect(describeTask({ ...SESSION, task: null })).toBe("");
     expect(shortId(SESSION.session_id)).toBe("bbbbbbbb");
   });
 

@@ -18,9 +18,11 @@ export const COLUMNS: readonly { name: string; label: string; look: string }[] =
   { name: "session", label: "Session", look: "" },
   { name: "client", label: "Client", look: "lo" },
   { name: "state", label: "State", look: "" },
-  { name: "open", label: "Open for", look: "num" },
+  { name: "open", label: "Open for", look: "num lo" },
   { name: "episodes", label: "Episodes", look: "num lo" },
   { name: "step", label: "Step", look: "num lo" },
+  { name: "reward", label: "Reward", look: "num" },
+  { name: "failed", label: "Failed", look: "num lo" },
   { name: "rate", label: "Steps/s", look: "num" },
   { name: "idle", label: "Last active", look: "num lo" },
   { name: "worker", label: "Worker", look: "num lo" },
@@ -57,6 +59,12 @@ export function countUnlisted({ silent_workers }: ServerView): number {
 /** The search term for the server, which knows the page's session only by its episode. */
 export function searchFor(find: string, ownEpisode: string | null): string {
   return ownEpisode === null ? find : find.replace(new RegExp(THIS_PAGE, "i"), ownEpisode);
+}
+
+/** The task and the seed of an episode, as far as they are known. */
+export function describeTask({ task }: ListedSession): string {
+  const place = [task?.split, task?.index].filter((part) => part !== undefined).join(" / ");
+  return [place, task?.seed === undefined ? "" : `seed ${task.seed}`].filter(Boolean).join(" · ");
 }
 
 /** The beginning of an id, without the worker prefix of a cluster. */

@@ -1,12 +1,14 @@
 import type { ServerView } from "openenv-ts/protocol";
-import { useState, useSyncExternalStore } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { Icon } from "../../parts/icon.js";
-import { count, formatDuration, formatRate } from "../../parts/text/format.js";
+import { CopyButton } from "../../parts/text/copy-button.js";
+import { count, formatDuration, formatRate, formatReward } from "../../parts/text/format.js";
 import type { Play } from "../../play/play.js";
-import type { ListQuery, WatchState } from "./server-watch.js";
+import { LISTED, type ListQuery, type WatchState } from "./server-watch.js";
 import {
   COLUMNS,
   countUnlisted,
+  describeTask,
   type ListedSession,
   rowOf,
   type SessionTableRow,
@@ -14,8 +16,10 @@ import {
   shortId,
 } from "./session-rows.js";
 
-/** The most rows of the table; the server lists no more. */
-const MOST_ROWS = 1000;
+/** The list moves in steps of so many rows, so that scrolling does not ask for each of them. */
+const STEP = LISTED / 4;
+/** The height of a row in CSS pixels, until one is drawn. */
+const ROW = 36;
 
 interface SessionsCardProps {
   view: ServerView;
@@ -25,20 +29,42 @@ interface SessionsCardProps {
   onList(change: Partial<ListQuery>): void;
 }
 
-/** The sessions, sorted and searched by the server. */
+/** The sessions, sorted and searched by the server. It sends those around the visible rows, and only these are drawn. */
 export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   const [find, setFind] = useState(shown.query.find);
-  const { query, rates, foundBy } = shown;
+  const scroll = useRef<HTMLDivElement>(null);
+  const { query, rates, listed } = shown;
   const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   const own = new Set(timeline.episodes.flatMap(({ id }) => (id === null ? [] : [id])));
   const rows = view.sessions.map((session) => rowOf(session, { at: view.at, rates, own }));
   const { active_sessions: all } = view.capacity;
   const { found_sessions: found } = view;
   const unlisted = countUnlisted(view);
+  const [height, setHeight] = useState(ROW);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each response draws rows
+  useLayoutEffect(() => {
+    const row = scroll.current?.querySelector("[aria-rowindex]");
+    if (row) setHeight(row.getBoundingClientRect().height);
+  }, [view]);
+  const below = Math.max(0, found - listed.offset - rows.length);
+  const list = (change: Partial<ListQuery>): void => {
+    if (scroll.current) scroll.current.scrollTop = 0;
+    onList({ ...change, offset: 0 });
+  };
   const search = (words: string): void => {
     setFind(words);
-    onList({ find: searchFor(words, timeline.episodes.at(-1)?.id ?? null) });
+    list({ find: searchFor(words, timeline.episodes.at(-1)?.id ?? null) });
   };
+  const follow = (): void => {
+    const first = (scroll.current?.scrollTop ?? 0) / height;
+    const offset = Math.max(0, Math.floor(first / STEP - 1) * STEP);
+    if (offset !== query.offset) onList({ offset });
+  };
+  // The list outlives the table, which begins at its top.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the table appears
+  useEffect(() => {
+    if (query.offset > 0) onList({ offset: 0 });
+  }, []);
   return (
     <section className="card" aria-labelledby="sessions-h">
       <header className="card__head card__head--wrap">
@@ -49,27 +75,36 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
           <input
             className="input"
             type="search"
-            placeholder="Find by id, client, worker"
+            placeholder="Find by id, state, client, worker"
             aria-label="Find a session"
             value={find}
             onChange={({ currentTarget }) => search(currentTarget.value)}
           />
         </div>
       </header>
-      <div className="table-wrap" tabIndex={0} role="region" aria-label="Sessions, scrolls sideways">
-        <table className="sessions">
+      <div
+        ref={scroll}
+        className="table-wrap table-wrap--rows"
+        tabIndex={0}
+        role="region"
+        aria-label="Sessions, scrolls"
+        onScroll={follow}
+      >
+        <table className="sessions" aria-rowcount={found + 1}>
           <thead>
             <tr>
               {COLUMNS.map((column) => (
-                <ColumnHead key={column.name} {...column} query={query} onList={onList} />
+                <ColumnHead key={column.name} {...column} query={query} onList={list} />
               ))}
             </tr>
           </thead>
+          {listed.offset > 0 ? <Gap height={listed.offset * height} /> : null}
           <tbody>
-            {rows.map((row) => (
-              <SessionRow key={row.session.session_id} row={row} />
+            {rows.map((row, at) => (
+              <SessionRow key={row.session.session_id} row={row} place={listed.offset + at + 2} />
             ))}
           </tbody>
+          {below > 0 ? <Gap height={below * height} /> : null}
         </table>
       </div>
       {unlisted > 0 ? (
@@ -78,9 +113,9 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
           not answer {unlisted === 1 ? "is" : "are"} not listed.
         </p>
       ) : null}
-      {rows.length === 0 && (foundBy !== "" || unlisted === 0) ? (
+      {found === 0 && (listed.find !== "" || unlisted === 0) ? (
         <p className="pad muted">
-          {foundBy === "" ? (
+          {listed.find === "" ? (
             "No session is open."
           ) : (
             <>
@@ -89,20 +124,25 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
           )}
         </p>
       ) : null}
-      {rows.length > 0 ? (
+      {found > 0 ? (
         <div className="tl__foot">
           <span>
-            {rows.length.toLocaleString("en")} of {found.toLocaleString("en")}
+            {found.toLocaleString("en")} of {all.toLocaleString("en")}
           </span>
-          <span className="grow" />
-          {rows.length < found && rows.length < MOST_ROWS ? (
-            <button type="button" className="more" onClick={() => onList({ limit: MOST_ROWS })}>
-              {found <= MOST_ROWS ? "Show all" : "Show the first"} {Math.min(found, MOST_ROWS).toLocaleString("en")}
-            </button>
-          ) : null}
         </div>
       ) : null}
     </section>
+  );
+}
+
+/** The place of rows that are not drawn. */
+function Gap({ height }: { height: number }) {
+  return (
+    <tbody aria-hidden="true">
+      <tr style={{ height }}>
+        <td colSpan={COLUMNS.length} />
+      </tr>
+    </tbody>
   );
 }
 
@@ -123,20 +163,31 @@ function ColumnHead({ name, label, look, query, onList }: ColumnHeadProps) {
   );
 }
 
-function SessionRow({ row }: { row: SessionTableRow }) {
+function SessionRow({ row, place }: { row: SessionTableRow; place: number }) {
   const { session, client, state, openFor, idleFor, rate } = row;
+  const task = describeTask(session);
   return (
-    <tr>
-      <td className="mono" title={session.session_id}>
-        {shortId(session.session_id)}
+    <tr aria-rowindex={place}>
+      <td>
+        <span className="sessions__id">
+          <span className="mono" title={session.session_id}>
+            {shortId(session.session_id)}
+          </span>
+          <CopyButton what={`the id ${shortId(session.session_id)}`} text={() => session.session_id} />
+          <small className="muted clip" title={task}>
+            {task}
+          </small>
+        </span>
       </td>
       <td className="lo">{client}</td>
       <td>
         <State session={session} state={state} />
       </td>
-      <td className="num">{formatDuration(openFor)}</td>
+      <td className="num lo">{formatDuration(openFor)}</td>
       <td className="num lo">{session.episodes.toLocaleString("en")}</td>
       <td className="num lo">{session.step_count.toLocaleString("en")}</td>
+      <td className="num">{session.episode_id === null ? "" : formatReward(session.reward)}</td>
+      <td className="num lo">{session.failed_steps.toLocaleString("en")}</td>
       <td className="num">{rate === undefined ? "" : formatRate(rate)}</td>
       <td className="num lo">{idleFor < 2 ? "now" : formatDuration(idleFor)}</td>
       <td className="num lo">{session.worker}</td>
@@ -145,20 +196,19 @@ function SessionRow({ row }: { row: SessionTableRow }) {
 }
 
 function State({ session, state }: { session: ListedSession; state: SessionTableRow["state"] }) {
-  if (state === "slow" || state === "detached") {
-    return (
-      <span className="status status--wait">
-        <span className="dot dot--wait" />
-        {state === "slow"
-          ? `In a call for ${formatDuration(session.busy_s ?? 0)}`
-          : `Detached for ${formatDuration(session.detached_s ?? 0)}`}
-      </span>
-    );
-  }
+  const waits = state === "slow" || state === "detached";
+  const failing = !waits && session.failed_steps > 0;
+  const words = {
+    slow: `In a call for ${formatDuration(session.busy_s ?? 0)}`,
+    detached: `Detached for ${formatDuration(session.detached_s ?? 0)}`,
+    stepping: "Stepping",
+    idle: session.done ? "Done" : "Idle",
+  }[state];
+  const look = waits ? "dot--wait" : failing ? "dot--bad" : state === "stepping" ? "dot--ok" : "";
   return (
-    <span className="status">
-      <span className={`dot ${state === "stepping" ? "dot--ok" : ""}`} />
-      {state === "stepping" ? "Stepping" : "Idle"}
+    <span className={`status ${waits ? "status--wait" : failing ? "status--bad" : ""}`}>
+      <span className={`dot ${look}`} />
+      {failing ? `${words}, fails` : words}
     </span>
   );
 }
