@@ -71,7 +71,7 @@ export const CEILINGS = {
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 640,
   "packages/upstream/src/fleet": 807,
-  "packages/web/src": 11760,
+  "packages/web/src": 11770,
   "python/src": 4626,
 };
 

@@ -187,6 +187,27 @@ describe.skipIf(!chromium.available)("a form", () => {
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
   });
 
+  test("ends an episode with a green tick only for a total above zero", async () => {
+    const action = z.object({ reward: z.number() });
+    const contract = defineContract({ name: "ends_env", action, observation: z.object({}) });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: {} }),
+      step: ({ reward }) => ({ observation: {}, reward, done: true }),
+    }));
+    const page = await open(await start(environment));
+    const badge = page.getByRole("region", { name: "Episode" }).locator(".badge", { hasText: "Done" });
+    for (const [reward, ticks] of [
+      ["-0.5", 0],
+      ["0.5", 1],
+    ] as const) {
+      await reset(page);
+      await page.locator("#action_reward").fill(reward);
+      await page.getByRole("button", { name: /^Send/ }).click();
+      await badge.waitFor();
+      expect(await badge.locator("svg").count()).toBe(ticks);
+    }
+  });
+
   test("the reset has the options of the contract, the tasks, a seed and an episode id", async () => {
     const page = await open(await start(zoo));
     await page.getByRole("button", { name: "Reset options", exact: true }).click();

@@ -18,7 +18,7 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
           Refresh<kbd>S</kbd>
         </Button>
       </header>
-      <div className="pane__body scroll" tabIndex={0} role="region" aria-labelledby="state-h">
+      <div className="pane__body scroll" tabIndex={0} role="group" aria-labelledby="state-h">
         {state?.failure ? (
           <Notice tone="bad" title="The state could not be read">
             {state.failure.message}

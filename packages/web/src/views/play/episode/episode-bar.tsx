@@ -149,6 +149,8 @@ export function StatusBadge({ episode }: { episode: TimelineEpisode | undefined 
     case "in progress":
       return <span className="badge badge--live">In progress</span>;
     case "done":
+      // The meaning of a reward is the author's, but no episode that lost shows a green tick.
+      if (!((episode.total ?? 0) > 0)) return <span className="badge">Done</span>;
       return (
         <span className="badge badge--ok">
           <Icon name="check" />
