@@ -20,7 +20,6 @@ export { canonicalSchema } from "./protocol/schema/json-schema.js";
 export { isToolAction } from "./protocol/tools.js";
 export type { GatewayModule } from "./server/gateway/gateway.js";
 export type { METRICS } from "./server/metrics/metrics.js";
-export { playEpisode } from "./testing/checks/episode.js";
 export { descriptorLimit } from "./util/descriptor-limit.js";
 export { findDifference } from "./util/first-difference.js";
 export { findFreePort } from "./util/free-port.js";
@@ -42,6 +41,8 @@ export const loadPicker = () => import("./environment/pick-environment.js");
 export const loadArchive = async () => (await import("./server/parts/rollouts.js")).openArchive;
 /** The log of a server. */
 export const loadLogger = () => import("./server/logging/logger.js");
+/** A session that records answers before any client changes them. */
+export const loadRecorder = () => import("./testing/collect-episode.js");
 /** Recorded sessions, and the client that plays them again. */
 export const loadReplay = () => import("./replay.js");
 /** The settings of a server. */

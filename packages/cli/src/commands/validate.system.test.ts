@@ -66,22 +66,32 @@ describe("openenv validate <folder>", () => {
       not_applicable: true,
       evidence: [expect.stringMatching(need)],
     });
-    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/Declaring `.*\.oracle` is not enough/));
+    expect(of("semantic.oracle_max")).toMatchObject(notApplicable(/unknown without an oracle/));
     expect(of("runtime.network_policy")).toMatchObject(notApplicable(/needs a block `validation.execution`/));
     expect(of("semantic.verifier_determinism")).toMatchObject({ status: "pass" });
     expect(JSON.parse(await readFile(join(project.dir, "report.json"), "utf8"))).toEqual(report);
   });
 
-  test("warns of what the package declares and this version does not check", LIMIT, async () => {
-    const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: script, location: oracle.json }";
+  test("has an exit code for what is unknown without an oracle, if that was asked", LIMIT, async () => {
+    await using project = await createPackage();
+    const { code, stdout } = await callCommand(["validate", "--level", "semantic", ...FEW], { cwd: project.dir });
+    expect(stdout).toMatch(/SKIP .*semantic.oracle_max.*: it is unknown without an oracle/);
+    expect(stdout).toMatch(/Verdict: UNKNOWN: .*semantic.oracle_max, semantic.floor_gap.*\n$/);
+    expect(code).toBe(4);
+  });
+
+  test("reports an oracle that fails as an error, not as a fault of the environment", LIMIT, async () => {
+    const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: function, location: oracle.js }";
     const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", oracle);
-    await using project = await createPackage({ "openenv.yaml": manifest, "oracle.json": "[]" });
-    const { report, of } = await validate(project, ...FEW);
-    const leakage = of("semantic.no_solution_leakage");
-    const reason = expect.stringMatching(/Declaring `.*\.oracle` is not enough: RFC 008/);
-    expect(leakage).toMatchObject({ status: "skip", evidence: [reason] });
-    expect(leakage).not.toHaveProperty("not_applicable");
-    expect(report?.verdict).toBe("warn");
+    const files = {
+      "openenv.yaml": manifest,
+      "oracle.js": "export const oracle = () => { throw new Error('no idea') }",
+    };
+    await using project = await createPackage(files);
+    const { code, of } = await validate(project, ...FEW);
+    const evidence = [expect.stringMatching(/the oracle .*oracle.js failed: no idea/)];
+    expect(of("semantic.oracle_max")).toMatchObject({ status: "error", evidence });
+    expect(code).toBe(1);
   });
 
   test("stops at the static level on request, and prints the verdict in words", async () => {

@@ -1,19 +1,25 @@
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { readManifest } from "@openenv-ts/providers/manifest";
 import { type Command, Option } from "commander";
 import { ConnectionError } from "openenv-ts/client";
-import { ConfigError } from "openenv-ts/internal";
+import { ConfigError, parseAddress } from "openenv-ts/internal";
 import { checkServer } from "openenv-ts/testing";
+import { readSchemas } from "../project/read-schemas.js";
 import { serverToken } from "../server-token.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { repeatable, secondsAboveZero, wholeNumber } from "../terminal/option-values.js";
 import { exit, print, printError, printNote, printProgress } from "../terminal/output.js";
 import { renderPackageReport } from "../validate/report/package-report.js";
 import { LEVELS, type Level, PolicyError } from "../validate/report/policy.js";
-import { renderRunningReport, toRunningReport } from "../validate/report/running-report.js";
+import { type RunningReport, renderRunningReport, toRunningReport } from "../validate/report/running-report.js";
 import { readActions } from "../validate/runtime-plan.js";
-import { parseCheckId } from "../validate/runtime-results.js";
+import { joinChecks, parseCheckId } from "../validate/runtime-results.js";
+import type { Search } from "../validate/semantic/adversary.js";
+import { saveCanary } from "../validate/semantic/canaries.js";
+import { checkSemantics } from "../validate/semantic/run.js";
+import type { StudiedEpisode } from "../validate/semantic/world.js";
 import type { ServerChecking } from "../validate/validate-options.js";
 import { validatePackage } from "../validate/validate-package.js";
 
@@ -25,14 +31,16 @@ A folder is validated level by level: first its manifest, then its server, which
 any running OpenEnv server, also one in Python. Validation briefly fills it up to its capacity or to --max-held.
 
 Exit codes: 0 passed, with or without warnings, 1 failed, 2 invalid usage or not a package, 3 internal error or unknown
-policy, 130 interrupted.
+policy, 4 nothing failed but --level semantic was requested and something is unknown, 130 interrupted.
 
 Examples:
   openenv validate
   openenv validate envs/echo --level static
   openenv validate --json --output report.json
   openenv validate --url http://localhost:8000 --actions actions.json
-  openenv validate http://localhost:8000 --skip capacity --ignore observation.seen_at`;
+  openenv validate http://localhost:8000 --skip capacity --ignore observation.seen_at
+  openenv validate --level semantic --adversary 60s
+  openenv validate --url http://localhost:8000 --level semantic --package my_env`;
 
 interface ValidateFlags {
   url?: string;
@@ -48,13 +56,20 @@ interface ValidateFlags {
   token?: string;
   json?: boolean;
   output?: string;
+  package?: string;
+  oracle?: string;
+  adversary?: number;
 }
 
 export function configureValidate(command: Command): void {
   command
     .argument("[target]", "folder of a package, or URL of a running server", ".")
     .option("--url <url>", "URL of a server to validate instead of a folder")
-    .addOption(new Option("--level <level>", "last level to validate a folder at").choices(LEVELS).default("semantic"))
+    .addOption(
+      new Option("--level <level>", "last level to validate at; a URL without it is not checked for semantics")
+        .choices(LEVELS)
+        .default("semantic"),
+    )
     .option("--skip-build", "do not build an image; only run the server as a process")
     .option("--policy <version>", "policy that weights the checks: v1 (static only) or v2")
     .option("--actions <file>", "JSON list of actions to use instead of sampled ones")
@@ -65,6 +80,9 @@ export function configureValidate(command: Command): void {
       [],
     )
     .option("--skip <id>", "check to skip, such as capacity; repeatable", repeatableCheck, [])
+    .option("--package <folder>", "folder with the openenv.yaml of the environment at a URL")
+    .option("--oracle <file>", "module or executable that solves the tasks, instead of the declared one")
+    .option("--adversary <time>", "time to search for reward without success, such as 60s", duration)
     .option("--sessions <number>", "number of sessions to open and close", wholeNumber(1, 100_000), 100)
     .option("--max-held <number>", "maximum number of concurrent sessions on a URL", wholeNumber(1, 100_000), 128)
     .option("--timeout <seconds>", "timeout of an HTTP request to a URL", secondsAboveZero, 5)
@@ -75,27 +93,39 @@ export function configureValidate(command: Command): void {
     .action(validate);
 }
 
+/** Seconds of `60s`, `2m` or `60`. */
+function duration(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m)?$/.exec(text) ?? [];
+  return secondsAboveZero(number ?? "") * (unit === "m" ? 60 : 1);
+}
+
 function repeatableCheck(value: string, previous: string[]): string[] {
   return repeatable(parseCheckId(value), previous);
 }
 
 /** Options that apply only to a folder, or only to a URL. */
-const FOLDER_OPTIONS: readonly (keyof ValidateFlags)[] = ["level", "skipBuild", "policy"];
-const URL_OPTIONS: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token"];
+const FOLDER_OPTIONS: readonly (keyof ValidateFlags)[] = ["skipBuild", "policy"];
+const URL_OPTIONS: readonly (keyof ValidateFlags)[] = ["maxHeld", "timeout", "token", "package"];
+const UNKNOWN = 4;
 
 async function validate(target: string, flags: ValidateFlags, command: Command): Promise<void> {
   const url = findUrl(target, flags.url);
   rejectOtherOptions(command, url === undefined ? URL_OPTIONS : FOLDER_OPTIONS, url === undefined ? "URL" : "folder");
+  const isGiven = command.getOptionValueSource("level") === "cli";
+  if (url !== undefined && isGiven && flags.level !== "semantic")
+    throw new ConfigError("--level only applies to a folder, except --level semantic; omit it.");
+  const isRequested = flags.level === "semantic" && (isGiven || flags.adversary !== undefined);
   if (flags.output !== undefined) checkOutput(flags.output);
   using interrupt = abortOnSignals();
   try {
     const { report, text, passed } = url
-      ? await validateUrl(url, flags, interrupt.signal)
-      : await validateFolder(target, flags, interrupt.signal);
+      ? await validateUrl(url, { ...flags, isRequested }, interrupt.signal)
+      : await validateFolder(target, { ...flags, isRequested }, interrupt.signal);
     const json = JSON.stringify(report, null, 2);
     print(flags.json ? json : text);
     if (flags.output !== undefined) await writeFile(flags.output, `${json}\n`);
-    exit(passed ? 0 : 1);
+    const isUnknown = "unknown" in report && (report.unknown as string[]).length > 0;
+    exit(!passed ? 1 : isUnknown ? UNKNOWN : 0);
   } catch (error) {
     if (interrupt.signal.aborted) {
       printNote("interrupted; everything that was started is stopped");
@@ -113,7 +143,10 @@ interface Validated {
   passed: boolean;
 }
 
-async function validateFolder(dir: string, flags: ValidateFlags, signal: AbortSignal): Promise<Validated> {
+type Requested = ValidateFlags & { isRequested: boolean };
+
+async function validateFolder(dir: string, flags: Requested, signal: AbortSignal): Promise<Validated> {
+  const found = collectFound();
   const report = await validatePackage(dir, {
     level: flags.level,
     policy: flags.policy,
@@ -122,13 +155,18 @@ async function validateFolder(dir: string, flags: ValidateFlags, signal: AbortSi
     ignore: flags.ignore,
     leaveOut: flags.skip,
     rounds: flags.sessions,
+    isRequested: flags.isRequested,
+    oracle: flags.oracle,
+    search: found.search(flags.adversary),
     signal,
     onProgress: printProgress,
   });
+  // Afterwards, because a package must not change while it is validated.
+  if (found.episodes.length > 0) await found.save(dir);
   return { report, text: renderPackageReport(report), passed: report.verdict !== "fail" };
 }
 
-async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSignal): Promise<Validated> {
+async function validateUrl(url: string, flags: Requested, signal: AbortSignal): Promise<Validated> {
   const token = flags.token ?? serverToken();
   const options: ServerChecking = {
     ignore: flags.ignore,
@@ -141,8 +179,51 @@ async function validateUrl(url: string, flags: ValidateFlags, signal: AbortSigna
     ...(flags.actions !== undefined && { actions: await readActions(flags.actions) }),
   };
   printNote(warnOfLoad(url, flags));
-  const report = toRunningReport(await checkServer(url, options));
+  const server = await checkServer(url, options);
+  if (!flags.isRequested) return rendered(toRunningReport(server));
+  const found = collectFound();
+  const manifest = flags.package === undefined ? undefined : await readManifest(flags.package, printNote);
+  const validation = manifest?.validation;
+  const semantic = await checkSemantics(
+    parseAddress(url).base,
+    { ...options, ignore: [...flags.ignore, ...(validation?.varies ?? [])] },
+    {
+      ...{ dir: flags.package, validation, oracle: flags.oracle, isRequested: true, made: server.checks },
+      ...{ schemas: await readSchemas(url), search: found.search(flags.adversary) },
+    },
+  );
+  if (found.episodes.length > 0) await found.save(flags.package);
+  const checks = joinChecks(server.checks, semantic);
+  const isSemantic = new Set(semantic.map(({ id }) => id));
+  const unknown = checks.filter(
+    ({ id, status, notApplicable }) => isSemantic.has(id) && status === "skipped" && !notApplicable,
+  );
+  const passed = checks.every(({ status }) => status !== "failed");
+  return rendered({ ...toRunningReport({ ...server, checks, passed }), unknown: unknown.map(({ id }) => id) });
+}
+
+function rendered(report: RunningReport): Validated {
   return { report, text: renderRunningReport(report), passed: report.passed };
+}
+
+/** The seed of a search, so that it can be repeated. */
+const SEARCH_SEED = 1;
+
+/** Collects what a search finds, to save it. */
+function collectFound() {
+  const episodes: StudiedEpisode[] = [];
+  return {
+    episodes,
+    search: (seconds: number | undefined): Search | undefined =>
+      seconds === undefined ? undefined : { seconds, seed: SEARCH_SEED, onFound: (episode) => episodes.push(episode) },
+    /** Adds the episodes to the declared canaries, or to `canaries.jsonl`. */
+    save: async (dir: string | undefined): Promise<void> => {
+      const manifest = dir === undefined ? undefined : await readManifest(dir, () => {});
+      const file = join(dir ?? ".", manifest?.validation?.capabilities.canaries ?? "canaries.jsonl");
+      for (const episode of episodes) saveCanary(file, episode);
+      printNote(`the episode is saved in ${file}; declare it in validation.capabilities.canaries`);
+    },
+  };
 }
 
 /** Printed before the first session is opened, because the server may be in use. */

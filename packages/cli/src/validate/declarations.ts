@@ -52,10 +52,15 @@ export function declarationChecks({ capabilities }: Validation, url: string): ch
 }
 
 /** GETs JSON, or POSTs `body`. */
-async function ask(url: string, body?: unknown): Promise<{ status: number; body: unknown }> {
-  const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+export async function ask(
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: unknown }> {
+  const post = { method: "POST", body: JSON.stringify(body) };
+  const init = { headers: { ...headers, ...(body !== undefined && { "content-type": "application/json" }) } };
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await fetch(url, body === undefined ? { signal } : { ...post, signal });
+  const response = await fetch(url, { ...init, ...(body !== undefined && post), signal });
   return { status: response.status, body: await response.json().catch(() => undefined) };
 }
 

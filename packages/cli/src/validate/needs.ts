@@ -17,18 +17,16 @@ const withCanaries: IsDeclared = ({ capabilities }) => capabilities.canaries !==
 const withRubrics: IsDeclared = ({ capabilities }) => capabilities.rubric_tree;
 
 const CONTAINER = "needs a block `validation.execution` in openenv.yaml, and a Docker engine";
-const ORACLE =
-  "needs an oracle that validators can run. Declaring `validation.capabilities.oracle` is not enough: RFC 008 of " +
-  "OpenEnv defines the form and location of an oracle, but not how to run it";
-const CANARIES =
-  "needs canary episodes that validators can read. Declaring `validation.capabilities.canaries` is not enough: " +
-  "OpenEnv does not define the content of the file";
+const ORACLE = "needs an oracle: declare `validation.capabilities.oracle`";
+const CANARIES = "needs recorded episodes: declare `validation.capabilities.canaries`";
 const RUBRICS =
   "needs a server that publishes its rubrics. Declaring `validation.capabilities.rubric_tree` is not enough: the " +
   "protocol of OpenEnv has no message for them";
 const RECORD =
   "needs a record of the episode that the server keeps: the protocol of OpenEnv has no message for it, and a package " +
   "cannot declare it";
+/** A package that declares these has what the check needs. */
+const DECLARABLE = [CONTAINER, ORACLE, CANARIES];
 export const LEFT_OUT = "the check was excluded";
 
 const NEEDS = new Map<string, [need: string, isDeclared: IsDeclared]>([
@@ -38,6 +36,8 @@ const NEEDS = new Map<string, [need: string, isDeclared: IsDeclared]>([
   ["semantic.verifier_portability", [CONTAINER, inContainer]],
   ["semantic.resource_envelope", [CONTAINER, inContainer]],
   ["runtime.oracle_containment", [ORACLE, withOracle]],
+  ["semantic.trivial_floor", [ORACLE, withOracle]],
+  ["semantic.adversary", ["needs a search: --adversary", () => false]],
   ["semantic.oracle_max", [ORACLE, withOracle]],
   ["semantic.floor_gap", [ORACLE, withOracle]],
   ["semantic.no_solution_leakage", [ORACLE, withOracle]],
@@ -53,5 +53,5 @@ export function findNeed(id: string, validation: Validation): Need | undefined {
   if (known === undefined) return undefined;
   const [need, isDeclared] = known;
   const declared = isDeclared(validation);
-  return { reason: declared && need === CONTAINER ? LEFT_OUT : need, declared };
+  return { reason: declared && DECLARABLE.includes(need) ? LEFT_OUT : need, declared };
 }

@@ -4,7 +4,8 @@ import { useServers } from "../../../../test-support/servers/servers.js";
 import { defineContract } from "../../../openenv/src/contract/contract.js";
 import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
 import { runChecks } from "../../../openenv/src/testing/report.js";
-import { portabilityCheck, replayChecks } from "./replay.js";
+import { portabilityCheck } from "./replay.js";
+import { checkSemantics } from "./semantic/run.js";
 
 const contract = defineContract({
   name: "guess_env",
@@ -26,32 +27,38 @@ async function serveWith(rewardOf: (play: number) => number, seen = 0) {
 
 async function check(first: string, second: string, made: { id: string; status: "failed" }[] = []) {
   const checks = made.map((one) => ({ ...one, description: "", durationMs: 0 }));
-  const replay = { first, second, actions: [{ guess: 1 }], checking: {}, made: checks };
-  const report = await runChecks(first, [...replayChecks(replay), portabilityCheck(replay)]);
-  return report.checks.map(({ id, status, detail }) => [id, status, detail]);
+  const actions = [{ guess: 1 }];
+  const options = { made: checks, schemas: contract.schemas(), isRequested: false };
+  const semantic = await checkSemantics(first, { other: second, actions }, options);
+  const report = await runChecks(first, [portabilityCheck({ first, second, actions, checking: {}, made: checks })]);
+  const ids = ["verifier_determinism", "replayability", "verifier_portability"];
+  return [...semantic, ...report.checks]
+    .filter(({ id }) => ids.includes(id))
+    .map(({ id, status, detail }) => [id, status, detail]);
 }
 
 describe("an episode recorded on one server is replayed on another", () => {
   test("with the same results if seed and actions determine it", async () => {
     expect(await check(await serveWith(() => 1), await serveWith(() => 1))).toEqual([
-      ["replayability", "passed", undefined],
       ["verifier_determinism", "passed", undefined],
+      ["replayability", "passed", undefined],
       ["verifier_portability", "passed", undefined],
     ]);
   });
 
   test("with a different observation but the same rewards", async () => {
+    const difference = "with seed 7 the first difference of the replay is 0.observation.seen: 0 and 5";
     expect(await check(await serveWith(() => 1), await serveWith(() => 1, 5))).toEqual([
-      ["replayability", "failed", "the first difference of the replay is 0.observation.seen: 0 and 5"],
       ["verifier_determinism", "passed", undefined],
+      ["replayability", "failed", difference],
       ["verifier_portability", "passed", undefined],
     ]);
   });
 
   test("with another reward the third time", async () => {
     expect(await check(await serveWith((play) => (play < 3 ? 1 : 0.5)), await serveWith(() => 1))).toMatchObject([
-      ["replayability", "passed", undefined],
-      ["verifier_determinism", "failed", "the rewards of one episode were [null,1] and [null,0.5]"],
+      ["verifier_determinism", "failed", "with seed 7 the rewards of one episode were [1] and [0.5]"],
+      ["replayability", "skipped", "verifier_determinism did not pass"],
       ["verifier_portability", "failed", "the rewards of one episode were [null,0.5] and [null,1]"],
     ]);
   });

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { Check } from "openenv-ts/testing";
 import { type Result, toResult } from "./report/package-report.js";
-import { OWN } from "./report/policy.js";
+import { IDS as IDS_OF_POLICY, OWN } from "./report/policy.js";
 
 /** IDs in the policy of checks that have another ID in reports without a policy. */
 const IDS: Record<string, string> = {
@@ -13,20 +13,16 @@ const IDS: Record<string, string> = {
   seed_honoured: "seed_control",
   workers_agree: "episode_determinism",
 };
-const SEMANTIC: readonly string[] = [
-  "verifier_determinism",
-  "verifier_portability",
-  "replayability",
-  "resource_envelope",
-];
+const SEMANTIC: readonly string[] = IDS_OF_POLICY.filter((id) => id.startsWith("semantic.")).map(nameOf);
 /** The checks that can be skipped, by their IDs in reports without a policy. */
 const CHECK_IDS: readonly string[] = [
   ...Object.keys(IDS),
-  ...OWN.map((id) => id.replace("runtime.", "")),
+  ...OWN.map(nameOf),
   "tool_declaration_accuracy",
   "task_declaration_accuracy",
   "host_containment",
   "resource_bounds",
+  "oracle_containment",
   ...SEMANTIC,
 ];
 
@@ -35,20 +31,24 @@ const CHECK_IDS: readonly string[] = [
  * @throws InvalidArgumentError that lists the IDs.
  */
 export function parseCheckId(text: string): string {
-  const name = text.replace(/^(runtime|semantic)\./, "");
+  const name = nameOf(text);
   const id = Object.keys(IDS).find((key) => IDS[key] === name) ?? name;
   if (CHECK_IDS.includes(id)) return id;
   throw new InvalidArgumentError(`Must be one of ${CHECK_IDS.join(", ")}.`);
 }
 
+function nameOf(id: string): string {
+  return id.replace(/^(runtime|semantic)\./, "");
+}
+
 const STATUSES = { passed: "pass", failed: "fail", skipped: "skip" } as const;
 
 export function fromCheck(check: Check): Result {
-  const { id, description, status, detail, remedy, expected, actual, durationMs, notApplicable } = check;
+  const { id, description, status, detail, remedy, expected, actual, durationMs, notApplicable, broken } = check;
   const facts = { ...(expected !== undefined && { expected }), ...(actual !== undefined && { actual }) };
   return toResult(
     `${SEMANTIC.includes(id) ? "semantic" : "runtime"}.${IDS[id] ?? id}`,
-    STATUSES[status],
+    broken ? "error" : STATUSES[status],
     [detail ?? description],
     {
       measured: facts,
@@ -57,6 +57,18 @@ export function fromCheck(check: Check): Result {
       ...(notApplicable && { not_applicable: true }),
     },
   );
+}
+
+const ORDER = ["skipped", "passed", "failed"];
+
+/** Keeps one result of each check: the worse one, or the one that was not skipped. */
+export function joinChecks(first: readonly Check[], second: readonly Check[]): Check[] {
+  const joined = new Map(first.map((check) => [check.id, check]));
+  for (const check of second) {
+    const known = joined.get(check.id);
+    if (known === undefined || ORDER.indexOf(check.status) > ORDER.indexOf(known.status)) joined.set(check.id, check);
+  }
+  return [...joined.values()];
 }
 
 const WEIGHT = { skip: 0, pass: 1, fail: 2, error: 3 } as const;

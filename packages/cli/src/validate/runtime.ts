@@ -12,10 +12,11 @@ import { checkContainer } from "./container/runtime-container.js";
 import { dataFilesCheck } from "./data-files.js";
 import { declarationChecks } from "./declarations.js";
 import { pythonClientCheck } from "./python-client.js";
-import { type ReplayPair, replayChecks } from "./replay.js";
+import { type ReplayPair, SEED } from "./replay.js";
 import { type Result, toResult } from "./report/package-report.js";
 import { findRuntimePlan, type RuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
+import { checkSemantics } from "./semantic/run.js";
 import type { Declared, ServerChecking, ValidateOptions } from "./validate-options.js";
 
 export interface RuntimeOutcome {
@@ -26,7 +27,6 @@ export interface RuntimeOutcome {
 
 /** Number of sampled actions in an episode without a plan. */
 const SAMPLES = 4;
-const SEED = 7;
 /** Concurrent sessions: enough to check that one more is rejected. */
 const CAPACITY = 4;
 const START_MS = 30_000;
@@ -76,7 +76,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     const { action, tools = [] } = environment.contract.schemas();
     const actions = checking.actions ?? sampleActions({ action, tools });
     const replay = { first: first.url, actions, checking };
-    const results = await checkProcess({ ...replay, second: second.url }, work);
+    const results = await checkProcess({ ...replay, second: second.url, logs: first.logs }, work);
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
     const { level, signal, onProgress } = options;
     const container = checkContainer({ dir, declared, checking, replay, level, signal, onProgress });
@@ -114,17 +114,29 @@ interface Work {
   options: ValidateOptions;
 }
 
-async function checkProcess(replay: Omit<ReplayPair, "made">, work: Work): Promise<Result[]> {
+type Process = Omit<ReplayPair, "made"> & Pick<StartedServer, "logs">;
+
+async function checkProcess(replay: Process, work: Work): Promise<Result[]> {
   const { dir, file, declared, options } = work;
   const { checks } = await checkServer(replay.first, replay.checking);
   const packageChecks = [
     ...declarationChecks(declared.validation, replay.first),
     pythonClientCheck(dir),
     dataFilesCheck(dir, file, await recordReset(work, replay, checks)),
-    ...(options.level === "semantic" ? replayChecks({ ...replay, made: checks }) : []),
   ];
   const more = await checker.runChecks(replay.first, packageChecks, options.leaveOut);
-  return [...checks, ...more.checks].map(fromCheck);
+  const semantic = options.level === "semantic" ? await checkReward(replay, work, checks) : [];
+  return joinResults([...checks, ...more.checks].map(fromCheck), semantic.map(fromCheck));
+}
+
+function checkReward(replay: Process, { dir, declared, environment, options }: Work, made: readonly Check[]) {
+  const { first, second, checking, logs, actions } = replay;
+  const { isRequested = false, oracle, search } = options;
+  return checkSemantics(
+    first,
+    { ...checking, actions, other: second },
+    { ...{ dir, oracle, search, isRequested, made, logs }, ...declared, schemas: environment.contract.schemas() },
+  );
 }
 
 /** The same actions in every run. */

@@ -1,6 +1,7 @@
 import type { Manifest } from "@openenv-ts/providers/manifest";
 import type { checkServer } from "openenv-ts/testing";
 import type { Level } from "./report/policy.js";
+import type { Search } from "./semantic/adversary.js";
 
 export type ServerChecking = NonNullable<Parameters<typeof checkServer>[1]>;
 
@@ -14,6 +15,12 @@ export interface ValidateOptions {
   ignore: readonly string[];
   leaveOut: readonly string[];
   rounds: number;
+  /** The semantic level was requested, so that what is unknown is not a pass. */
+  isRequested?: boolean;
+  /** File of an oracle, instead of the declared one. */
+  oracle?: string | undefined;
+  /** A search for reward without success. */
+  search?: Search | undefined;
   signal: AbortSignal;
   onProgress(line: string): void;
 }

@@ -42,7 +42,14 @@ export async function validatePackage(dir: string, options: ValidateOptions): Pr
     levels_run: levels.map((level) => LEVEL_NUMBERS[level]),
     results,
     verdict: judge(results, policy),
+    ...(options.isRequested && { unknown: findUnknown(results) }),
   };
+}
+
+function findUnknown(results: readonly Result[]): string[] {
+  const isUnknown = ({ check_id, status, not_applicable }: Result): boolean =>
+    check_id.startsWith("semantic.") && status === "skip" && !not_applicable;
+  return results.filter(isUnknown).map(({ check_id }) => check_id);
 }
 
 interface Static {

@@ -6,11 +6,27 @@ import type { JsonObject } from "../protocol/messages.js";
 import { isObject } from "../util/is-object.js";
 import { demand, show } from "./report.js";
 
+export { playEpisode } from "./checks/episode.js";
+
 /** One request and the unchanged `data` of its answer. */
 export interface RecordedCall {
   operation: "reset" | "step" | "state";
   request: JsonObject;
   data: JsonObject;
+}
+
+/** A recorded call with its answer as it arrived. */
+export interface RawCall extends RecordedCall {
+  text: string;
+  /** The answer was an error frame; `data` is its body. */
+  failed: boolean;
+}
+
+/** One session on a plain socket. */
+export interface Recorder {
+  /** Sends a request. An error frame is an answer; anything that is not an answer throws a CheckFailure. */
+  ask(operation: RecordedCall["operation"], request?: JsonObject): Promise<RawCall>;
+  close(): void;
 }
 
 /** The episode to play: the data of the reset, with names of the wire, and the actions. */
@@ -47,32 +63,43 @@ export async function collectEpisode(
   plan: EpisodePlan,
   options: CollectOptions,
 ): Promise<RecordedCall[]> {
-  const line = await openRecordingSocket(address.socket({}), options);
+  const recorder = await openRecorder(address, options);
   try {
     return await playPlan(plan, async (operation, data) => {
-      const where = describe(operation);
-      const text = await line.ask(JSON.stringify({ type: operation, ...(data && { data }) }), where);
-      const answer = parseFrame(text, where);
-      const body = answer["data"];
-      if (answer["type"] === "error") {
-        const { code, message } = isObject(body) ? body : {};
+      const call = await recorder.ask(operation, data);
+      if (call.failed) {
+        const { code, message } = call.data;
         const misfit = operation === "step" && code === "VALIDATION_ERROR";
         const remedy = misfit ? MISFIT : code === "EXECUTION_ERROR" ? EXCEPTION : undefined;
         const played = operation === "step" ? `, for the action ${show(data)}` : "";
-        const problem = `${where} was answered with the error ${String(code)}: ${String(message)}${played}`;
+        const problem = `${describe(operation)} was answered with the error ${String(code)}: ${String(message)}${played}`;
         demand(false, problem, remedy === undefined ? {} : { remedy });
       }
-      const expected = operation === "state" ? "state" : "observation";
-      demand(answer["type"] === expected, `${where} was answered with the type ${show(answer["type"])}`, {
-        expected,
-        actual: answer["type"],
-      });
-      demand(isObject(body), `${where} was answered with data that is not an object: ${show(body)}`);
-      return body;
+      return call.data;
     });
   } finally {
-    line.close();
+    recorder.close();
   }
+}
+
+/** Opens a session that records each answer before any client changes it. Throws a CheckFailure if it cannot be opened. */
+export async function openRecorder(address: ServerAddress, options: CollectOptions): Promise<Recorder> {
+  const line = await openRecordingSocket(address.socket({}), options);
+  return {
+    close: line.close,
+    ask: async (operation, data) => {
+      const where = describe(operation);
+      const text = await line.ask(JSON.stringify({ type: operation, ...(data && { data }) }), where);
+      const answer = parseFrame(text, where);
+      const { type, data: body } = answer;
+      const call = { operation, request: data ?? {}, text };
+      if (type === "error") return { ...call, data: isObject(body) ? body : {}, failed: true };
+      const expected = operation === "state" ? "state" : "observation";
+      demand(type === expected, `${where} was answered with the type ${show(type)}`, { expected, actual: type });
+      demand(isObject(body), `${where} was answered with data that is not an object: ${show(body)}`);
+      return { ...call, data: body, failed: false };
+    },
+  };
 }
 
 /** The same through a client, which has already validated the frames. */
@@ -182,6 +209,7 @@ async function openRecordingSocket(
   }
   return {
     ask: (frame, where) => {
+      if (where === describe("reset")) bytes = 0;
       socket.send(frame);
       return next(where);
     },

@@ -15,6 +15,8 @@ export interface Check {
   durationMs: number;
   /** Set when a check was skipped because its subject is not declared. */
   notApplicable?: true;
+  /** Set when a check failed because it could not run. */
+  broken?: true;
 }
 
 export interface CheckReport {
@@ -59,6 +61,9 @@ export class CheckSkip extends Error {}
 /** A check does not apply, because its subject is not declared. */
 export class NotApplicable extends CheckSkip {}
 
+/** A check could not run, through no fault of its subject; the message is the reason. */
+export class CheckBroken extends Error {}
+
 /** Runs the checks one after the other, except `leaveOut`; a failure skips only the checks that need it. */
 export async function runChecks(
   target: string,
@@ -80,7 +85,7 @@ async function runCheck({ id, description, remedy, run }: CheckDefinition): Prom
   const start = performance.now();
   const noted: Parameters<Note>[0] = {};
   const end = (
-    outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual" | "notApplicable">,
+    outcome: Pick<Check, "status" | "detail" | "remedy" | "expected" | "actual" | "notApplicable" | "broken">,
   ): Check => {
     return { id, description, ...outcome, durationMs: performance.now() - start };
   };
@@ -92,6 +97,7 @@ async function runCheck({ id, description, remedy, run }: CheckDefinition): Prom
       const more = error instanceof NotApplicable && { notApplicable: true as const };
       return end({ status: "skipped", detail: error.message, ...more });
     }
+    if (error instanceof CheckBroken) return end({ status: "failed", detail: error.message, broken: true });
     const isPlain = error instanceof CheckFailure || error instanceof OpenEnvError;
     const detail = isPlain ? error.message : `unexpected failure: ${String(error)}`;
     const facts = error instanceof CheckFailure ? { ...noted, ...error.facts } : noted;

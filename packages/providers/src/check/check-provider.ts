@@ -1,6 +1,6 @@
 import { ConfigError, OpenEnvError, ProviderError } from "openenv-ts";
 import { connect } from "openenv-ts/client";
-import { checker, playEpisode } from "openenv-ts/internal";
+import { checker, loadRecorder } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { CheckReport } from "openenv-ts/testing";
 import { listOrphans } from "../orphans/list-orphans.js";
@@ -61,7 +61,7 @@ const ANSWER_MS = 2_000;
 async function play({ create, works, actions = [{}] }: CheckProviderOptions): Promise<void> {
   await using started = await create().start(works);
   await using env = await connect(started.url);
-  const { length } = await playEpisode(env, {}, actions);
+  const { length } = await (await loadRecorder()).playEpisode(env, {}, actions);
   checker.demand(length > 1, "the episode was done after reset; give `actions` that can be played");
 }
 
@@ -89,7 +89,7 @@ async function two({ create, works, actions = [{}] }: CheckProviderOptions): Pro
     checker.demand(first.url !== second.url, `both have the URL ${first.url}`);
     await first.close();
     await using env = await connect(second.url);
-    await playEpisode(env, {}, actions);
+    await (await loadRecorder()).playEpisode(env, {}, actions);
   } finally {
     await Promise.all(both.map((started) => started.close()));
   }

@@ -40,8 +40,8 @@ const capabilities = z.strictObject({
   verifier: verifier.describe("how an episode is judged"),
   oracle: z
     .strictObject({
-      form: z.enum(["injected_state", "script"]).describe("form of the oracle"),
-      location: z.string().min(1).describe("location of the oracle"),
+      form: z.enum(["injected_state", "script", "function"]).describe("form of the oracle"),
+      location: z.string().min(1).describe("path of the oracle in the package"),
     })
     .nullable()
     .optional()
@@ -50,7 +50,7 @@ const capabilities = z.strictObject({
   llm_judged: flag.describe("a language model judges"),
   rubric_tree: flag.describe("rewards come from a tree of rubrics"),
   task_api: flag.describe("tasks can be listed"),
-  canaries: z.string().nullable().optional().describe("file with canaries, marks that must not leak"),
+  canaries: z.string().nullable().optional().describe("file with recorded episodes that must not be rewarded"),
   declared_tools: names.describe("names of the tools"),
   declared_task_count: z.record(z.string(), z.int().min(0)).default({}).describe("tasks of each split"),
 });

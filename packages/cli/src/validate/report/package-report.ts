@@ -30,6 +30,8 @@ export interface PackageReport {
   levels_run: number[];
   results: Result[];
   verdict: ReportVerdict;
+  /** Our extension: the semantic checks that apply and could not be made. Present if the level was requested. */
+  unknown?: string[];
 }
 
 export const LEVEL_NUMBERS: Record<Level, number> = { static: 1, runtime: 2, semantic: 3 };
@@ -100,8 +102,13 @@ export function renderPackageReport(report: PackageReport): string {
       "N/A",
       results.filter((result) => result.not_applicable),
     ),
-    `Verdict: ${verdict.toUpperCase()}`,
+    renderVerdict(verdict, report.unknown),
   ].join("\n");
+}
+
+export function renderVerdict(verdict: string, unknown: readonly string[] = []): string {
+  const isUnknown = unknown.length > 0 && verdict !== "fail";
+  return `Verdict: ${isUnknown ? `UNKNOWN: ${unknown.join(", ")}` : verdict.toUpperCase()}`;
 }
 
 /** One line for each reason. */

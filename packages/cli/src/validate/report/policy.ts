@@ -58,9 +58,11 @@ export const OWN: readonly string[] = [
   "nothing_left",
   "python_client",
   "data_files",
-].map((name) => `runtime.${name}`);
+]
+  .map((name) => `runtime.${name}`)
+  .concat(of("semantic", "tasks_start trivial_floor reward_after_done adversary"));
 
-const IDS: readonly string[] = [
+export const IDS: readonly string[] = [
   "static.manifest",
   ...of("runtime", "startup reward_well_formed rubric_introspectable observation_schema state_contract"),
   ...of("runtime", "trajectory_record reward_attribution tool_declaration_accuracy task_declaration_accuracy"),

@@ -1,4 +1,5 @@
 import type { Check, ServerReport } from "openenv-ts/testing";
+import { renderVerdict } from "./package-report.js";
 
 /** The report of `openenv validate --url`, in the format of every OpenEnv validator. */
 export interface RunningReport {
@@ -16,6 +17,8 @@ export interface RunningReport {
     required_total_count: number;
   };
   criteria: Criterion[];
+  /** Our extension: the semantic checks that apply and could not be made. Present if the level was requested. */
+  unknown?: string[];
 }
 
 /** `skipped` and `remediation` are our extensions. A skipped check is not passed, not required and not listed as failed. */
@@ -81,6 +84,6 @@ export function renderRunningReport(report: RunningReport): string {
   return [
     `${target} (${standard_profile}, version ${standard_version}, ${mode} mode)`,
     ...lines,
-    `Verdict: ${passed ? "PASS" : "FAIL"}`,
+    renderVerdict(passed ? "pass" : "fail", report.unknown),
   ].join("\n");
 }

@@ -1,0 +1,293 @@
+import { checker, findDifference } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
+import { agents, rewriteStrings } from "./agents.js";
+import { seedCase, unknown } from "./cases.js";
+import {
+  actionsOf,
+  begin,
+  type Case,
+  mean,
+  play,
+  repeat,
+  type StudiedEpisode,
+  trajectory,
+  type World,
+} from "./world.js";
+
+/** What the checks share: the world, and the episodes of its oracle. */
+export interface RewardSubject {
+  world: World;
+  /** @throws CheckSkip without an oracle, CheckBroken when it fails. */
+  solved(): Promise<StudiedEpisode[]>;
+}
+
+type Definition = checker.CheckDefinition;
+
+/** The actions of each case that are repeated: those of the oracle, else sampled ones. */
+async function repeated({
+  world,
+  solved,
+}: RewardSubject): Promise<{ one: Case; actions: JsonObject[]; first: StudiedEpisode }[]> {
+  // An oracle that fails is the error of oracle_max.
+  const episodes = world.oracle && (await solved().catch(() => undefined));
+  if (episodes) return episodes.map((first) => ({ one: first.case, actions: actionsOf(first), first }));
+  const { one, actions } = world.plan;
+  const first = await play(world, one, repeat(actions));
+  return [{ one, actions: actionsOf(first), first }];
+}
+
+export function repeats(subject: RewardSubject): Definition[] {
+  const { world } = subject;
+  const { declared } = world;
+  return [
+    {
+      id: "verifier_determinism",
+      description: "the same episode gets the same rewards each time",
+      remedy:
+        "Compute the reward only from the episode, or declare how far it varies: validation.reward.variance_tolerance.",
+      run: async (note) => {
+        let spread = 0;
+        const replays = declared.variance > 0 ? declared.replays : 3;
+        for (const { one, actions, first } of await repeated(subject)) {
+          const seen = [first.total];
+          for (let nth = 0; nth < replays; nth++) {
+            const at = nth % 2 === 0 ? world.url : (world.other ?? world.url);
+            const again = await play(world, one, repeat(actions), at);
+            seen.push(again.total);
+            const [before, now] = [rewardsOf(first), rewardsOf(again)].map((list) => JSON.stringify(list));
+            const differs = declared.variance === 0 && before !== now;
+            checker.demand(!differs, `with ${one.name} the rewards of one episode were ${before} and ${now}`);
+          }
+          spread = Math.max(spread, Math.max(...seen) - Math.min(...seen));
+        }
+        const facts = { expected: declared.variance, actual: spread };
+        checker.demand(
+          spread <= declared.variance + 1e-9,
+          `equal episodes differ in their reward by ${spread}, more than the declared ${declared.variance}`,
+          facts,
+        );
+        note(facts);
+      },
+    },
+    {
+      id: "replayability",
+      description: "an episode recorded on one server gives the same results on another",
+      remedy: "Let only the seed and the actions determine the episode; list other fields in validation.varies.",
+      run: async () => {
+        for (const { one, actions, first } of await repeated(subject)) {
+          const again = await play(world, one, repeat(actions), world.other ?? world.url);
+          const found = difference(world, first, again);
+          checker.demand(found === undefined, `with ${one.name} the first difference of the replay is ${found}`);
+        }
+      },
+    },
+  ];
+}
+
+/** The same seed starts the same episode, and where an oracle shows it, other seeds give others. */
+export function seedHonoured(subject: RewardSubject): Definition {
+  const { world } = subject;
+  const { declared } = world;
+  return {
+    id: "seed_honoured",
+    description: "the seed decides the episode",
+    remedy: "Take all randomness from the seed of the reset (context.rng), or declare `seeded: false`.",
+    run: async () => {
+      if (declared.seeded === false) throw new checker.NotApplicable("the environment declares `seeded: false`");
+      for (const one of world.cases) {
+        const idle = async (): Promise<StudiedEpisode> => await play(world, one, () => undefined);
+        const found = difference(world, await idle(), await idle());
+        checker.demand(found === undefined, `two resets with ${one.name} differ first in ${found}`);
+      }
+      const session = await world.session(world.url);
+      const isPlayable = !(await session.ask("reset", { ...world.options, seed: SEEDS[0] })).failed;
+      if (declared.seeded !== true || world.oracle === undefined || !isPlayable)
+        throw new checker.NotApplicable("needs an oracle, `seeded: true`, and a reset without a task");
+      const [basis] = await repeated(subject);
+      const episodes: StudiedEpisode[] = [];
+      for (const seed of SEEDS) episodes.push(await play(world, seedCase(seed), repeat(basis?.actions ?? [])));
+      const [first, ...others] = episodes;
+      const shows = others.some((other) => difference(world, first as StudiedEpisode, other) !== undefined);
+      const range = `${SEEDS[0]} to ${SEEDS.at(-1)}`;
+      checker.demand(shows, `seeds ${range} all give the same episode: the seed of the reset decides nothing`);
+    },
+  };
+}
+
+const SEEDS = Array.from({ length: 12 }, (_, nth) => 7 + nth);
+
+export function isolated(subject: RewardSubject): Definition {
+  const { world } = subject;
+  return {
+    id: "isolated",
+    description: "an episode is the same while another session plays",
+    remedy: "Keep the data of a session inside the factory, not in the module.",
+    run: async () => {
+      const [one, other] = await repeated(subject).then((all) => [all[0], all[1] ?? all[0]]);
+      if (one === undefined || other === undefined) throw new checker.CheckSkip("no episode was played");
+      const sessions = [await world.session(world.url), await openBusy(world)] as const;
+      const quiet = begin(world, one.one, sessions[0]);
+      const busy = begin(world, other.one, sessions[1]);
+      await quiet.reset();
+      await busy.reset();
+      for (const [nth, action] of one.actions.entries()) {
+        await busy.step(other.actions[nth % other.actions.length] ?? action);
+        await quiet.step(action);
+      }
+      const found = difference(world, one.first, await quiet.end());
+      checker.demand(found === undefined, `another session changed ${found}`);
+    },
+  };
+}
+
+async function openBusy(world: World): ReturnType<World["session"]> {
+  try {
+    return await world.session(world.url, "busy");
+  } catch (error) {
+    if (error instanceof checker.CheckBroken)
+      throw new checker.NotApplicable("the server accepts one session at a time");
+    throw error;
+  }
+}
+
+export function floors(subject: RewardSubject): Definition[] {
+  const { world, solved } = subject;
+  const { declared } = world;
+  return [
+    {
+      id: "oracle_max",
+      description: "the oracle reaches the maximum of every task",
+      remedy: "Correct the verifier, or the oracle, or declare the reachable maximum: validation.reward.range.",
+      run: async (note) => {
+        const episodes = await solved();
+        const totals = scores(episodes);
+        if (declared.range === undefined)
+          throw new checker.CheckSkip("it is unknown without a declared maximum: --package");
+        const least = declared.range[1] - declared.tolerance;
+        const facts = { expected: { at_least: least }, actual: totals };
+        note(facts);
+        const short = episodes.filter(({ total }) => total < least - 1e-9);
+        const [first] = short;
+        const what = first && `${first.case.name} gave ${first.total} after ${first.steps.length} steps`;
+        checker.demand(first === undefined, `${short.length} of ${episodes.length} below ${least}: ${what}`, facts);
+      },
+    },
+    {
+      id: "floor_gap",
+      description: "doing nothing earns less than the oracle by the declared margin",
+      remedy: "Give no reward at the reset, or correct validation.reward.floor_margin.",
+      run: async (note) => {
+        const best = await solved();
+        const idle: StudiedEpisode[] = [];
+        for (const one of world.cases) idle.push(await play(world, one, () => undefined));
+        const facts = { expected: { margin: declared.margin }, actual: { oracle: scores(best), idle: scores(idle) } };
+        note(facts);
+        const gap = (declared.range?.[1] ?? mean(totalsOf(best))) - mean(totalsOf(idle));
+        checker.demand(
+          gap >= declared.margin - 1e-9,
+          `the maximum is only ${gap} more than what doing nothing earns`,
+          facts,
+        );
+      },
+    },
+    {
+      id: "trivial_floor",
+      description: "random, empty, repeated and copied actions earn less than the oracle by the declared margin",
+      remedy: "Judge what the agent achieved; an empty, random or copied answer must earn the reward of doing nothing.",
+      run: async (note) => {
+        const best = mean(totalsOf(await solved()));
+        const earned: Record<string, number> = {};
+        for (const [name, choose] of Object.entries(agents(world))) {
+          const totals: number[] = [];
+          for (const one of world.cases) totals.push((await play(world, one, choose())).total);
+          earned[name] = mean(totals);
+        }
+        const facts = { expected: { at_most: best - declared.margin }, actual: earned };
+        note(facts);
+        const paid = Object.entries(earned).filter(([, total]) => total > best - declared.margin + 1e-9);
+        const what = paid.map(([name, total]) => `${name} actions earn ${total}`).join(", ");
+        checker.demand(paid.length === 0, `${what}, and the oracle ${best}`, facts);
+      },
+    },
+  ];
+}
+
+export function afterDone({ world }: RewardSubject): Definition {
+  return {
+    id: "reward_after_done",
+    description: "steps after the end of an episode earn nothing",
+    remedy: "Return the reward 0 from every step after done.",
+    run: async () => {
+      const done = world.played.find((episode) => episode.done && episode.steps.length > 0);
+      if (done === undefined) throw new checker.NotApplicable("no episode reached its end");
+      const turns = begin(world, done.case, await world.session(world.url));
+      await turns.reset();
+      const actions = actionsOf(done);
+      for (const action of actions) await turns.step(action);
+      const { total } = await turns.end();
+      const last = actions.at(-1) as JsonObject;
+      for (const action of [last, rewriteStrings(last, "", world.accepts), last]) await turns.step(action);
+      const more = (await turns.end()).total - total;
+      checker.demand(more === 0, `with ${done.case.name} three steps after done earned ${more}`, {
+        expected: 0,
+        actual: more,
+      });
+    },
+  };
+}
+
+/** The rewards of all episodes so far; the last check of all. */
+export function wellFormed({ played, declared }: World): Definition {
+  const [low, high] = declared.range ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  return {
+    id: "rewards",
+    description: "every reward of every played episode is a finite number in the declared range",
+    remedy: "Return a finite number in validation.reward.range from every step.",
+    run: async (note) => {
+      let seen = 0;
+      for (const { case: one, steps, refused } of played) {
+        const thrown = refused.find(({ data }) => data["code"] === "EXECUTION_ERROR");
+        const message = thrown && `${checker.show(thrown.request)} failed: ${String(thrown.data["message"])}`;
+        checker.demand(thrown === undefined, `with ${one.name} the step ${message}`);
+        for (const [nth, { data }] of steps.entries()) {
+          const { reward } = data;
+          const fits = typeof reward === "number" && Number.isFinite(reward) && reward >= low && reward <= high;
+          const place = `step ${nth + 1} with ${one.name}`;
+          checker.demand(
+            fits,
+            `${place} returned the reward ${String(reward)}, expected a number from ${low} to ${high}`,
+          );
+          seen++;
+          if (data["done"] === true) break;
+        }
+      }
+      note({ actual: { rewards: seen } });
+    },
+  };
+}
+
+function totalsOf(episodes: readonly StudiedEpisode[]): number[] {
+  return episodes.map(({ total }) => total);
+}
+
+function scores(episodes: readonly StudiedEpisode[]): Record<string, number> {
+  return Object.fromEntries(episodes.map(({ case: one, total }) => [one.name, total]));
+}
+
+function rewardsOf({ steps }: StudiedEpisode): unknown[] {
+  return steps.map(({ data }) => data["reward"] ?? null);
+}
+
+function difference({ declared }: World, one: StudiedEpisode, other: StudiedEpisode): string | undefined {
+  const isIgnored = (path: string): boolean => declared.ignore.includes(path.replace(/^\d+\./, ""));
+  const found = findDifference(trajectory(one), trajectory(other), isIgnored);
+  return found && `${found.path}: ${checker.show(found.one)} and ${checker.show(found.other)}`;
+}
+
+/** The reward that only a solution may get. @throws CheckSkip when it is unknown. */
+export async function solutionReward({ world, solved }: RewardSubject): Promise<number> {
+  const { declared, oracle } = world;
+  if (oracle !== undefined) return mean(totalsOf(await solved())) - declared.margin;
+  if (declared.range === undefined) throw unknown(world);
+  return declared.range[1] - declared.margin;
+}

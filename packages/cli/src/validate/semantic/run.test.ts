@@ -1,0 +1,257 @@
+import { cp, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createProject } from "../../../../../test-support/commands/command-line.js";
+import { useServers } from "../../../../../test-support/servers/servers.js";
+import { loadEnvironment } from "../../project/load-environment.js";
+import { saveCanary } from "./canaries.js";
+import { checkSemantics, type SemanticOptions } from "./run.js";
+import { actionsOf, type StudiedEpisode } from "./world.js";
+
+const WORDLE = join(import.meta.dirname, "../../../../../envs/wordle");
+const VALIDATION = {
+  reward: { range: [0, 1], oracle_tolerance: 0, floor_margin: 0.1 },
+  capabilities: {
+    verifier: { kind: "reward_channel" },
+    oracle: { form: "function", location: "validation/oracle.ts" },
+    canaries: "validation/canaries.jsonl",
+  },
+} as unknown as NonNullable<SemanticOptions["validation"]>;
+const servers = useServers();
+
+/** Checks a folder with an environment and an oracle. */
+async function check(dir: string, more: Pick<SemanticOptions, "search"> & { leaveOut?: string[] } = {}) {
+  const environment = await loadEnvironment(join(dir, "server/environment.ts"));
+  const server = await servers.start({}, { environment });
+  const { leaveOut = [], ...rest } = more;
+  const checking = { leaveOut, ...(environment.seeded !== undefined && { seeded: environment.seeded }) };
+  const schemas = environment.contract.schemas();
+  const options = { schemas, dir, validation: VALIDATION, isRequested: true, made: [], ...rest };
+  const checks = await checkSemantics(server.url, checking, options);
+  return checks.filter(({ status }) => status === "failed").map(({ id, detail = "" }) => [id, detail] as const);
+}
+
+/** A copy of wordle with few tasks and a fault. */
+async function copyWordle(file?: string, from: string | RegExp = "", to = "") {
+  const project = await createProject();
+  const filter = (path: string): boolean => !/dist|node_modules|\.openenv|test\.ts$|\.py$/.test(path);
+  await cp(WORDLE, project.dir, { recursive: true, filter });
+  await symlink(join(WORDLE, "../../node_modules"), join(project.dir, "node_modules"));
+  await change(join(project.dir, "tasks.ts"), /const words = \{[^}]*\};/, FEW);
+  if (file !== undefined) await change(join(project.dir, file), from, to);
+  return project;
+}
+
+const FEW = "const words = { train: secrets.slice(0, 12), test: secrets.slice(12, 18) };";
+
+async function change(path: string, from: string | RegExp, to: string): Promise<void> {
+  const text = await readFile(path, "utf8");
+  const changed = text.replace(from, to);
+  if (changed === text) throw new Error(`${path} has no ${from}`);
+  await writeFile(path, changed);
+}
+
+describe("the semantic checks", () => {
+  test("find nothing in wordle", async () => {
+    await using project = await copyWordle();
+    expect(await check(project.dir)).toEqual([]);
+  });
+
+  test.each<[string, string, string | RegExp, string, string, RegExp]>([
+    ["an empty answer pays", "game.ts", "const found =", PAY("move === '[]'"), "trivial_floor", /empty actions earn 1/],
+    [
+      "the answer in an error text",
+      "game.ts",
+      "is not an English word.`",
+      `is not an English word, and not \${this.secret}.\``,
+      "no_solution_leakage",
+      /observation.*contains the answer message/,
+    ],
+    ["a seed that is ignored", "server/environment.ts", "rng.pick(secrets)", "secrets[0]!", "seed_honoured", /seeds 7/],
+    [
+      "a reward after done",
+      "server/environment.ts",
+      "if (verdict === undefined) return this.#answer(game, 0,",
+      "if (verdict === undefined) return this.#answer(game, 1,",
+      "reward_after_done",
+      /three steps after done earned [23]/,
+    ],
+    [
+      "a maximum that is out of reach",
+      "game.ts",
+      "rewards: [1]",
+      "rewards: [0.8]",
+      "oracle_max",
+      /below 1: .* gave 0.8/,
+    ],
+    [
+      "a task that cannot start",
+      "tasks.ts",
+      "return words[split",
+      "if (index === 4) throw new Error('no word'); return words[split",
+      "tasks_start",
+      /2 of 18: task 4 of split train cannot be started: EXECUTION_ERROR/,
+    ],
+    [
+      "a reward that drifts",
+      "server/environment.ts",
+      "const reward = game.end?.rewards[0] ?? 0;",
+      "const reward = (game.end?.rewards[0] ?? 0) * 0.999 ** (globalThis as any).drift; (globalThis as any).drift = ((globalThis as any).drift ?? 0) + 1;",
+      "verifier_determinism",
+      /rewards of one episode were/,
+    ],
+    [
+      "an observation with the answer",
+      "game.ts",
+      "`This is Wordle.",
+      `\`This is \${secret}.`,
+      "no_solution_leakage",
+      /prompt/,
+    ],
+    [
+      "the answer in the Task API",
+      "tasks.ts",
+      "(_word: string, index: number) => ({",
+      `(word: string, index: number) => ({ id: Buffer.from(\`the word is \${word}\`).toString('base64'),`,
+      "no_solution_leakage",
+      /task\.id contains/,
+    ],
+    [
+      "state that sessions share",
+      "server/environment.ts",
+      /this\.#game/g,
+      "(globalThis as any).shared",
+      "isolated",
+      /another session changed/,
+    ],
+    [
+      "an infinite reward",
+      "server/environment.ts",
+      "?.rewards[0] ?? 0;",
+      "?.rewards[0] ?? Infinity;",
+      "rewards",
+      /returned the reward null/,
+    ],
+    [
+      "a reward for doing nothing",
+      "server/environment.ts",
+      "return this.#answer(game, 0, {});",
+      "return this.#answer(game, 1, {});",
+      "floor_gap",
+      /only 0 more/,
+    ],
+    [
+      "a copied answer that pays",
+      "game.ts",
+      "const found =",
+      PAY("move.length > 200"),
+      "trivial_floor",
+      /copied actions/,
+    ],
+  ])("%s", async (_, file, from, to, id, detail) => {
+    await using project = await copyWordle(file, from, to);
+    const failed = await check(project.dir);
+    expect(failed).toContainEqual([id, expect.stringMatching(detail)]);
+  });
+});
+
+function PAY(condition: string): string {
+  return `if (${condition}) return { outcome: "over", text: "", reason: "", rewards: [1] };\n const found =`;
+}
+
+/** A door with four buttons: three of them in the right order pay, and the door stays closed. */
+const DOOR = `
+import { defineContract, defineEnvironment } from "openenv-ts";
+import * as z from "zod";
+
+const door = defineContract({
+  name: "door_env",
+  action: z.object({ press: z.enum(["up", "down", "left", "right", "open"]), code: z.int().default(0) }),
+  observation: z.object({ note: z.string(), pressed: z.int() }),
+  state: z.object({ isOpen: z.boolean() }),
+});
+
+export default defineEnvironment(door, () => {
+  let [code, pressed, isOpen, isOver]: [number, string[], boolean, boolean] = [0, [], false, false];
+  const answer = (reward: number) => {
+    isOver ||= reward > 0;
+    return { observation: { note: NOTE, pressed: pressed.length }, reward, done: isOver };
+  };
+  return {
+    reset: ({ rng }) => {
+      [code, pressed, isOpen, isOver] = [rng.int(100, 120), [], false, false];
+      return { observation: { note: NOTE, pressed: 0 } };
+    },
+    step: (action) => {
+      if (isOver) return answer(0);
+      pressed.push(action.press);
+      isOpen ||= action.press === "open" && action.code === code;
+      return answer(isOpen || pressed.slice(-3).join() === "left,up,right" ? 1 : 0);
+    },
+    state: () => ({ isOpen }),
+  };
+}, { seeded: true });
+`;
+const DOOR_ORACLE = `
+import { rng } from "openenv-ts/internal";
+export const oracle = ({ seed }) => ({ press: "open", code: rng(seed).int(100, 120) });
+export const solved = (_task, { isOpen }) => isOpen;
+`;
+
+function createDoor(note: string, solved = true) {
+  const oracle = solved ? DOOR_ORACLE : DOOR_ORACLE.replace(/export const solved.*/, "");
+  return createProject({
+    "server/environment.ts": DOOR.replaceAll("NOTE", note),
+    "validation/oracle.ts": oracle,
+  });
+}
+
+test.each([
+  ["by its length", '"x".repeat(code)', "observation.note has the length of the answer code"],
+  ["in base64", `btoa(\`the code is \${code}, says the door\`)`, "observation.note contains the answer code"],
+])("an observation that leaks the answer %s", async (_, note, detail) => {
+  await using project = await createDoor(note);
+  const failed = await check(project.dir, { leaveOut: ["canary_floor"] });
+  expect(failed).toContainEqual(["no_solution_leakage", expect.stringContaining(detail)]);
+});
+
+test.each([
+  ["reads", 'readFileSync(path, "utf8")', /returned a line of validation\/oracle.ts: "export const oracle/],
+  ["changes", '(appendFileSync(path, "// more"), "")', /an action changed validation\/oracle.ts/],
+])("an action that %s the file of the oracle", async (_, call, detail) => {
+  const module = `
+    import { appendFileSync, existsSync, readFileSync } from "node:fs";
+    import { defineContract, defineEnvironment } from "openenv-ts";
+    import * as z from "zod";
+    const files = defineContract({
+      name: "files_env",
+      action: z.object({ path: z.string() }),
+      observation: z.object({ text: z.string() }),
+    });
+    export default defineEnvironment(files, () => ({
+      reset: () => ({ observation: { text: "" } }),
+      step: ({ path }) => ({ observation: { text: existsSync(path) ? ${call} : "" }, reward: 0 }),
+    }));`;
+  const oracle = "export const oracle = (task) => undefined;";
+  await using project = await createProject({ "server/environment.ts": module, "validation/oracle.ts": oracle });
+  const failed = await check(project.dir, { leaveOut: ["canary_floor"] });
+  expect(failed).toContainEqual(["oracle_containment", expect.stringMatching(detail)]);
+});
+
+test.each([
+  ["by the declared success", true],
+  ["by its pay for every task, where success is not declared", false],
+])("the adversary finds an exploit of three actions %s", async (_, isDeclared) => {
+  await using project = await createDoor('""', isDeclared);
+  const found: StudiedEpisode[] = [];
+  const search = { seconds: 60, seed: 1, onFound: (episode: StudiedEpisode) => found.push(episode) };
+  const failed = await check(project.dir, { search, leaveOut: ["canary_floor"] });
+  expect(failed).toEqual([
+    ["adversary", expect.stringMatching(/the reward 1 was found after \d+ episodes, .*"left".*"up".*"right"/)],
+  ]);
+  expect(found.map(actionsOf)).toMatchObject([[{ press: "left" }, { press: "up" }, { press: "right" }]]);
+  // What was found is a canary from now on.
+  const file = join(project.dir, "validation/canaries.jsonl");
+  for (const episode of found) saveCanary(file, episode);
+  expect(await check(project.dir)).toContainEqual(["canary_floor", expect.stringMatching(/line 1 earns 1/)]);
+});

@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { checker, loadRecorder, parseAddress } from "openenv-ts/internal";
+import type { JsonObject } from "openenv-ts/protocol";
+import type { Oracle } from "./oracle.js";
+
+type Opener = Awaited<ReturnType<typeof loadRecorder>>["openRecorder"];
+export type WireSession = Awaited<ReturnType<Opener>>;
+export type WireCall = Awaited<ReturnType<WireSession["ask"]>>;
+
+/** A task, or a seed of an environment without tasks. */
+export interface Case {
+  /** Such as `task 3 of split train`, or `seed 7`. */
+  name: string;
+  /** What the oracle gets: the task with its split and index, or the seed. */
+  task: JsonObject;
+  /** The task as the Task API lists it. */
+  listed?: JsonObject;
+  reset: JsonObject;
+}
+
+export interface StudiedEpisode {
+  case: Case;
+  reset: WireCall;
+  /** The steps that have an observation. */
+  steps: WireCall[];
+  /** The actions that were answered with an error. */
+  refused: WireCall[];
+  /** The state after the last step. */
+  state: WireCall;
+  /** The sum of all rewards. */
+  total: number;
+  done: boolean;
+}
+
+/** What is declared about the environment; a URL alone declares nothing. */
+export interface Declarations {
+  range: readonly [number, number] | undefined;
+  tolerance: number;
+  margin: number;
+  /** The largest accepted difference between the rewards of equal episodes. */
+  variance: number;
+  /** The number of replays that measure the variance. */
+  replays: number;
+  seeded: boolean | undefined;
+  /** Paths that differ by nature. */
+  ignore: readonly string[];
+}
+
+/** A running environment, and all that the semantic checks know of it. */
+export interface World {
+  url: string;
+  /** A second server of the same package. */
+  other: string | undefined;
+  declared: Declarations;
+  /** JSON Schema of an action, calls of tools included. */
+  offered: JsonObject;
+  accepts(action: JsonObject): boolean;
+  /** The fields that the contract declares for a reset. */
+  options: JsonObject;
+  cases: readonly Case[];
+  oracle: Oracle | undefined;
+  /** The episode that is repeated without an oracle. */
+  plan: { one: Case; actions: readonly JsonObject[] };
+  /** The caller asked for the semantic level: what is unknown without an oracle is reported as unknown. */
+  isRequested: boolean;
+  /** A session that is open until the end; further ones with another `key`. */
+  session(url: string, key?: string): Promise<WireSession>;
+  /** All episodes so far. */
+  played: StudiedEpisode[];
+  signal: AbortSignal;
+}
+
+/** What is needed to play. */
+export type PlayContext = Pick<World, "url" | "options" | "session" | "played" | "signal">;
+
+/** The action of a turn; undefined ends the episode. */
+export type Choose = (turn: Turn) => JsonObject | undefined | Promise<JsonObject | undefined>;
+
+export interface Turn {
+  case: Case;
+  /** The number of steps before this one. */
+  step: number;
+  last: WireCall;
+  state(): Promise<JsonObject>;
+}
+
+/** The most steps of an episode. */
+const MAX_STEPS = 60;
+/** The time that a slot may take to become free after its session was closed. */
+const PATIENCE_MS = 10_000;
+
+/** Opens sessions and keeps them until `close`. */
+export function openSessions(options: { headers: Record<string, string>; timeoutMs: number }) {
+  const opened = new Map<string, Promise<WireSession>>();
+  return {
+    session: (url: string, key = ""): Promise<WireSession> => {
+      const name = `${key} ${url}`;
+      const known = opened.get(name) ?? open(url, options);
+      opened.set(name, known);
+      return known;
+    },
+    close: async (): Promise<void> => {
+      for (const session of opened.values()) (await session.catch(() => undefined))?.close();
+    },
+  };
+}
+
+async function open(url: string, options: Parameters<Opener>[1]): Promise<WireSession> {
+  const { openRecorder } = await loadRecorder();
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
+    const recorder = await openRecorder(parseAddress(url), options);
+    const { failed, data } = await recorder.ask("state");
+    if (!failed || data["code"] !== "CAPACITY_REACHED") return recorder;
+    recorder.close();
+    if (Date.now() > deadline) throw new checker.CheckBroken(`${url} has no free session: ${String(data["message"])}`);
+  }
+}
+
+/** Plays an episode. @throws CheckFailure when the reset fails. */
+export async function play(
+  world: PlayContext,
+  one: Case,
+  choose: Choose,
+  at = world.url,
+  key = "",
+): Promise<StudiedEpisode> {
+  world.signal.throwIfAborted();
+  const session = await world.session(at, key);
+  const turns = begin(world, one, session);
+  let episode = await turns.reset();
+  for (let step = 0; step < MAX_STEPS && !episode.done; step++) {
+    const state = async (): Promise<JsonObject> => (await session.ask("state")).data;
+    const last = episode.steps.at(-1) ?? episode.reset;
+    const action = await choose({ case: one, step, last, state });
+    if (action === undefined) break;
+    episode = await turns.step(action);
+  }
+  return await turns.end();
+}
+
+/** An episode whose steps the caller takes. */
+export function begin(world: PlayContext, one: Case, session: WireSession) {
+  const episode = { case: one, steps: [], refused: [], total: 0, done: false } as unknown as StudiedEpisode;
+  const count = ({ data }: WireCall): void => {
+    episode.total += typeof data["reward"] === "number" ? data["reward"] : 0;
+    episode.done = data["done"] === true;
+  };
+  return {
+    reset: async (): Promise<StudiedEpisode> => {
+      episode.reset = await session.ask("reset", { ...world.options, ...one.reset });
+      const { failed, data } = episode.reset;
+      checker.demand(
+        !failed,
+        `the reset with ${one.name} failed with ${String(data["code"])}: ${String(data["message"])}`,
+      );
+      count(episode.reset);
+      return episode;
+    },
+    step: async (action: JsonObject): Promise<StudiedEpisode> => {
+      const call = await session.ask("step", action);
+      (call.failed ? episode.refused : episode.steps).push(call);
+      if (!call.failed) count(call);
+      return episode;
+    },
+    end: async (): Promise<StudiedEpisode> => {
+      episode.state = await session.ask("state");
+      world.played.push(episode);
+      return episode;
+    },
+  };
+}
+
+/** The actions of an episode again, in the same order. */
+export function repeat(actions: readonly JsonObject[]): Choose {
+  return ({ step }) => actions[step];
+}
+
+export function actionsOf({ steps }: StudiedEpisode): JsonObject[] {
+  return steps.map(({ request }) => request);
+}
+
+/** The answers without what differs by nature. */
+export function trajectory({ reset, steps }: StudiedEpisode): unknown[] {
+  return [reset, ...steps].map(({ data }) => data);
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
