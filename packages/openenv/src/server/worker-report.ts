@@ -1,4 +1,5 @@
 import type { ServerViewError, ServerViewFailure, ServerViewSilentWorker, ServerViewWorker } from "../protocol/web.js";
+import type { Exemplar } from "../session/statistics/histogram.js";
 import type { PickedSessions } from "../session/statistics/pick-sessions.js";
 import type { Statistics } from "../session/statistics/statistics.js";
 

@@ -24,11 +24,15 @@ const PROBE = '{"type":"state"}';
  * Takes a place, and opens a session there, with views on request; an upstream that does not answer is left for another.
  * Rejects with an error that names the last upstream.
  */
-export async function openSession(fleet: Fleet, { signal, wait, traceparent }: FactoryContext): Promise<OpenSession> {
+export async function openSession(
+  fleet: Fleet,
+  { signal, wait, traceparent }: FactoryContext,
+  hasViews = false,
+): Promise<OpenSession> {
   for (let left = TRIES; ; left--) {
     const place = await wait(fleet.take(signal));
     try {
-      return { place, socket: await openAt(place, signal, traceparent) };
+      return await openAt(place, { signal, hasViews, traceparent });
     } catch (error) {
       const isDown = (error as { fault?: unknown }).fault !== "environment" && !signal.aborted;
       if (isDown) place.suspect();
@@ -38,12 +42,28 @@ export async function openSession(fleet: Fleet, { signal, wait, traceparent }: F
   }
 }
 
-async function openAt(place: UpstreamPlace, signal: AbortSignal, traceparent?: string): Promise<UpstreamSocket> {
+/** Opens a session with views in the same place. Rejects with SessionLostError when the upstream does not open it. */
+export async function openAgain({ place, socket }: OpenSession): Promise<OpenSession> {
+  await socket.close();
+  try {
+    return await openAt(place, { signal: AbortSignal.timeout(CONNECT_MS), hasViews: true });
+  } catch (error) {
+    throw new SessionLostError((error as Error).message);
+  }
+}
+
+interface Opening {
+  signal: AbortSignal;
+  hasViews: boolean;
+  traceparent?: string | undefined;
+}
+
+async function openAt(place: UpstreamPlace, { signal, hasViews, traceparent }: Opening): Promise<OpenSession> {
   const { name, url } = place.upstream;
   const until = performance.now() + FREE_WITHIN_MS;
   for (let delayMs = 20; ; delayMs *= 2) {
     const options = { name, signal, timeoutMs: CONNECT_MS, headers: traceparent === undefined ? {} : { traceparent } };
-    const ws = await openWebSocket(parseAddress(url).socket({}), options);
+    const ws = await openWebSocket(parseAddress(url).socket(hasViews ? { view: "1" } : {}), options);
     const socket = new UpstreamSocket(ws, { name, ended: place.ended });
     // An upstream that has no room says so instead of an answer.
     const answer = JSON.parse(await socket.ask(PROBE)) as Answer;

@@ -14,9 +14,12 @@ export const HOOK_MS = 5_000;
 const RESULTS: Readonly<Record<string, readonly [what: string, is: (value: object) => boolean]>> = {
   authorize: ["a principal with a name", (value) => typeof (value as Principal).name === "string"],
   admit: ["a Disposable", (value) => typeof (value as Disposable)[Symbol.dispose] === "function"],
-  session: ["hooks (around, record, mustRecord, committed, detached, ended) without other members", isSessionHooks],
+  session: [
+    "hooks (around, record, mustRecord, views, committed, detached, ended) without other members",
+    isSessionHooks,
+  ],
 };
-const SESSION_HOOKS: readonly string[] = ["around", "record", "mustRecord", "committed", "detached", "ended"];
+const SESSION_HOOKS: readonly string[] = ["around", "record", "mustRecord", "views", "committed", "detached", "ended"];
 
 /** Calls the hooks of one plugin, and counts and logs those that fail. */
 export class HookCaller {

@@ -33,7 +33,8 @@ export function joinHooks(session: Session, all: readonly Hooked[]): SessionHook
     ...(guards.length > 0 && {
       around: (request, options) => pass({ session, request, shown: show(request, options), guards, options }, 0),
     }),
-    ...(recorders.length > 0 && { record: (event) => recordAll(recorders, event) }),
+    ...(recorders.length > 0 && { record: (event, call) => recordAll(recorders, event, notesOf(call)) }),
+    views: recorders.some(({ hooks }) => hooks.views === true),
     ...(all.some(({ hooks }) => hooks.committed !== undefined) && { committed }),
     detached: () => notify("detached"),
     ended: (reason) => notify("ended", reason),
@@ -192,6 +193,10 @@ function recordAll(
     }
   }
   if (lost !== undefined) throw lost;
+}
+
+function notesOf({ startedAt, view }: RecordedCall): EventNotes {
+  return { ms: performance.now() - startedAt, view };
 }
 
 function show(request: PeerRequest, { traceparent }: SessionCallOptions): PluginRequest {

@@ -20,7 +20,10 @@ import type { Progress } from "./session-event.js";
 
 interface RelayingSession {
   readonly runtime: Runtime;
-  readonly events: { begin(call: Call, request: JsonObject): void };
+  readonly events: {
+    begin(call: Call, request: JsonObject): void;
+    readonly plugins?: { readonly views?: boolean } | undefined;
+  };
   readonly progress: Progress;
   claim(): void;
   /** A reset has succeeded. */
@@ -42,7 +45,8 @@ export async function passOn(
   session.claim();
   if (type === "reset") session.progress.episodeId = null;
   if (type !== "other") session.events.begin(call, data);
-  const { view } = call.options;
+  const isShown = call.options.view === true;
+  const view = isShown || session.events.plugins?.views === true;
   const answer = readAnswer(await relay.send({ type, text, view }, call));
   // The client has got a TIMEOUT or has disconnected.
   if (call.aborted !== undefined) throw call.aborted;
@@ -54,7 +58,9 @@ export async function passOn(
     const { episode_id: id } = data;
     session.begun(typeof id === "string" ? id : makeId(), call.arrivedAt);
   }
-  return view === true ? addView({ ...answer }, answer.data["observation"] as JsonObject, target) : answer;
+  if (!view) return answer;
+  // The text of an answer that is not changed stays as it is.
+  return addView(isShown ? { ...answer } : answer, answer.data["observation"] as JsonObject, call, target);
 }
 
 /** The answer of another server, with the members that this server reads. Its text stays as it is. */
