@@ -40,6 +40,7 @@ export async function createContext(runtime: Runtime, own: Partial<ServerContext
       variables: {},
       worker: 0,
       sessions: () => [],
+      open: () => Promise.reject(new Error("no sessions")),
       ask: async () => ({ answer: null }),
     }),
     maxMessageBytes: MB,

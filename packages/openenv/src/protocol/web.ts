@@ -76,7 +76,7 @@ export interface WebInfo {
 /** One session as the server view lists it. */
 export interface ServerViewSession extends SessionInfo {
   /** The kind of connection of its client. */
-  client: "websocket" | "batch" | "http" | "mcp";
+  client: "websocket" | "batch" | "http" | "mcp" | "plugin";
   /**
    * What it is doing. `slow`: its call takes longer than a step should. `detached`: it waits for its client, which lost
    * the connection.

@@ -47,6 +47,7 @@ export function createContext(
     variables: process.env,
     worker: cluster?.number ?? 0,
     sessions: () => sessions.all,
+    open: (opener) => sessions.open(undefined, opener),
     ask: (plugin, message) => cluster?.askCentral(plugin, message) ?? central.answer(plugin, message, 0),
   });
   const { admit, hooksFor } = plugins;

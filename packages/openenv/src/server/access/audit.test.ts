@@ -52,7 +52,14 @@ async function startServer(tokens: Partial<Tokens> = TOKENS, given: ServerPlugin
   const authorization = createAuthorization({ ...TOKENS, clientToken: undefined, operatorToken: undefined, ...tokens });
   const waiting: (() => void)[] = [];
   const delay = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
-  const own = { runtime, variables: {}, worker: 0, sessions: () => [], ask: async () => ({ answer: null }) };
+  const own = {
+    runtime,
+    variables: {},
+    worker: 0,
+    sessions: () => [],
+    open: () => Promise.reject(new Error("no sessions")),
+    ask: async () => ({ answer: null }),
+  };
   const plugins = new Plugins(given, own);
   const audit = new Audit(log, authorization, delay);
   const context = await createContext(runtime, { authorization, audit, plugins });

@@ -25,7 +25,14 @@ afterEach(async () => {
 async function startServer(how: "upgrade" | "acceptForwarded", authorize: Authorize) {
   const log = createLogger("silent");
   const runtime = createRuntime(defineCounter().environment, { log });
-  const own = { runtime, variables: {}, worker: 0, sessions: () => [], ask: async () => ({ answer: null }) };
+  const own = {
+    runtime,
+    variables: {},
+    worker: 0,
+    sessions: () => [],
+    open: () => Promise.reject(new Error("no sessions")),
+    ask: async () => ({ answer: null }),
+  };
   const plugins = new Plugins([definePlugin({ name: "names", authorize })], own);
   const tokens = { clientToken: TOKEN, operatorToken: undefined, orchestratorToken: undefined, viewerToken: undefined };
   const context = await createContext(runtime, { plugins, authorization: createAuthorization(tokens) });

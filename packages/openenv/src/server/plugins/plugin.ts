@@ -159,6 +159,12 @@ export interface SessionHandle {
   end(reason: string): void;
 }
 
+/** A session that a plugin has opened. It counts for the capacity until `end`. */
+export interface PlayedSession extends SessionHandle {
+  /** Performs a reset, a step or a tool call as an orchestrator, and resolves with its answer, which may be an error. */
+  play(event: Pick<SessionEvent, "type" | "request">): Promise<PluginAnswer>;
+}
+
 /** The server of a plugin, in one process. */
 export interface ServerHandle<S extends PluginSettings = PluginSettings, M extends PluginMetrics = PluginMetrics> {
   /** The name of the environment. */
@@ -180,6 +186,11 @@ export interface ServerHandle<S extends PluginSettings = PluginSettings, M exten
   sessions(): SessionHandle[];
   /** Shows a step that took so many milliseconds, with its trace, in `openenv_step_duration_seconds` (OpenMetrics). */
   exemplify(ms: number, labels: { trace_id: string; span_id: string }): void;
+  /**
+   * Opens a session in this process, without waiting for a place.
+   * @throws OpenEnvError (CAPACITY_REACHED, FACTORY_ERROR, or what a plugin refuses with), as a rejection.
+   */
+  open(): Promise<PlayedSession>;
   /**
    * Sends a copy of a message in JSON to `central` of this plugin, and resolves with a copy of its answer.
    * @throws OpenEnvError (PLUGIN_FAILED), as a rejection, when one of them is not JSON, or `central` fails or does not answer

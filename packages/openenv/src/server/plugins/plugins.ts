@@ -1,4 +1,5 @@
 import { ConfigError, OpenEnvError } from "../../errors.js";
+import type { JsonObject } from "../../protocol/messages.js";
 import type { Principal, SessionOpener } from "../../session/attachable-session.js";
 import { toError } from "../../session/failure.js";
 import type { SessionHooks } from "../../session/restore/session-hooks.js";
@@ -16,6 +17,8 @@ import { copyJson, HookCaller, isRefusal, refusalData } from "./hook.js";
 import type {
   AuthorizeRequest,
   Opener,
+  PlayedSession,
+  PluginAnswer,
   PluginHooks,
   PluginRefusal,
   ServerHandle,
@@ -30,6 +33,7 @@ interface PluginParts {
   /** The number of this worker. */
   worker: number;
   sessions(): Iterable<Session>;
+  open(opener: SessionOpener): Session | Promise<Session>;
   /** Sends a message to the central part of a plugin, which may be in another process. */
   ask(plugin: string, message: unknown): Promise<PluginRefusal | { answer: unknown }>;
 }
@@ -61,7 +65,7 @@ export class Plugins {
     if (following.length > 0) this.hooksFor = (session, opener) => follow(following, session, openerOf(opener));
   }
 
-  #mount(plugin: ServerPlugin, { runtime, variables, worker, sessions, ask }: PluginParts): Mounted {
+  #mount(plugin: ServerPlugin, { runtime, variables, worker, sessions, open, ask }: PluginParts): Mounted {
     const { name } = plugin;
     const log = named(runtime.log, name);
     const caller = new HookCaller(name, runtime.log);
@@ -78,6 +82,7 @@ export class Plugins {
       exemplify(ms, labels) {
         runtime.statistics.counts.openenv_step_duration_seconds.exemplar = { labels, ms, at: Date.now() };
       },
+      open: () => openPlayed(open),
       async ask(message) {
         const given = await caller.call("central", () => ask(name, copyJson(message)));
         if (isRefusal(given)) throw new OpenEnvError(given.code, given.message);
@@ -173,6 +178,17 @@ function follow(following: readonly Mounted[], session: Session, opener: Opener)
   return joinHooks(session, all);
 }
 
+const PLUGIN: SessionOpener = { client: "plugin", orchestrator: true };
+
+async function openPlayed(open: PluginParts["open"]): Promise<PlayedSession> {
+  try {
+    return new Played(await open(PLUGIN));
+  } catch (error) {
+    if (!(error instanceof SessionRejectedError)) throw error;
+    throw new OpenEnvError(error.data.code, error.data.message, { cause: error });
+  }
+}
+
 /** An open session, as plugins see it. */
 class Handle implements SessionHandle {
   readonly #session: Session;
@@ -228,6 +244,22 @@ class Handle implements SessionHandle {
 
   end(reason: string): void {
     this.#session.lose(reason);
+  }
+}
+
+class Played extends Handle implements PlayedSession {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    super(session);
+    this.#session = session;
+  }
+
+  async play({ type, request }: Parameters<PlayedSession["play"]>[0]): Promise<PluginAnswer> {
+    const { name, arguments: given = {} } = request as { name?: string; arguments?: JsonObject };
+    const options = { orchestrator: true };
+    if (type === "tool") return await this.#session.callTool({ name: String(name), given }, options);
+    return (await this.#session.call({ type, data: request }, options)) as PluginAnswer;
   }
 }
 

@@ -36,7 +36,7 @@ interface RowOptions {
   own: ReadonlySet<string>;
 }
 
-const CLIENTS = { websocket: "WebSocket", batch: "Batch", http: "HTTP", mcp: "MCP" } as const;
+const CLIENTS = { websocket: "WebSocket", batch: "Batch", http: "HTTP", mcp: "MCP", plugin: "Plugin" } as const;
 const THIS_PAGE = "This page";
 
 export function rowOf(session: ListedSession, { at, rates, own }: RowOptions): SessionTableRow {
