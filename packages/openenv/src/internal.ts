@@ -4,6 +4,7 @@
  * names, and lists who uses each.
  */
 import * as relaying from "./environment/relay.js";
+import * as offers from "./protocol/offered-actions.js";
 import * as jsonSchema from "./protocol/schema/schema-variants.js";
 import * as checker from "./testing/report.js";
 
@@ -11,9 +12,7 @@ export { compileActionCheck } from "./client/contract/generic.js";
 export { parseAddress } from "./client/transport/address.js";
 export { openSocket } from "./client/transport/socket.js";
 export { sampleValue } from "./contract/json-schema/sample-value.js";
-export { createChatEndpoint } from "./environment/chat-endpoint.js";
 export { ConfigError } from "./errors.js";
-export { toActionTools } from "./protocol/action-tools.js";
 export { parseJson } from "./protocol/codec/json.js";
 export { toColumns } from "./protocol/episode-line.js";
 export { canonicalSchema } from "./protocol/schema/json-schema.js";
@@ -29,7 +28,7 @@ export { escapeControls } from "./util/text/escape-controls.js";
 export { imageName } from "./util/text/image-name.js";
 export { findNearest } from "./util/text/nearest.js";
 export { renderPython } from "./util/text/python-literal.js";
-export { checker, jsonSchema, relaying };
+export { checker, jsonSchema, offers, relaying };
 
 /** What watches over workers, and what a worker finds it with. */
 export const loadCluster = () => import("./server/parts/cluster.js");
@@ -45,5 +44,7 @@ export const loadLogger = () => import("./server/logging/logger.js");
 export const loadRecorder = () => import("./testing/collect-episode.js");
 /** Recorded sessions, and the client that plays them again. */
 export const loadReplay = () => import("./replay.js");
+/** A policy that asks a language model. */
+export const loadModelPolicy = () => import("./testing/model-policy.js");
 /** The settings of a server. */
 export const loadSettings = () => import("./server/config/list-settings.js");

@@ -12,7 +12,7 @@ import {
 } from "openenv-ts/protocol";
 
 /** Where the memory of a policy has what was written around the last action. */
-export const TEXT_KEY = "assistant_text";
+const TEXT_KEY = "assistant_text";
 
 export interface PlayEpisodeOptions {
   episode: number;

@@ -2,13 +2,11 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Policy } from "openenv-ts";
 import { connect, RemoteError } from "openenv-ts/client";
-import { ConfigError, sampleValue } from "openenv-ts/internal";
+import { ConfigError, loadModelPolicy, offers, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { collect } from "../collect/collect.js";
-import { createModelPolicy, type ModelPolicyOptions } from "../collect/model-policy.js";
 import { type PushFlags, preparePush } from "../collect/push-episodes.js";
 import { importModule } from "../project/load-environment.js";
-import { offeredActions, offeredTools } from "../project/offered-actions.js";
 import { readSchemas } from "../project/read-schemas.js";
 import { serverToken } from "../server-token.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
@@ -82,7 +80,7 @@ export function configureCollect(command: Command): void {
 async function run(url: string, flags: CollectFlags): Promise<void> {
   const { episodes, output, parallel, groupSize, seed, maxSteps, retries, split, reset } = flags;
   const schemas = await readSchemas(url);
-  const actionSchema = offeredActions(schemas);
+  const actionSchema = offers.offeredActions(schemas);
   const { environment, description, tasks } = await describeServer(url, split);
   const policy = await choosePolicy(flags, { actionSchema, description });
   const warnings = new Set<string>();
@@ -93,7 +91,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
     environment,
     actionSchema,
     description,
-    tools: offeredTools(schemas),
+    tools: offers.offeredTools(schemas),
     output,
     episodes,
     parallel,
@@ -135,7 +133,7 @@ async function run(url: string, flags: CollectFlags): Promise<void> {
 
 async function choosePolicy(
   { policy, endpoint, model, systemPrompt, sampling }: CollectFlags,
-  world: Pick<ModelPolicyOptions, "actionSchema" | "description">,
+  world: { actionSchema: JsonObject; description?: string },
 ): Promise<Policy> {
   if (policy !== undefined && endpoint !== undefined) throw new ConfigError("Pass --policy or --endpoint, not both.");
   const modelFlags = { "--model": model, "--system-prompt": systemPrompt, "--sampling": sampling };
@@ -146,6 +144,7 @@ async function choosePolicy(
   const apiKey = process.env["OPENAI_API_KEY"];
   const options = { ...world, url: endpoint, model: model ?? "", systemPrompt };
   try {
+    const { createModelPolicy } = await loadModelPolicy();
     return await createModelPolicy({ ...options, ...(sampling && { request: sampling }), ...(apiKey && { apiKey }) });
   } catch (error) {
     throw new ConfigError((error as Error).message, { cause: error });

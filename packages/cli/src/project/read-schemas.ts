@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { ConfigError, canonicalSchema, isObject, parseJson } from "openenv-ts/internal";
+import { ConfigError, canonicalSchema, isObject, offers, parseJson } from "openenv-ts/internal";
 import type { PublishedTool, SchemaBody } from "openenv-ts/protocol";
 import { download, isUrl } from "./download.js";
 import { findEnvironment } from "./find-environment.js";
 import { loadEnvironment } from "./load-environment.js";
-import { isCall } from "./offered-actions.js";
 
 /**
  * Reads schemas from the URL of a server, a file with the response of `GET /schema`, or the module of an environment.
@@ -58,7 +57,7 @@ function parseSchemas(text: string, source: string): SchemaBody {
   }
   // A Python server whose action is a tool call publishes the observation of calls for resets too, although a reset
   // may return any observation.
-  const isUnknown = isCall(action) && canonicalSchema(reset_observation) === canonicalSchema(observation);
+  const isUnknown = offers.isCall(action) && canonicalSchema(reset_observation) === canonicalSchema(observation);
   const shown = isUnknown ? { type: "object", additionalProperties: true } : reset_observation;
   return {
     action,

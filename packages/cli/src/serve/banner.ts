@@ -1,7 +1,6 @@
-import { compileActionCheck, renderPython, sampleValue } from "openenv-ts/internal";
+import { compileActionCheck, offers, renderPython, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { RunningServer } from "openenv-ts/server";
-import { offeredActions } from "../project/offered-actions.js";
 import { printsToTerminal } from "../terminal/output.js";
 import type { ServedEnvironment } from "./supervise-module.js";
 
@@ -25,7 +24,7 @@ export async function renderBanner(
   { name, version, schemas, webInterface }: ServedEnvironment,
   operatorToken?: string,
 ): Promise<string> {
-  const offered = offeredActions(schemas);
+  const offered = offers.offeredActions(schemas);
   const action = sampleValue(offered) as JsonObject;
   const fits = (await compileActionCheck(offered))(action).length === 0;
   return `

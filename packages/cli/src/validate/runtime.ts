@@ -1,12 +1,11 @@
 import { processProvider, type StartedServer } from "@openenv-ts/providers";
 import { type EnvironmentDefinition, ProviderError } from "openenv-ts";
 import { connect, OpenEnvError } from "openenv-ts/client";
-import { ConfigError, checker, rng, sampleValue } from "openenv-ts/internal";
+import { ConfigError, checker, offers, rng, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { type Check, checkServer } from "openenv-ts/testing";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
-import { offeredActions } from "../project/offered-actions.js";
 import { recordReads } from "../project/record-reads.js";
 import { checkContainer } from "./container/runtime-container.js";
 import { dataFilesCheck } from "./data-files.js";
@@ -140,8 +139,8 @@ function checkReward(replay: Process, { dir, declared, environment, options }: W
 }
 
 /** The same actions in every run. */
-function sampleActions(schemas: Parameters<typeof offeredActions>[0]): JsonObject[] {
-  const [offered, random] = [offeredActions(schemas), rng(SEED)];
+function sampleActions(schemas: Parameters<typeof offers.offeredActions>[0]): JsonObject[] {
+  const [offered, random] = [offers.offeredActions(schemas), rng(SEED)];
   return Array.from({ length: SAMPLES }, () => sampleValue(offered, random) as JsonObject);
 }
 

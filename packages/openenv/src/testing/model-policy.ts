@@ -1,16 +1,19 @@
-import type { ChatMessage, Policy, PolicyInput, ValidationIssue } from "openenv-ts";
-import { compileActionCheck, createChatEndpoint, isObject } from "openenv-ts/internal";
-import type { JsonObject } from "openenv-ts/protocol";
-import { TEXT_KEY } from "./play-episode.js";
+import { compileActionCheck } from "../client/contract/generic.js";
+import { type ChatEndpointOptions, type ChatMessage, createChatEndpoint } from "../environment/chat-endpoint.js";
+import type { Policy, PolicyInput } from "../environment/policy.js";
+import type { ValidationIssue } from "../errors.js";
+import type { JsonObject } from "../protocol/messages.js";
+import { isObject } from "../util/is-object.js";
+
+/** Where the memory of a policy has what was written around the last action. */
+const TEXT_KEY = "assistant_text";
 
 /** Number of invalid answers after which an episode fails. */
 const TRIES = 3;
 /** Number of braces at either end of an answer that are tried as the start or end of an object. */
 const MAX_PLACES = 20;
 
-type EndpointOptions = Parameters<typeof createChatEndpoint>[0];
-
-export interface ModelPolicyOptions extends EndpointOptions {
+export interface ModelPolicyOptions extends ChatEndpointOptions {
   actionSchema: JsonObject;
   /** Description of the environment; part of the system message. */
   description?: string | undefined;

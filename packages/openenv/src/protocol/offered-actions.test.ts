@@ -1,9 +1,9 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { sampleValue } from "../../../openenv/src/contract/json-schema/sample-value.js";
-import { defineContract, defineTools } from "../../../openenv/src/index.js";
-import { rng } from "../../../openenv/src/util/rng.js";
+import { sampleValue } from "../contract/json-schema/sample-value.js";
+import { defineContract, defineTools } from "../index.js";
+import { rng } from "../util/rng.js";
 import { offeredActions } from "./offered-actions.js";
 
 const Tree = z.object({

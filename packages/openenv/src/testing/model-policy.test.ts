@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { sayText, startChatServer } from "../../../../test-support/other-servers/chat-server.js";
-import { defineContract, defineTools } from "../../../openenv/src/index.js";
-import { rng } from "../../../openenv/src/util/rng.js";
-import { offeredActions } from "../project/offered-actions.js";
+import { defineContract, defineTools } from "../index.js";
+import { offeredActions } from "../protocol/offered-actions.js";
+import { rng } from "../util/rng.js";
 import { createModelPolicy } from "./model-policy.js";
 
 const tools = defineTools({

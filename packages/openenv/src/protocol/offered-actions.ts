@@ -1,5 +1,8 @@
-import { isObject, toActionTools } from "openenv-ts/internal";
-import type { EpisodeTool, JsonObject, PublishedTool, SchemaBody } from "openenv-ts/protocol";
+import { isObject } from "../util/is-object.js";
+import { toActionTools } from "./action-tools.js";
+import type { EpisodeTool } from "./episode.js";
+import type { JsonObject } from "./messages.js";
+import type { PublishedTool, SchemaBody } from "./published.js";
 
 /** JSON Schema of the input of a step: the environment's action, if it has one, or a call of one of its tools. */
 export function offeredActions({ action, tools = [] }: Pick<SchemaBody, "action" | "tools">): JsonObject {
