@@ -1,6 +1,10 @@
+import { text } from "#core/server/config/setting.js";
 import type { CreateRollouts, StoreSettings } from "#core/server/parts/rollouts.js";
 import { definePlugin, type ServerHandle } from "#core/server/plugins/plugin.js";
+import type { Principal } from "#core/session/attachable-session.js";
 import type { Log } from "#core/util/log.js";
+import { FORKS } from "./forks/forks.js";
+import type { EpisodeStart } from "./record/episode.js";
 import { Recorder, type RecorderOptions } from "./record/recorder.js";
 import { createRoutes } from "./routes.js";
 import { StoreThread } from "./store/thread.js";
@@ -13,6 +17,11 @@ export const createRollouts: CreateRollouts = (settings) => {
   const reader = new StoreThread("reader", settings.folder, QUERY_MS);
   return definePlugin({
     name: "rollouts",
+    settings: {
+      policyUrl: { kind: text },
+      policyModel: { kind: text },
+      policyKey: { kind: text, mayBeFile: true },
+    },
     metrics: {
       rollouts_episodes_total: { type: "counter", help: "Episodes that were recorded." },
       rollouts_dropped_total: { type: "counter", help: "Episodes of which the recording lost a part." },
@@ -32,11 +41,13 @@ export const createRollouts: CreateRollouts = (settings) => {
         },
       };
     },
-    session(session, { client }, server) {
+    session(session, { client, principal }, server) {
       const recorder = recorders.get(server as ServerHandle);
       if (recorder === undefined) return undefined;
-      const { environment: env, version, worker } = server;
-      const start = { handle: session.handle, worker, env, version, client, contents: settings.contents };
+      const { environment: env, contract, worker } = server;
+      const { version } = contract;
+      const parent = parentOf(client, principal);
+      const start = { handle: session.handle, worker, env, version, client, contents: settings.contents, parent };
       const recorded = recorder.open(session, start);
       return {
         views: settings.contents,
@@ -47,6 +58,11 @@ export const createRollouts: CreateRollouts = (settings) => {
     routes: createRoutes(reader),
   });
 };
+
+function parentOf(client: string, principal: Principal | undefined): EpisodeStart["parent"] {
+  const isFork = client === "plugin" && principal?.name === FORKS;
+  return isFork ? (principal?.claims as unknown as EpisodeStart["parent"]) : undefined;
+}
 
 /** The process that has the file: it marks, indexes and deletes for all workers. */
 async function openCentral({ folder, limits }: StoreSettings, log: Log) {

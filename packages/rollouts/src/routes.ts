@@ -3,6 +3,9 @@ import { renderEpisode } from "#core/protocol/episode-line.js";
 import { STATUS } from "#core/protocol/http.js";
 import { parseRolloutQuery } from "#core/protocol/rollout-query.js";
 import type { PluginRoute, RouteCall } from "#core/server/plugins/plugin.js";
+import { isObject } from "#core/util/is-object.js";
+import { ForkStreams } from "./forks/fork-stream.js";
+import { FORK_POLICIES, type ForkRequest, MAX_FORKS } from "./forks/forks.js";
 import { SORTS } from "./query/reader.js";
 import { toRecord } from "./store/record.js";
 import type { StoreThread } from "./store/thread.js";
@@ -16,6 +19,7 @@ const ID = /^[0-9a-f]{16}$/;
 /** The routes of the archive. All but that which deletes are for those who may read it. */
 export function createRoutes(reader: StoreThread<"reader">): Record<string, PluginRoute> {
   const live = new Live(reader);
+  const forks = new ForkStreams();
   const list: Handler = async (url) => {
     const { searchParams: given } = url;
     const q = given.get("q") ?? "";
@@ -50,6 +54,7 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
         ? Response.json({ episodes, live: isLive })
         : missing(`There is no session "${second}".`);
     }
+    if (ID.test(first) && second === "forks") return Response.json({ values: await reader.call("forks", first) });
     if (!ID.test(first) || !(second === undefined || second === "export"))
       return missing("There is no such episode or route below /rollouts.");
     const [from, limit] = [
@@ -72,9 +77,24 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
     const removed = await server.ask([id]);
     return removed === 1 ? new Response(null, { status: 204 }) : missing(`There is no episode "${id}".`);
   };
+  const fork: Handler = async (url, request, { server }) => {
+    const [, , id = "", what] = url.pathname.split("/");
+    if (!ID.test(id) || what !== "forks") return missing("There is no such route below /rollouts.");
+    const wanted = readFork(await request.json().catch(() => undefined));
+    if (typeof wanted === "string") return refuse(wanted);
+    const detail = await reader.call("detail", id, 0, Number.MAX_SAFE_INTEGER);
+    return detail === undefined
+      ? missing(`There is no episode "${id}".`)
+      : forks.stream(detail, wanted, { server, request });
+  };
   return {
     "/rollouts": { access: "viewer", GET: answer(list) },
-    "/rollouts/*": { access: { GET: "viewer", DELETE: "operator" }, GET: answer(below), DELETE: answer(remove) },
+    "/rollouts/*": {
+      access: { GET: "viewer", POST: "operator", DELETE: "operator" },
+      GET: answer(below),
+      POST: answer(fork),
+      DELETE: answer(remove),
+    },
   };
 }
 
@@ -129,11 +149,25 @@ function answer(handler: Handler): NonNullable<PluginRoute["GET"]> {
     try {
       return await handler(new URL(request.url), request, call);
     } catch (error) {
-      const code = error instanceof OpenEnvError && error.code === "TIMEOUT" ? "TIMEOUT" : "JOURNAL_UNAVAILABLE";
+      const known = error instanceof OpenEnvError && (error.code === "TIMEOUT" || error.code === "CAPACITY_REACHED");
+      const code = known ? (error.code as "TIMEOUT") : "JOURNAL_UNAVAILABLE";
       call.server.log.error({ err: error }, "the store could not answer");
       return fail(STATUS[code], code, (error as Error).message);
     }
   };
+}
+
+function readFork(body: unknown): ForkRequest | string {
+  if (!isObject(body)) return "The body must be a JSON object with step, count and policy.";
+  const { step, count = 16, policy = "random" } = body;
+  if (!isCount(step, 0, Number.MAX_SAFE_INTEGER)) return "step must be a non-negative integer.";
+  if (!isCount(count, 1, MAX_FORKS)) return `count must be an integer from 1 to ${MAX_FORKS}.`;
+  if (!isOneOf(FORK_POLICIES, policy as string)) return `policy must be ${FORK_POLICIES.join(", ")}.`;
+  return { step, count, policy: policy as ForkRequest["policy"] };
+}
+
+function isCount(value: unknown, least: number, most: number): value is number {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
 /** The first term of a query that cannot be read. */

@@ -37,7 +37,11 @@ class Databases {
       contract,
       ({ resources: { db } }) => {
         const result = () => ({ observation: { db } });
-        return { reset: result, step: () => ({ ...result(), reward: 0 }), close: () => void this.log.push(`end ${db}`) };
+        return {
+          reset: result,
+          step: () => ({ ...result(), reward: 0 }),
+          close: () => void this.log.push(`end ${db}`),
+        };
       },
       { resources: { db: this.resource(options) }, seeded: false },
     );

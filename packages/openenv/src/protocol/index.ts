@@ -23,6 +23,7 @@ export {
 export type {
   EpisodeRow,
   FailureRow,
+  ForkValue,
   GroupRow,
   RolloutDetail,
   RolloutError,

@@ -181,3 +181,20 @@ export interface RolloutSession {
   /** The session is open. */
   live: boolean;
 }
+
+/** What a step is worth: the rewards of forks that were made after it and played to their end. */
+export interface ForkValue {
+  /** The forks are made after this step; 0 is after the reset. */
+  step: number;
+  /** What chose their actions: `random`, `recorded` or `model`. */
+  policy: string;
+  /** The forks that count. */
+  count: number;
+  /** Those that failed through no fault of the policy: they count for nothing. */
+  lost: number;
+  /** Of the sums of all rewards of an episode; null without any. */
+  mean: number | null;
+  /** The interval of 95 %; null with fewer than two. */
+  low: number | null;
+  high: number | null;
+}

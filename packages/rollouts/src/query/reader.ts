@@ -10,6 +10,7 @@ import {
 import type {
   EpisodeRow,
   FailureRow,
+  ForkValue,
   GroupRow,
   RolloutDetail,
   RolloutFacets,
@@ -18,6 +19,7 @@ import type {
 } from "#core/protocol/rollouts.js";
 import type { ArchiveQuery } from "#core/server/parts/rollouts.js";
 import type { SqliteDatabase, SqliteRow, Statement } from "#core/server/sqlite/database.js";
+import { summarizeForks } from "../forks/value.js";
 import { readEvents } from "../store/event-lines.js";
 import { PARTS } from "../store/store-file.js";
 import { Columns, isRunning } from "./columns.js";
@@ -45,6 +47,7 @@ export class Reader {
   readonly #byId: Statement;
   readonly #parts: Statement;
   readonly #sessions: Statement;
+  readonly #forks: Statement;
   /** The rows of the last list, for its next page. */
   #listed: { key: string; rows: readonly (number | GroupRow | FailureRow)[] } | undefined;
 
@@ -56,6 +59,9 @@ export class Reader {
     this.#byId = db.prepare("SELECT * FROM episodes WHERE id = ?");
     this.#parts = db.prepare("SELECT body, sum FROM contents WHERE n >= ? AND n < ? ORDER BY n");
     this.#sessions = db.prepare("SELECT id FROM episodes WHERE handle = ? ORDER BY started DESC LIMIT 1000");
+    this.#forks = db.prepare(
+      "SELECT parent_step, policy_name, reward, outcome FROM episodes WHERE parent = ? ORDER BY parent_step, policy_name",
+    );
     this.#columns.refresh();
   }
 
@@ -117,6 +123,21 @@ export class Reader {
   /** The episodes of a session by its public name, the newest first. */
   session(handle: string): string[] {
     return this.#sessions.all(handle).map(({ id }) => String(id));
+  }
+
+  /** What the steps of an episode are worth, as far as forks were made of them. */
+  forks(id: string): ForkValue[] {
+    const rewards = new Map<string, { step: number; policy: string; rewards: (number | null)[] }>();
+    for (const { parent_step, policy_name, reward, outcome } of this.#forks.all(id)) {
+      if (isRunning(Number(outcome))) continue;
+      const [step, policy] = [Number(parent_step), String(policy_name)];
+      const key = `${step} ${policy}`;
+      const found = rewards.get(key) ?? { step, policy, rewards: [] };
+      rewards.set(key, found);
+      const isLost = ["failed", "incomplete"].includes(ROLLOUT_OUTCOMES[Number(outcome)] as string);
+      found.rewards.push(isLost ? null : Number(reward ?? 0));
+    }
+    return [...rewards.values()].map(({ step, policy, rewards: all }) => summarizeForks(step, policy, all));
   }
 
   /** What has changed since the last call. */
@@ -248,7 +269,7 @@ function toRow(row: SqliteRow): EpisodeRow {
     note: String(row["note"]),
     strip: JSON.parse(String(row["strip"])) as EpisodeRow["strip"],
     link: `#/rollouts/${row["id"]}`,
-    parent: null,
+    parent: row["parent"] === null ? null : { id: String(row["parent"]), step: Number(row["parent_step"]) },
   };
 }
 

@@ -21,6 +21,8 @@ export interface EpisodeStart {
   env: string;
   version: string;
   client: string;
+  /** It is a fork. */
+  parent?: { id: string; step: number; policy: string } | undefined;
   /** Requests and answers are recorded. */
   contents: boolean;
 }
@@ -68,7 +70,10 @@ export class Episode {
     this.#start = start;
     this.startedAt = startedAt;
     this.isBroken = first.type !== "reset" && first.event > 1;
+    const { parent } = start;
     this.#values = readStart(first.type === "reset" ? first.request : {});
+    // Otherwise it would count as one of the episodes that the trainer compares.
+    if (parent !== undefined) this.#values.grp = `fork of ${parent.id} after step ${parent.step}`;
   }
 
   get ageMs(): number {
@@ -76,8 +81,14 @@ export class Episode {
   }
 
   /** Adds what happened. `endedAt`: when, in milliseconds since 1970. */
-  add({ type, request, answer: given }: SessionEvent, { ms: exact, view }: EventNotes, endedAt: number): void {
+  add(
+    { type, request, answer: given, recorded }: SessionEvent,
+    { ms: exact, view }: EventNotes,
+    endedAt: number,
+  ): void {
     const tool = toolOf(type, request);
+    // A reset without a seed got one from the server.
+    this.#values.seed ??= recorded.seed ?? null;
     const { isTruncated, ...read } = readAnswer(given);
     const { answer, reward, error, components } = read;
     if (error !== null) this.#failure = describeFailure({ ...error, tool }, error.message);
@@ -121,7 +132,7 @@ export class Episode {
     this.pending = 0;
     this.hasChanged = false;
     this.#note = noteOf(this.#last) || this.#note;
-    const { contents, ...start } = this.#start;
+    const { contents, parent, ...start } = this.#start;
     const failure = this.#failure;
     const shown = failure && (contents ? failure : { ...failure, message: failure.text });
     const values: EpisodeValues = {
@@ -132,6 +143,7 @@ export class Episode {
         steps: this.#steps,
         reward: outcome === "failed" || outcome === "incomplete" ? null : this.#reward,
       },
+      ...{ parent: parent?.id ?? null, parent_step: parent?.step ?? null, policy_name: parent?.policy ?? null },
       components: JSON.stringify(this.#components),
       tools: JSON.stringify([...this.#tools].sort()),
       error: failure === undefined ? null : keyOf(failure),

@@ -29,6 +29,10 @@ export const EPISODE = {
   seed: "REAL",
   client: "TEXT NOT NULL",
   episode: "TEXT",
+  /** Of a fork: the episode of which it is one, the step after which it begins, and what chose its actions. */
+  parent: "TEXT",
+  parent_step: "INTEGER",
+  policy_name: "TEXT",
   started: "INTEGER NOT NULL",
   duration: "INTEGER NOT NULL",
   steps: "INTEGER NOT NULL",
@@ -54,6 +58,7 @@ const SCHEMA = [
   "CREATE INDEX episodes_changed ON episodes (changed)",
   "CREATE INDEX episodes_started ON episodes (started)",
   "CREATE INDEX episodes_handle ON episodes (handle)",
+  "CREATE INDEX episodes_parent ON episodes (parent) WHERE parent IS NOT NULL",
   "CREATE INDEX episodes_unindexed ON episodes (k) WHERE indexed = 0",
   "CREATE TABLE contents (n INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
   "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import type { Manifest } from "@openenv-ts/providers/manifest";
-import { checker, compileActionCheck, rng, sampleValue } from "openenv-ts/internal";
+import { checker, compileActionCheck, offers, rng, sampleValue } from "openenv-ts/internal";
 import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
 import type { Check } from "openenv-ts/testing";
-import { offeredActions } from "../../project/offered-actions.js";
 import { BASIS, SEED, TIMEOUT_MS } from "../replay.js";
 import type { ServerChecking } from "../validate-options.js";
 import { adversary, type Search } from "./adversary.js";
@@ -51,7 +50,7 @@ export async function checkSemantics(
   const sessions = openSessions({ headers, timeoutMs });
   try {
     const tasks = await findTasks(url, headers);
-    const offered = offeredActions(schemas);
+    const offered = offers.offeredActions(schemas);
     const check = await compileActionCheck(offered);
     const random = rng(1);
     const sampled = Array.from({ length: SAMPLES }, () => sampleValue(offered, random) as JsonObject);

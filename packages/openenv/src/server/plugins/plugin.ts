@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Contract } from "../../contract/contract.js";
 import type { ClientMessage, JsonObject, ServerMessage, WireCode } from "../../protocol/messages.js";
 import type { ToolOutcome } from "../../protocol/tools.js";
 import type { View } from "../../protocol/web.js";
@@ -169,8 +170,7 @@ export interface PlayedSession extends SessionHandle {
 export interface ServerHandle<S extends PluginSettings = PluginSettings, M extends PluginMetrics = PluginMetrics> {
   /** The name of the environment. */
   readonly environment: string;
-  /** The version of the contract. */
-  readonly version: string;
+  readonly contract: Contract;
   readonly mode: "simulation" | "production";
   /** The number of this worker; 0 without workers. */
   readonly worker: number;
@@ -187,10 +187,10 @@ export interface ServerHandle<S extends PluginSettings = PluginSettings, M exten
   /** Shows a step that took so many milliseconds, with its trace, in `openenv_step_duration_seconds` (OpenMetrics). */
   exemplify(ms: number, labels: { trace_id: string; span_id: string }): void;
   /**
-   * Opens a session in this process, without waiting for a place.
+   * Opens a session in this process, without waiting for a place. Hooks get the principal as that of its opener.
    * @throws OpenEnvError (CAPACITY_REACHED, FACTORY_ERROR, or what a plugin refuses with), as a rejection.
    */
-  open(): Promise<PlayedSession>;
+  open(principal?: Principal): Promise<PlayedSession>;
   /**
    * Sends a copy of a message in JSON to `central` of this plugin, and resolves with a copy of its answer.
    * @throws OpenEnvError (PLUGIN_FAILED), as a rejection, when one of them is not JSON, or `central` fails or does not answer

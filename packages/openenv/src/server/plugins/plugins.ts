@@ -71,7 +71,7 @@ export class Plugins {
     const caller = new HookCaller(name, runtime.log);
     const server: ServerHandle = {
       environment: runtime.definition.contract.name,
-      version: runtime.definition.contract.version,
+      contract: runtime.definition.contract,
       mode: runtime.mode,
       worker,
       settings: readTable(name, plugin.settings ?? {}, variables),
@@ -82,7 +82,7 @@ export class Plugins {
       exemplify(ms, labels) {
         runtime.statistics.counts.openenv_step_duration_seconds.exemplar = { labels, ms, at: Date.now() };
       },
-      open: () => openPlayed(open),
+      open: (principal) => openPlayed(open, principal),
       async ask(message) {
         const given = await caller.call("central", () => ask(name, copyJson(message)));
         if (isRefusal(given)) throw new OpenEnvError(given.code, given.message);
@@ -178,11 +178,9 @@ function follow(following: readonly Mounted[], session: Session, opener: Opener)
   return joinHooks(session, all);
 }
 
-const PLUGIN: SessionOpener = { client: "plugin", orchestrator: true };
-
-async function openPlayed(open: PluginParts["open"]): Promise<PlayedSession> {
+async function openPlayed(open: PluginParts["open"], principal?: Principal): Promise<PlayedSession> {
   try {
-    return new Played(await open(PLUGIN));
+    return new Played(await open({ client: "plugin", orchestrator: true, principal }));
   } catch (error) {
     if (!(error instanceof SessionRejectedError)) throw error;
     throw new OpenEnvError(error.data.code, error.data.message, { cause: error });

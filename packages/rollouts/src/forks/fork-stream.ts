@@ -1,0 +1,52 @@
+import { OpenEnvError } from "#core/errors.js";
+import type { ForkValue, RolloutDetail } from "#core/protocol/rollouts.js";
+import type { ServerHandle } from "#core/server/plugins/plugin.js";
+import { type ForkRequest, playForks } from "./forks.js";
+
+interface Asked {
+  server: ServerHandle;
+  request: Request;
+}
+
+/** Plays forks while their client reads, and sends it after each what the step is worth by then. */
+export class ForkStreams {
+  #isBusy = false;
+
+  /** @throws OpenEnvError (CAPACITY_REACHED) while other forks are played in this process. */
+  stream(detail: RolloutDetail, wanted: ForkRequest, { server, request }: Asked): Response {
+    if (this.#isBusy) throw new OpenEnvError("CAPACITY_REACHED", "Other forks are being played: wait for their end.");
+    this.#isBusy = true;
+    const left = new AbortController();
+    const signal = AbortSignal.any([left.signal, request.signal, server.signal]);
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => void this.#play(detail, wanted, { server, signal, controller }),
+      cancel: () => left.abort(),
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
+  }
+
+  async #play(detail: RolloutDetail, wanted: ForkRequest, { server, signal, controller }: Playing): Promise<void> {
+    const send = (event: string, data: object): void => {
+      if (!signal.aborted)
+        controller.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
+    };
+    const { policyUrl: url, policyModel: model = "", policyKey: apiKey } = server.settings as Record<string, string>;
+    const endpoint = url === undefined ? undefined : { url, model, ...(apiKey !== undefined && { apiKey }) };
+    try {
+      await playForks(detail, wanted, { server, endpoint, signal, report: (value: ForkValue) => send("value", value) });
+      send("end", {});
+    } catch (error) {
+      const { code, message } = error as OpenEnvError;
+      send("problem", { code: code ?? "EXECUTION_ERROR", message });
+    } finally {
+      this.#isBusy = false;
+      if (!signal.aborted) controller.close();
+    }
+  }
+}
+
+interface Playing {
+  server: ServerHandle;
+  signal: AbortSignal;
+  controller: ReadableStreamDefaultController<Uint8Array>;
+}
