@@ -1,5 +1,6 @@
 import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import type { ComponentType } from "react";
+import type { Route } from "./app/router.js";
 import { lazily } from "./parts/loading/lazily.js";
 import type { Play } from "./play/play.js";
 import type { Fetched } from "./use-fetched.js";
@@ -13,19 +14,31 @@ export interface ViewProps {
 }
 
 interface View {
-  /** Path after the `#` of the URL. */
-  path: string;
+  name: Route["view"];
+  /** The title of the page, and the link in the application bar. */
   label: string;
   Component: ComponentType<ViewProps>;
+  /** True where the bar has a link to it; default: everywhere. */
+  inBar?(info: WebInfo): boolean;
+  /** The view is as high as the window, and its parts scroll. */
+  isFixed?: boolean;
 }
 
-/** The views in the order of the application bar. The first one is the default, and part of the main bundle. */
+/**
+ * The views in the order of the application bar. The first one is part of the main bundle, and shown for a route without
+ * a view.
+ */
 export const VIEWS: readonly [View, ...View[]] = [
-  { path: "play", label: "Play", Component: PlayView },
+  { name: "play", label: "Play", Component: PlayView, isFixed: true },
   viewOf("server", "Server", () => import("./views/server/server-view.js")),
   viewOf("about", "About", () => import("./views/about/about-view.js")),
 ];
 
-function viewOf(path: string, label: string, load: () => Promise<{ default: ComponentType<ViewProps> }>): View {
-  return { path, label, Component: lazily(label, load) };
+function viewOf(
+  name: View["name"],
+  label: string,
+  load: () => Promise<{ default: ComponentType<ViewProps> }>,
+  more: Pick<View, "inBar" | "isFixed"> = {},
+): View {
+  return { name, label, Component: lazily(label, load), ...more };
 }

@@ -11,7 +11,7 @@ import { switchTheme } from "./theme.js";
 
 interface AppBarProps {
   info: WebInfo | undefined;
-  /** Path of the current view. */
+  /** Name of the current view. */
   current: string;
   play: Play;
 }
@@ -30,11 +30,13 @@ export function AppBar({ info, current, play }: AppBarProps) {
         <small>{info?.version}</small>
       </div>
       <nav className="nav" aria-label="Views">
-        {VIEWS.map(({ path, label }) => (
-          <a key={path} href={`#/${path}`} aria-current={path === current ? "page" : undefined}>
-            {label}
-          </a>
-        ))}
+        {VIEWS.map(({ name, label, inBar }) =>
+          info && inBar && !inBar(info) ? null : (
+            <a key={name} href={`#/${name}`} aria-current={name === current ? "page" : undefined}>
+              {label}
+            </a>
+          ),
+        )}
       </nav>
       <div className="bar__end">
         <ConnectionStatus connection={connection} ms={last?.ms} />

@@ -11,6 +11,7 @@ import { useFetched } from "../use-fetched.js";
 import { VIEWS } from "../views.js";
 import { AppBar } from "./app-bar.js";
 import { focusContent } from "./focus-content.js";
+import { useRoute } from "./router.js";
 import { ShortcutsDialog } from "./shortcuts-dialog.js";
 
 /** The page: the application bar, and the view of the URL. */
@@ -19,8 +20,8 @@ export function App() {
   const { sessions } = useSyncExternalStore(play.subscribe, () => play.snapshot().connection);
   const { value: info, problem, needsToken, load } = useFetched<WebInfo>("/web/info", sessions);
   const schema = useFetched<SchemaBody>("/schema", sessions);
-  const path = useHash();
-  const view = VIEWS.find((candidate) => candidate.path === path) ?? VIEWS[0];
+  const route = useRoute();
+  const view = VIEWS.find(({ name }) => name === route.view) ?? VIEWS[0];
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
   }, [view, info]);
@@ -42,8 +43,8 @@ export function App() {
       <a className="skip" href="#main" onClick={toContent}>
         Skip to content
       </a>
-      <div className={`app ${view.path === "play" ? "app--fixed" : ""}`}>
-        <AppBar info={info} current={view.path} play={play} />
+      <div className={`app ${view.isFixed ? "app--fixed" : ""}`}>
+        <AppBar info={info} current={view.name} play={play} />
         {needsToken ? <ClientAccess onToken={takeToken} /> : null}
         {problem && !needsToken ? (
           <Notice
@@ -57,10 +58,10 @@ export function App() {
         ) : null}
         {info || problem ? null : <Loading what="the page" />}
         {info
-          ? VIEWS.map(({ path: name, label, Component }) =>
+          ? VIEWS.map(({ name, label, Component }) =>
               // Play stays mounted, with its input and state.
-              name === view.path || name === "play" ? (
-                <div key={name} className="view" hidden={name !== view.path}>
+              name === view.name || name === "play" ? (
+                <div key={name} className="view" hidden={name !== view.name}>
                   <Boundary what={label}>
                     <Component info={info} play={play} schema={schema} />
                   </Boundary>
@@ -99,13 +100,4 @@ function Retry({ onClick }: { onClick(): void }) {
       Try again
     </Button>
   );
-}
-
-function useHash(): string {
-  return useSyncExternalStore(subscribeHash, () => location.hash.replace(/^#\/?/, ""));
-}
-
-function subscribeHash(listener: () => void): () => void {
-  addEventListener("hashchange", listener);
-  return () => removeEventListener("hashchange", listener);
 }
