@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 from typing import Any
 
@@ -33,6 +34,13 @@ def test_the_log_of_trl_has_the_session_and_the_episode_of_each_rollout() -> Non
             request = urllib.request.Request(f"{server.url}/sessions", headers={"authorization": "Bearer operator"})
             with urllib.request.urlopen(request) as answer:
                 ids = json.dumps(json.load(answer))
+            links = columns["openenv/link"]
+            assert links == [first.link, second.link]
+            assert len(set(links)) == 2
+            for link, handle in zip(links, columns["openenv/session"], strict=True):
+                assert re.fullmatch(re.escape(server.url) + r"/web/#/session/[\w-]{12}", link)
+                # Neither the id nor its beginning is in the address.
+                assert handle not in link
             for handle in columns["openenv/session"]:
                 assert len(handle) == 8
                 assert handle in ids

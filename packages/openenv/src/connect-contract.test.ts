@@ -109,7 +109,7 @@ describe.each([
         metadata: {},
         warnings: [],
         // Numbered where a session can be copied: in this process, or with `resume`.
-        ...(use === inProcess ? { event: 1 } : {}),
+        ...(use === inProcess ? { event: 1 } : { url: expect.stringContaining("/web/#/session/") }),
       });
       const step = await env.step({ weight: 2 }, { metadata: { why: "test" } });
       expect(step).toMatchObject({ observation: { total: 2, label: "none" }, reward: 2, metadata: { why: "test" } });

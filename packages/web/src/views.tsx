@@ -1,6 +1,6 @@
 import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import type { ComponentType } from "react";
-import type { Route } from "./app/router.js";
+import type { PageRoute } from "./app/router.js";
 import { lazily } from "./parts/loading/lazily.js";
 import type { Play } from "./play/play.js";
 import type { Fetched } from "./use-fetched.js";
@@ -14,7 +14,7 @@ export interface ViewProps {
 }
 
 interface View {
-  name: Route["view"];
+  name: PageRoute["view"];
   /** The title of the page, and the link in the application bar. */
   label: string;
   Component: ComponentType<ViewProps>;

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import random
+import re
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -54,6 +55,8 @@ class Connection:
         self.extensions: list[str] = []
         self.server: str | None = None
         """The process that answers: an address can lead to several."""
+        self.handle: str | None = None
+        """The public name of the session, or of the batch."""
         self.on_recovered: Callable[[], None] | None = None
         self.recovered = False
         """Whether the connection was lost during the last request, and the session continued."""
@@ -147,6 +150,15 @@ class Connection:
             self.extensions = confirmed["extensions"]
         if isinstance(confirmed, dict) and isinstance(confirmed.get("server"), str):
             self.server = confirmed["server"]
+        if isinstance(confirmed, dict) and isinstance(confirmed.get("session"), str):
+            self.handle = confirmed["session"]
+
+    def link(self, member: int | None = None) -> str | None:
+        """The page of the session, or of one of the batch. A name in the address would give access to it."""
+        if self.handle is None:
+            return None
+        base = re.sub(r"/session/[^/]+$", "", self.target.url)
+        return f"{base}/web/#/session/{self.handle}{'' if member is None else f'.{member}'}"
 
     async def submit(self, message: JsonObject, deadline: float) -> None:
         """Writes a request. A lost connection is noticed by ``collect``, and so is the deadline."""

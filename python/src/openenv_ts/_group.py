@@ -228,6 +228,7 @@ def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject
         try:
             result = read_result(VectorResult, answer, connection.extensions, connection.recovered)
             result.index = slot.index
+            result.url = connection.link(slot.session if group.is_batch else None)
         except OpenEnvError as error:
             answer = error
     if isinstance(answer, OpenEnvError):

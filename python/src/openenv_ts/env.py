@@ -201,18 +201,19 @@ class AsyncEnv:
 
     async def _observe(self, message: JsonObject, timeout: float | None) -> StepResult[JsonObject]:
         with span(message["type"], message["data"]):
-            return await self._ask(
-                message,
-                "observation",
-                timeout,
-                lambda answer, connection: read_result(StepResult, answer, connection.extensions, connection.recovered),
-            )
+            return await self._ask(message, "observation", timeout, _read_step)
 
     async def __aenter__(self: E) -> E:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _read_step(answer: JsonObject, connection: Connection) -> StepResult[JsonObject]:
+    result: StepResult[JsonObject] = read_result(StepResult, answer, connection.extensions, connection.recovered)
+    result.url = connection.link()
+    return result
 
 
 connect_async = AsyncEnv.connect

@@ -35,6 +35,8 @@ class StepResult(Generic[ObservationT]):
     """The number of the event in the session, from a server that can resume sessions."""
     recovered: bool = False
     """True when the connection was lost during the call and the session was resumed."""
+    url: str | None = None
+    """The page of the session on its server, for a log. The address gives no access to the session."""
 
 
 @dataclass(slots=True)

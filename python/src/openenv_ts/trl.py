@@ -46,6 +46,8 @@ class TrlEnvironment(Episode):
         """Its first characters, as in the log of the server; None if the server cannot resume sessions."""
         self.episode_id = ""
         """That of the row; without one, a new id for each rollout."""
+        self.link: str | None = None
+        """The page of its session on the server; None if the server does not name its sessions."""
         self._env: Env | None = None
         for tool in self._spec._toolbox.tools if hasattr(self, "_spec") else ():
             name = _identifier(tool.name, RESERVED)
@@ -63,10 +65,11 @@ class TrlEnvironment(Episode):
         self._env = spec._open(self._env)
         self.group_id = encode(dict(sorted(options.items())))
         self.episode_id = str(options.setdefault("episode_id", uuid.uuid4().hex))
-        self.server, self.session = self._env.url, None
+        self.server, self.session, self.link = self._env.url, None, None
         try:
             first = self._env._run(begin(self._env._env, options, spec.outage))
             start(self, first)
+            self.link = first.url
             if (connection := self._env._env._connection) is not None:
                 self.server, self.session = connection.server or self.server, to_handle(connection._key.session_id)
             return to_text(first.observation)
@@ -147,7 +150,7 @@ def _to_method(tool: Tool) -> Callable[..., str]:
     return method
 
 
-LOGGED = ("server", "session", "episode_id", "lost")
+LOGGED = ("server", "session", "episode_id", "link", "lost")
 """Attributes of a rollout that are columns of TRL's log of completions."""
 RESERVED = ("reset", "get_reward", "group_id", *LOGGED, *(one.name for one in fields(Episode)))
 """Names of TRL, and attributes of an instance, which would hide a method of the same name."""

@@ -6,7 +6,7 @@ import type { ClientContract, GenericContract, Received, ReceivedByReset, Sent }
 import type { Shape } from "./contract/shape.js";
 import { createOperations, type Operation } from "./operations.js";
 import type { CallOptions, ForkOptions, StepOptions } from "./options.js";
-import { type EpisodeState, type FailedResult, type StepResult, toFailedResult } from "./result.js";
+import { type EpisodeState, type FailedResult, linkTo, type StepResult, toFailedResult } from "./result.js";
 import type { TaskClient } from "./tasks.js";
 import { type CallTool, callByStep, createToolMethods, type ToolMethods } from "./tools/tool-methods.js";
 import { traced } from "./tracing.js";
@@ -94,8 +94,9 @@ export function createEnvClient<C extends ClientContract>(parts: ClientParts): E
     const result = operation.decode(answer.data, session.extensions, data);
     const { event, recovered } = answer;
     // A state has the fields of the environment alone.
-    if (method === "state" || (event === undefined && !recovered)) return result;
-    return { ...result, ...(event !== undefined && { event }), ...(recovered && { recovered }) };
+    if (method === "state") return result;
+    const link = linkTo(parts.url, session.handle);
+    return { ...result, ...(event !== undefined && { event }), ...(recovered && { recovered }), ...link };
   };
 
   const forkAt =

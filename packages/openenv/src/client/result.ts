@@ -25,6 +25,11 @@ export interface StepResult<O = JsonObject> {
   readonly event?: number;
   /** True when the connection was lost during the call and the session was resumed. */
   readonly recovered?: boolean;
+  /**
+   * The page of the session on its server, for a log: its episodes with those of the session before them. The address
+   * gives no access to the session. Missing in process, and from servers that do not name their sessions.
+   */
+  readonly url?: string;
 }
 
 /**
@@ -46,6 +51,7 @@ interface Failure<E extends RemoteError | ConnectionError> {
   readonly recovered?: never;
   readonly digest?: never;
   readonly event?: never;
+  readonly url?: never;
 }
 
 /** The result of one session of a vector environment; `outcome`, `observation` and `reward` are those of the call. */
@@ -112,6 +118,11 @@ export function parseState(data: JsonObject): EpisodeState & JsonObject {
 export interface EpisodeState {
   episode_id: string | null;
   step_count: number;
+}
+
+/** What a result has of its session; nothing without its public name. A name in the address would give access to it. */
+export function linkTo(base: string, handle: string | undefined): { url?: string } {
+  return handle === undefined ? {} : { url: `${base.replace(/\/session\/[^/]+$/, "")}/web/#/session/${handle}` };
 }
 
 /** The error codes after which the server has no session. */

@@ -6,7 +6,7 @@ export interface ReceivedMessage {
   type: string;
   data: JsonObject;
   /** Present in the first answer when the server confirms extensions. */
-  openenv?: { extensions: string[]; server?: string };
+  openenv?: { extensions: string[]; server?: string; session?: string };
   /** The number of the request in a resumable session; missing when the request had no valid one. */
   seq?: number;
   /** The number of the event that the request was, in a resumable session. */

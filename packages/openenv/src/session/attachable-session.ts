@@ -84,6 +84,7 @@ export abstract class AttachableSession {
   detachedAt: number | undefined;
   /** Its number on its batch socket. */
   member: number | undefined;
+  batchId: string | undefined;
   /** Index in the registry of open sessions. */
   index = -1;
   /** The list that is notified of the next use. */

@@ -30,6 +30,7 @@ export class Batch {
   readonly #reasons = new Map<number, string>();
   readonly #opener: SessionOpener;
   #id: string | undefined;
+  #ownId: string | undefined;
   #watcher: BatchWatcher | undefined;
   #isDetached = false;
   #next = 0;
@@ -49,6 +50,11 @@ export class Batch {
 
   get key(): string {
     return this.id;
+  }
+
+  /** Its id, or another one where no client can resume it. */
+  get ownId(): string {
+    return (this.#ownId ??= this.#id ?? this.#sessions.makeId());
   }
 
   /** Those that are open. */
@@ -155,6 +161,7 @@ export class Batch {
 
   #attach(number: number, session: Session): void {
     session.member = number;
+    session.batchId = this.ownId;
     session.attach({
       sessionEnded: (reason) => this.#remove(number, reason),
       isGroupResumable: () => this.#id !== undefined && this.#sessions.keeper?.has(this.#id) === true,

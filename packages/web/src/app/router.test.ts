@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { hrefOf, parseRoute, ROLLOUTS, type Route } from "./router.js";
+import { hrefOf, type PageRoute, parseRoute, ROLLOUTS } from "./router.js";
 
-const ROUTES: [href: string, route: Route][] = [
+const ROUTES: [href: string, route: PageRoute][] = [
   ["#/play", { view: "play", step: null }],
   ["#/play/step/3", { view: "play", step: 3 }],
   ["#/server", { view: "server" }],

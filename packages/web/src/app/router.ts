@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 
 /** What the address after the `#` names. Values that are not in the address are null, and a query is empty. */
-export type Route =
+export type PageRoute =
   | { view: "play"; step: number | null }
   | RolloutsRoute
   | { view: "compare"; a: string; b: string; step: number | null }
@@ -37,7 +37,7 @@ export const ROLLOUTS: RolloutsRoute = {
 };
 
 /** The route of an address such as `#/play/step/3`. An address that names nothing is that of Play. */
-export function parseRoute(hash: string): Route {
+export function parseRoute(hash: string): PageRoute {
   const [path = "", search = ""] = hash.replace(/^#?\/?/, "").split(/\?(.*)/s);
   const [view, ...rest] = path.split("/").map(decode);
   switch (view) {
@@ -60,7 +60,7 @@ export function parseRoute(hash: string): Route {
 }
 
 /** The address of a route, for a link. */
-export function hrefOf(route: Route): string {
+export function hrefOf(route: PageRoute): string {
   switch (route.view) {
     case "play":
       return `#/play${stepPath(route.step)}`;
@@ -82,7 +82,7 @@ export function hrefOf(route: Route): string {
 }
 
 /** Goes to a route. With `replace` the way back skips the address that is left. */
-export function navigate(route: Route, { replace = false }: { replace?: boolean } = {}): void {
+export function navigate(route: PageRoute, { replace = false }: { replace?: boolean } = {}): void {
   const href = hrefOf(route);
   if (href === location.hash) return;
   if (replace) history.replaceState(null, "", href);
@@ -91,7 +91,7 @@ export function navigate(route: Route, { replace = false }: { replace?: boolean 
 }
 
 /** The route of the page's address. */
-export function currentRoute(): Route {
+export function currentRoute(): PageRoute {
   if (location.hash !== known.hash) known = { hash: location.hash, route: parseRoute(location.hash) };
   return known.route;
 }
@@ -108,13 +108,13 @@ export function subscribeRoute(listener: () => void): () => void {
 }
 
 /** The current route; the component is drawn again when it changes. */
-export function useRoute(): Route {
+export function useRoute(): PageRoute {
   return useSyncExternalStore(subscribeRoute, currentRoute);
 }
 
-const PLAY: Route = { view: "play", step: null };
+const PLAY: PageRoute = { view: "play", step: null };
 const listeners = new Set<() => void>();
-let known: { hash: string | undefined; route: Route } = { hash: undefined, route: PLAY };
+let known: { hash: string | undefined; route: PageRoute } = { hash: undefined, route: PLAY };
 
 function stepPath(step: number | null): string {
   return step === null ? "" : `/step/${step}`;

@@ -12,6 +12,8 @@ export class LimitedTransport {
   extensions: readonly string[] = [];
   /** The process that answers, with the extension `move`: an address can lead to several. */
   server: string | undefined;
+  /** The public name of the session, or of the batch. */
+  handle: string | undefined;
   /** Why the transport was closed. */
   dropped: ConnectionError | undefined;
   readonly #transport: Transport;
@@ -38,6 +40,7 @@ export class LimitedTransport {
     const { openenv } = answer;
     if (Array.isArray(openenv?.extensions)) this.extensions = openenv.extensions;
     if (typeof openenv?.server === "string") this.server = openenv.server;
+    if (typeof openenv?.session === "string") this.handle = openenv.session;
     return answer;
   }
 

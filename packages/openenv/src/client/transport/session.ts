@@ -45,6 +45,11 @@ export class ClientSession implements TurnHolder {
     return this.#transport.extensions;
   }
 
+  /** The public name of the session, where the server gives one. */
+  get handle(): string | undefined {
+    return this.#transport.handle;
+  }
+
   /**
    * Returns the answer. After a loss only a reset is sent, on a new transport.
    * @throws RemoteError for an error frame, ConnectionError when there is no answer.

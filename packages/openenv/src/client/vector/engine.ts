@@ -234,7 +234,9 @@ function read<V, R extends object>(
   const decoded = attempt(() => decode(answer.data, open.group.extensions, sent));
   let result = isFailure(decoded) ? toFailedResult(decoded) : decoded;
   if (method === "state") return { result, reopened: false };
-  if (answer.recovered && !isFailure(decoded)) result = { ...decoded, recovered: true };
+  if (!isFailure(decoded)) {
+    result = { ...decoded, ...(answer.recovered && { recovered: true }), ...open.group.linkTo(open.session) };
+  }
   const reopened = method === "reset" && open.kind === "opened" && slot.hasPlayed && !open.isMoved;
   slot.hasPlayed = true;
   if (method === "reset") slot.groupId = null;

@@ -5,6 +5,7 @@ import { asFailure, type CallFailure, isFailure } from "../failures.js";
 import type { Method } from "../operations.js";
 import type { CallOptions } from "../options.js";
 import type { Prepared } from "../prepare.js";
+import { linkTo } from "../result.js";
 import { LimitedTransport } from "../transport/limited-transport.js";
 import { type TurnHolder, takeTurn } from "../transport/turns.js";
 import {
@@ -37,6 +38,7 @@ export class SocketGroup implements TurnHolder {
   readonly #limit: number;
   #transport: LimitedTransport | undefined;
   #isBatch = false;
+  #base = "";
   /** The first answer of a server without batch frames: it has no room, or the socket has its one session. */
   #plain: ReceivedMessage | undefined;
 
@@ -67,6 +69,12 @@ export class SocketGroup implements TurnHolder {
     return this.#transport?.extensions ?? [];
   }
 
+  /** What a result has of one of the sessions. */
+  linkTo(session: number): { url?: string } {
+    const handle = this.#transport?.handle;
+    return linkTo(this.#base, handle === undefined || !this.#isBatch ? handle : `${handle}.${session}`);
+  }
+
   /**
    * Opens sessions, and the socket before the first ones. Returns the number of each session, or why it was rejected.
    * The list is shorter than `count` for a server without batch frames, whose sockets have one session each.
@@ -88,6 +96,7 @@ export class SocketGroup implements TurnHolder {
   async connect(prepared: Prepared, { signal }: CallOptions, isMoving = false): Promise<void> {
     const { target } = this;
     const { hasBatch } = target;
+    this.#base = prepared.base;
     const onRecovered = (): void => {
       target.recoveries.connections++;
       target.recoveries.sessions += this.size;

@@ -15,6 +15,7 @@ import type { Frame } from "../../session/registry/session-keeper.js";
 import type { Runtime } from "../../session/runtime.js";
 import type { Session } from "../../session/session.js";
 import { makeId } from "../../util/make-id.js";
+import { handleOf } from "../access/session-handle.js";
 import { encodeInParts, serializeInParts } from "./message-parts.js";
 
 /** One that is sent once, and not stored. */
@@ -60,8 +61,11 @@ export type Reply = ServerMessage | ManyMessage | ResumedMessage | ForkedMessage
 
 /** The part of a connection that its answers depend on. */
 interface AnsweredPeer {
-  readonly session: Session;
-  readonly batch: { get(session: number): Session | undefined } | undefined;
+  /** Undefined until a resumed one is found. */
+  readonly session: Session | undefined;
+  readonly batch: { readonly ownId: string; get(session: number): Session | undefined } | undefined;
+  /** Set where the session has an address. */
+  readonly peer: object | undefined;
   readonly extensions: readonly Extension[];
   readonly answered: boolean;
 }
@@ -87,7 +91,7 @@ export class ReplyRenderer {
     try {
       answer = write(confirmed, maxBytes);
     } catch (error) {
-      if (reply.type === "observation") connection.session.dropEpisode();
+      if (reply.type === "observation") connection.session?.dropEpisode();
       sent = fixReply(confirmed, error, { write, maxBytes });
       answer = write(sent, Number.POSITIVE_INFINITY);
     }
@@ -106,9 +110,11 @@ export class ReplyRenderer {
     return this.render(connection, { type: "error", data: internalError() }, writeText);
   }
 
-  #confirm(reply: Reply, { extensions }: AnsweredPeer): Reply & { openenv: object } {
+  /** Clients that ask for `move`, which sessions by address do not have, also get the public name of their session. */
+  #confirm(reply: Reply, { batch, extensions, peer, session }: AnsweredPeer): Reply & { openenv: object } {
     const server = extensions.includes("move") ? { server: this.#server } : {};
-    return { ...reply, openenv: { extensions, ...server } };
+    const id = extensions.includes("move") || peer !== undefined ? (batch?.ownId ?? session?.id) : undefined;
+    return { ...reply, openenv: { extensions, ...server, ...(id !== undefined && { session: handleOf({ id }) }) } };
   }
 
   #countErrors({ batch, session }: AnsweredPeer, reply: ErrorMessage | ManyMessage): void {
