@@ -33,7 +33,7 @@ export const CEILINGS = {
   "packages/openenv/src/session/copies": 230,
   "packages/openenv/src/session/doors": 381,
   "packages/openenv/src/session/messages": 164,
-  "packages/openenv/src/session/registry": 1284,
+  "packages/openenv/src/session/registry": 1300,
   "packages/openenv/src/session/restore": 450,
   "packages/openenv/src/session/statistics": 297,
   "packages/openenv/src/server": 533,

@@ -1,3 +1,4 @@
+export { PAGE_LEFT } from "./close-codes.js";
 export { Heartbeat } from "./flow/heartbeat.js";
 export { Inflow, type InflowParts } from "./flow/inflow.js";
 export type { ConnectionLimits } from "./flow/outflow.js";

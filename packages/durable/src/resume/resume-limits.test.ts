@@ -64,6 +64,30 @@ describe("a session without a connection", () => {
   });
 });
 
+test("a page that was left keeps its slot for seconds, and ends after the guaranteed time", async () => {
+  const counter = defineCounter();
+  const server = await servers.start({ maxConcurrentEnvs: 1, resumeGuarantee: 30 }, counter);
+  const real = performance.now.bind(performance);
+  let ahead = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => real() + ahead);
+  const leave = async () => {
+    const { socket, id } = await openSession(server);
+    socket.ws.close(1001);
+    await detached(server);
+    return id;
+  };
+  const first = await leave();
+  expect(code(await (await servers.open(server)).receive())).toBe("CAPACITY_REACHED");
+  const [again, resumed] = await resume(server, first);
+  expect(resumed).toMatchObject({ recovered: true });
+  again.ws.close(1001);
+  await detached(server);
+  ahead += 11_000;
+  expect((await (await servers.open(server)).ask({ type: "reset", data: {} }))["type"]).toBe("observation");
+  await waitFor(() => counter.log.closed === 1);
+  clock.mockRestore();
+});
+
 test("the limits of answers are settings", async () => {
   const server = await servers.start({ resumeAnswers: 2, resumeBytes: 1024 });
   const { socket } = await openSession(server);

@@ -38,6 +38,8 @@ export class DurableSession implements KeptSession {
   attempt = -1;
   /** When the last connection was lost, by the clock of `performance.now()`. */
   detachedAt = performance.now();
+  /** The last connection was that of a page that was left: it is loaded again within seconds, or it was closed. */
+  isPageLeft = false;
   /** The client ends the session, or another process has it. */
   isReleased = false;
 

@@ -90,12 +90,13 @@ export class DurableSessions {
   }
 
   /** The connection is lost: the session is kept for its client, and ends when others need room. */
-  detach(durableSession: DurableSession): void {
+  detach(durableSession: DurableSession, isPage = false): void {
     durableSession.holder = undefined;
+    durableSession.isPageLeft = isPage;
     durableSession.detachedAt = performance.now();
     const { target } = durableSession;
     if ("sessions" in target) target.detach();
-    for (const session of durableSession.sessions) this.sessions.keepDetached(session);
+    for (const session of durableSession.sessions) this.sessions.keepDetached(session, isPage);
   }
 
   /** Sessions that have no connection. */
@@ -250,13 +251,13 @@ export class DurableSessions {
    */
   #overdue(now: number, windowMs: number): DurableSession[] {
     const stepMs = Math.max(windowMs, this.limits.stepTimeoutMs ?? 0);
-    return [...this.#byKey.values()].filter(({ sessions, holder, detachedAt }) => {
+    return [...this.#byKey.values()].filter(({ sessions, holder, detachedAt, isPageLeft }) => {
       // A batch without sessions has no slot, and nothing else would limit how many there are.
-      const limitMs = sessions.length === 0 ? Math.min(windowMs, this.limits.guaranteeMs) : windowMs;
+      const limitMs = sessions.length === 0 || isPageLeft ? Math.min(windowMs, this.limits.guaranteeMs) : windowMs;
       const goneMs = now - detachedAt;
       if (holder !== undefined || goneMs < limitMs) return false;
       return sessions.every(({ busy, peer, lastActivityAt }) =>
-        busy ? goneMs >= windowMs + stepMs : !peer?.connected && now - lastActivityAt >= windowMs,
+        busy ? goneMs >= windowMs + stepMs : !peer?.connected && now - lastActivityAt >= limitMs,
       );
     });
   }

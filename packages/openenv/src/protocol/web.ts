@@ -62,6 +62,8 @@ export interface WebInfo {
   reset_options: JsonObject | null;
   /** True when a step before any reset is answered. */
   step_before_reset: boolean;
+  /** Why sessions cannot be copied; null where they can, and where no session has shown it yet. */
+  fork_problem: string | null;
   capacity: ServerCapacityStatus;
   /** Largest frame that is accepted, bytes. */
   max_message_bytes: number;

@@ -1,4 +1,4 @@
-import { CLOSE } from "../close-codes.js";
+import { CLOSE, reasonOf } from "../close-codes.js";
 import { FetchRequest, FetchResponse, FetchSocket, idleSeconds, rejection, wantsWebSocket } from "./fetch.js";
 import {
   type AcceptOptions,
@@ -68,9 +68,9 @@ export const BUN: ServerRuntime = {
           if (ws.getBufferedAmount() > MAX_UNREAD_PONGS) ws.close(CLOSE.policy, "pongs are not read");
         },
         pong: ({ data }, payload) => data.socket.peer.ponged(payload),
-        close({ data }, _code, reason) {
+        close({ data }, code, reason) {
           // Later: Bun calls this within close() and terminate(), and callers expect the event of another turn.
-          queueMicrotask(() => data.socket.peer.gone(reason === TOO_BIG ? "a frame was too large" : "disconnected"));
+          queueMicrotask(() => data.socket.peer.gone(reasonOf(reason === TOO_BIG ? CLOSE.tooLarge : code)));
         },
       },
     });

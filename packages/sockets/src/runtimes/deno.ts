@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { CLOSE } from "../close-codes.js";
+import { CLOSE, reasonOf } from "../close-codes.js";
 import type { Backlog } from "../limits/backlog.js";
 import { FetchRequest, FetchResponse, FetchSocket, idleSeconds, rejection, wantsWebSocket } from "./fetch.js";
 import {
@@ -129,9 +129,9 @@ class DenoSocket extends FetchSocket {
       if (isTooLarge) this.close(CLOSE.tooLarge);
       else this.peer.receive(isText ? data : Buffer.from(data), !isText);
     });
-    ws.addEventListener("close", () => {
+    ws.addEventListener("close", ({ code }: { code: number }) => {
       this.#leftOver = 0;
-      this.peer?.gone(isTooLarge ? "a frame was too large" : "disconnected");
+      this.peer?.gone(reasonOf(isTooLarge ? CLOSE.tooLarge : code));
     });
     // The close event follows.
     ws.addEventListener("error", (event) => event.preventDefault());

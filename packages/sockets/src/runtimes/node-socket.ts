@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
-import { CLOSE } from "../close-codes.js";
+import { reasonOf } from "../close-codes.js";
 import { frameOf, largeFrameHeader, TEXT, textFrameHeader, unmask } from "./frames.js";
 import { endOfFrame, MessageTracker, startOfPayload } from "./message-tracker.js";
 import type { AcceptOptions, MessageParts, PeerSocket, SocketPeer } from "./runtime.js";
@@ -46,7 +46,7 @@ export class NodeSocket extends WebSocket implements PeerSocket, FirstReader {
     if (event === "message") peer.receive(value as Buffer, isBinary as boolean);
     else if (event === "ping") peer.pinged(value as Buffer);
     else if (event === "pong") peer.ponged(value as Buffer);
-    else if (event === "close") peer.gone(value === CLOSE.tooLarge ? "a frame was too large" : "disconnected");
+    else if (event === "close") peer.gone(reasonOf(value));
     // After "error", "close" follows.
     return true;
   }

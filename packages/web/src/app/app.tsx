@@ -25,6 +25,10 @@ export function App() {
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
   }, [view, info]);
+  // A session shows whether it can be copied.
+  useEffect(() => {
+    if (sessions === 1) load();
+  }, [sessions, load]);
   // This page cannot play here, so it leaves the session to clients that can.
   useEffect(() => {
     if (info?.guarded) play.leave(false);

@@ -1,13 +1,9 @@
 import type { JsonObject } from "openenv-ts/protocol";
-import {
-  type RoundTrip,
-  ServerSocketClosedError,
-  type ServerSocketEnd,
-  type SessionCopy,
-} from "../server/server-socket.js";
+import type { SessionCopy } from "../server/kept-session.js";
+import { type RoundTrip, ServerSocketClosedError, type ServerSocketEnd } from "../server/server-socket.js";
 import { readAnswer, readFailure, unanswered } from "./answer.js";
 import { type ConnectionState, PlayConnection } from "./connection.js";
-import { openFork, takeFork } from "./forked.js";
+import { isTooLarge, type Origin, openFork, save, takeSaved } from "./saved.js";
 import {
   addEvent,
   addReset,
@@ -58,6 +54,10 @@ export interface PlaySnapshot {
   notForked: string | undefined;
   /** The timeline has steps that were not exported. */
   unsaved: boolean;
+  /** What the session is a copy of. */
+  origin: Origin | undefined;
+  /** Number of steps that were too large to keep over a reload. */
+  dropped: number;
 }
 
 /** A faster response is rendered at once, without a frame with disabled buttons. */
@@ -76,9 +76,11 @@ export class Play {
   /** The pending reset or step. */
   #sent: { kind: "reset" | "step"; action: JsonObject } | undefined;
 
-  constructor(forked = takeFork()) {
-    const { timeline = EMPTY_TIMELINE, copy } = forked ?? {};
-    this.#connection = new PlayConnection((lost) => this.#connectionChanged(lost), copy);
+  constructor(saved = takeSaved()) {
+    const { timeline = EMPTY_TIMELINE, kept, sent, origin, dropped = 0 } = saved ?? {};
+    // A request that only read something is not repeated.
+    if (kept) kept.skips = kept.pending === undefined || kept.pending !== sent?.kind;
+    this.#connection = new PlayConnection((lost) => this.#connectionChanged(lost), kept);
     this.#snapshot = {
       connection: this.#connection.state,
       timeline,
@@ -88,9 +90,25 @@ export class Play {
       state: undefined,
       imported: undefined,
       notForked: undefined,
-      unsaved: false,
+      unsaved: timeline.steps.length > 0,
+      origin,
+      dropped,
     };
-    void this.#connection.open();
+    addEventListener("pagehide", () => this.#save());
+    // A page in the background may end without an event, and one that is shown may be copied with its tab.
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#save() : save(undefined)));
+    addEventListener("pageshow", () => save(undefined));
+    void this.#connection.open().then(() => {
+      if (sent && this.#snapshot.connection.status === "connected")
+        void this[sent.kind === "reset" ? "reset" : "send"](sent.action);
+    });
+  }
+
+  /** Keeps the session for the next page of the tab. */
+  #save(): void {
+    const { kept } = this.#connection;
+    const { timeline, origin } = this.#snapshot;
+    save(kept?.session_id ? { kept, timeline, sent: this.#sent, origin } : undefined);
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -135,7 +153,10 @@ export class Play {
       const [copy] = (received.data["sessions"] ?? []) as SessionCopy[];
       if (!copy) return { notForked: readFailure(received.data).message };
       const timeline = step ? cutAfter(this.#snapshot.timeline, step) : EMPTY_TIMELINE;
-      const isOpen = openFork({ copy, timeline });
+      const last = latestEpisode(timeline);
+      const episode = last?.id ?? String(last?.number ?? 1);
+      const origin = { episode, step: step?.number ?? 0, index: last?.index ?? 0 };
+      const isOpen = openFork({ kept: { ...copy, ack: 0, attempt: 0 }, timeline, origin });
       return { notForked: isOpen ? undefined : "The browser did not open a new tab: allow it for this page." };
     });
   }
@@ -148,6 +169,7 @@ export class Play {
     const { steps } = this.shown();
     if (steps.length === 0) return;
     const selected = Math.max(0, Math.min(index, steps.length - 1));
+    if (selected === this.#snapshot.selected) return;
     this.#set({ selected, unseen: selected === steps.length - 1 ? 0 : this.#snapshot.unseen });
   }
 
@@ -160,6 +182,15 @@ export class Play {
   show(imported: Imported | undefined): void {
     const steps = (imported?.timeline ?? this.#snapshot.timeline).steps.length;
     this.#set({ imported, selected: imported ? Math.min(0, steps - 1) : steps - 1, unseen: 0 });
+  }
+
+  /** True when a reload continues with the whole timeline. */
+  survives(): boolean {
+    return Boolean(this.#connection.kept?.session_id) && !isTooLarge(this.#snapshot.timeline);
+  }
+
+  forgetDropped(): void {
+    this.#set({ dropped: 0 });
   }
 
   saved(): void {
@@ -181,7 +212,7 @@ export class Play {
   }
 
   async #ask(kind: "reset" | "step", action: JsonObject, message: JsonObject): Promise<TimelineStep | undefined> {
-    const sent = this.#connection.socket && isFree(this.#snapshot) ? { kind, action } : undefined;
+    const sent = isFree(this.#snapshot) ? { kind, action } : undefined;
     if (sent) this.#sent = sent;
     const isAnswered = await this.#exchange(kind, message, (exchange) => {
       this.#sent = undefined;
@@ -222,16 +253,15 @@ export class Play {
     message: JsonObject,
     read: (exchange: RoundTrip) => Partial<PlaySnapshot>,
   ): Promise<boolean> {
-    const { socket } = this.#connection;
     const before = this.#snapshot.pending;
-    if (!socket || !isFree(this.#snapshot) || (kind === "state" && before)) return false;
+    if (!isFree(this.#snapshot) || (kind === "state" && before)) return false;
     const pending = { kind, since: before?.since ?? Date.now() };
     this.#snapshot = { ...this.#snapshot, pending };
     const showPending = setTimeout(() => this.#set({}), PENDING_SHOWN_MS);
     // A step may have been queued during the state request.
     const end = () => (this.#snapshot.pending === pending ? { pending: undefined } : {});
     try {
-      const exchange = await socket.ask(message);
+      const exchange = await this.#connection.ask(message);
       this.#connection.answered();
       this.#set({ ...read(exchange), ...end() });
       return true;
@@ -247,7 +277,7 @@ export class Play {
   #connectionChanged(lost: ServerSocketEnd | undefined): void {
     if (lost) this.#addUnanswered("SESSION_LOST", `The session ended before the response: ${lost.reason}`);
     if (lost && this.#snapshot.timeline.steps.length > 0) {
-      this.#note("Connection lost", lost.code > 0 ? `close code ${lost.code}` : "");
+      this.#note("Connection lost", lost.reason);
     }
     this.#set({ connection: this.#connection.state });
   }

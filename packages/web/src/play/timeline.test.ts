@@ -9,6 +9,7 @@ import {
   addStep,
   EMPTY_TIMELINE,
   goesOn,
+  lastEpisodes,
   type NewStep,
   nameEpisode,
   needsReset,
@@ -28,6 +29,20 @@ describe("a timeline", () => {
       [4, 0.25],
     ]);
     expect(episodes).toMatchObject([{ steps: 4, total: 0.25, status: "in progress" }]);
+  });
+
+  test("can be cut before an episode, which keeps its number and its steps", () => {
+    const second = addStep(addReset(play([1]), step("reset", null)), step("step", 5));
+    const timeline = addEvent(second, "Connection lost", "");
+    expect(lastEpisodes(timeline, 0)).toEqual(timeline);
+    const rest = lastEpisodes(timeline, 1);
+    expect(rest.episodes).toMatchObject([{ index: 0, number: 2, steps: 1, total: 5 }]);
+    expect(rest.steps.map(({ index, episode, number }) => [index, episode, number])).toEqual([
+      [0, 0, 0],
+      [1, 0, 1],
+    ]);
+    expect(rest.rows).toMatchObject([{ episode: 0 }, { step: 0 }, { step: 1 }, { kind: "event" }]);
+    expect(lastEpisodes(timeline, 2)).toMatchObject({ episodes: [], steps: [], rows: [] });
   });
 
   test("a reset stops the previous episode, a lost connection cuts it off, done stays done", () => {

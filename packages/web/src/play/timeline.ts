@@ -156,6 +156,22 @@ export function cutAfter(
   return { episodes: cut, steps: steps.slice(0, index + 1), rows: rows.slice(0, end + 1) };
 }
 
+/** The timeline from an episode on. */
+export function lastEpisodes({ episodes, steps, rows }: Timeline, from: number): Timeline {
+  if (from === 0) return { episodes, steps, rows };
+  const all = steps.findIndex(({ episode }) => episode >= from);
+  const skipped = all < 0 ? steps.length : all;
+  const first = rows.findIndex((row) => row.kind === "episode" && row.episode === from);
+  return {
+    episodes: episodes.slice(from).map((episode) => ({ ...episode, index: episode.index - from })),
+    steps: steps.slice(skipped).map((step) => ({ ...step, index: step.index - skipped, episode: step.episode - from })),
+    rows: (first < 0 ? [] : rows.slice(first)).map((row) => {
+      if (row.kind === "episode") return { ...row, episode: row.episode - from };
+      return row.kind === "step" ? { ...row, step: row.step - skipped } : row;
+    }),
+  };
+}
+
 export function latestEpisode(timeline: Timeline): TimelineEpisode | undefined {
   return timeline.episodes.at(-1);
 }

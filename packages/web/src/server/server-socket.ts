@@ -1,6 +1,7 @@
 import { openSocket, parseJson } from "openenv-ts/internal";
 import type { JsonObject, View } from "openenv-ts/protocol";
 import { socketUrl } from "./base.js";
+import { introduce, type PageSession } from "./kept-session.js";
 import { tokenHeaders } from "./token.js";
 
 type Attach = Parameters<typeof openSocket>[2];
@@ -12,6 +13,8 @@ export interface AnswerMessage {
   data: JsonObject;
   /** The number of the event that the request was, in a resumable session. */
   event?: number;
+  /** The number of the request in a session that outlives its socket. */
+  seq?: number;
   view?: View;
 }
 
@@ -53,39 +56,43 @@ export class ServerSocketClosedError extends Error {
 
 const OPEN_TIMEOUT_MS = 15_000;
 
-/** A copy of a session, which waits for its first connection. */
-export interface SessionCopy {
-  session_id: string;
-  token: string;
+/** After these, nobody resumes the session: it has ended, another page has it, or a request was too large for it. */
+export const FINAL_CODES: readonly number[] = [4000, 4001, 1009];
+
+/** Opens a session, or returns to one. */
+export function openServerSocket(events: ServerSocketEvents, kept?: PageSession): Promise<ServerSocket> {
+  const options = { headers: tokenHeaders(), timeoutMs: OPEN_TIMEOUT_MS };
+  return openSocket(socketUrl(kept?.session_id), options, (socket) => new ServerSocket(socket, events, kept));
 }
 
-/** Opens a session, or the one that is a copy. */
-export function openServerSocket(events: ServerSocketEvents, copy?: SessionCopy): Promise<ServerSocket> {
-  const options = { headers: tokenHeaders(), timeoutMs: OPEN_TIMEOUT_MS };
-  return openSocket(socketUrl(copy?.session_id), options, (socket) => new ServerSocket(socket, events, copy));
+/** Ends a session whose request is not answered: a frame on its own socket would wait for the answer. */
+async function endSession(kept: PageSession): Promise<void> {
+  const socket = await openServerSocket({ ended: () => {}, queued: () => {} }, kept);
+  await socket.ready;
+  socket.close();
 }
 
 /** One session on `/ws`: requests are answered in order, one at a time. */
 export class ServerSocket {
   readonly #socket: Socket;
   readonly #events: ServerSocketEvents;
-  readonly #isCopy: boolean;
+  /** The session, if it outlives the socket. */
+  kept: PageSession | undefined;
+  /** Resolves when the session is there. */
+  readonly ready: Promise<void>;
   #frames = 0;
-  /** The number of the last request to a copy. */
-  #seq = 0;
   #waiting: { type: unknown; resolve(text: string): void; reject(error: Error): void } | undefined;
   /** Why the server rejected the session. */
   #refused: ServerSocketEnd | undefined;
   #ended: ServerSocketEnd | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown>;
 
-  constructor(socket: Socket, events: ServerSocketEvents, copy: SessionCopy | undefined) {
+  constructor(socket: Socket, events: ServerSocketEvents, kept: PageSession | undefined) {
     this.#socket = socket;
     this.#events = events;
-    this.#isCopy = copy !== undefined;
-    if (!copy) return;
-    this.#last = this.#send({ type: "resume", data: { token: copy.token } });
-    addEventListener("pagehide", this.#leave);
+    this.kept = kept;
+    this.ready = kept ? this.#introduce(kept) : Promise.resolve();
+    this.#last = this.ready.catch(() => {});
   }
 
   /** @throws ServerSocketClosedError when the session ends before the response. */
@@ -95,10 +102,20 @@ export class ServerSocket {
     return answer;
   }
 
+  /** Ends the session. */
   close(): void {
     if (this.#ended) return;
+    const { kept } = this;
+    const isBusy = this.#waiting !== undefined && kept !== undefined && kept.session_id !== "";
+    if (kept && !isBusy) this.#socket.send('{"type":"close"}');
+    this.drop();
+    if (isBusy) void endSession(kept).catch(() => {});
+  }
+
+  /** Leaves the session to its next socket. */
+  drop(): void {
+    if (this.#ended) return;
     this.#stop({ code: 1000, reason: "this page closed it" });
-    if (this.#isCopy) this.#leave();
     this.#socket.drop();
   }
 
@@ -108,7 +125,7 @@ export class ServerSocket {
     if (text.startsWith(QUEUED)) return this.#events.queued(Number((parseJson(text) as AnswerMessage).data["place"]));
     const error = text.startsWith(ERROR) ? (parseJson(text) as AnswerMessage).data : undefined;
     // A rejection is not a response to a request; the end of the session follows.
-    if (error && (!this.#waiting || (this.#waiting.type !== "fork" && REFUSALS.includes(error["code"])))) {
+    if (error && (!this.#waiting || (this.#waiting.type !== "fork" && isRefusal(error)))) {
       this.#refused = refusalOf(error);
       return;
     }
@@ -123,8 +140,9 @@ export class ServerSocket {
 
   async #send(request: JsonObject): Promise<RoundTrip> {
     if (this.#ended) throw new ServerSocketClosedError(this.#ended);
-    const isNumbered = this.#isCopy && request["type"] !== "resume";
-    const message = isNumbered ? { ...request, seq: ++this.#seq, ack: this.#seq - 1 } : request;
+    const kept = request["type"] === "resume" ? undefined : this.kept;
+    const message = kept ? { ...request, seq: kept.ack + 1, ack: kept.ack } : request;
+    if (kept) kept.pending = request["type"];
     const text = JSON.stringify(message);
     const frame = ++this.#frames;
     const start = performance.now();
@@ -134,19 +152,46 @@ export class ServerSocket {
     });
     const ms = performance.now() - start;
     const received = parseJson(answer) as AnswerMessage;
+    if (kept) {
+      kept.pending = undefined;
+      // A request that the server could not read has used no number.
+      if (received.seq !== undefined) kept.ack++;
+    }
     return { sent: message, received, frame, sentBytes: byteLength(text), receivedBytes: byteLength(answer), ms };
   }
 
   #stop(end: ServerSocketEnd): ServerSocketEnd {
     this.#ended = end;
-    removeEventListener("pagehide", this.#leave);
     this.#waiting?.reject(new ServerSocketClosedError(end));
     return end;
   }
 
-  /** Without this frame, the server would keep the copy for its client. */
-  readonly #leave = (): void => this.#socket.send('{"type":"close"}');
+  async #introduce(kept: PageSession): Promise<void> {
+    const isNew = kept.session_id === "";
+    const { received } = await this.#send({ type: "resume", data: await introduce(kept) });
+    const { code, message, last_seq: last, recovered, session_id: id } = received.data;
+    if (received.type === "error") {
+      // A server that keeps no sessions does not know the frame: the session is that of its socket.
+      if (isNew && NOT_KEPT.includes(code)) return void (this.kept = undefined);
+      this.#socket.drop();
+      this.onClose(0, String(message));
+    } else if (isNew) {
+      kept.session_id = String(id);
+    } else if (recovered !== true || Number(last) < kept.ack) {
+      const reason = String(received.data["reason"] ?? "the server has lost its last steps");
+      this.#socket.drop();
+      this.onClose(SESSION_ENDED, reason);
+    } else if (kept.skips) {
+      kept.ack = Number(last);
+      delete kept.skips;
+    }
+    if (this.#ended) throw new ServerSocketClosedError(this.#ended);
+  }
 }
+
+/** The close code of a session that has ended. */
+const SESSION_ENDED = 4000;
+const NOT_KEPT: readonly unknown[] = ["UNKNOWN_TYPE", "VALIDATION_ERROR"];
 
 /** The first bytes of frames with the position in the queue. */
 const QUEUED = '{"type":"queued"';
@@ -155,6 +200,11 @@ const QUEUED = '{"type":"queued"';
 const ERROR = '{"type":"error"';
 /** The error codes that the server sends instead of a session. */
 const REFUSALS: readonly unknown[] = ["CAPACITY_REACHED", "FACTORY_ERROR"];
+
+/** An answer to the first frame can have the same code: the memory for stored answers is used up. */
+function isRefusal({ code, max_sessions: places }: JsonObject): boolean {
+  return REFUSALS.includes(code) && (code !== "CAPACITY_REACHED" || places !== undefined);
+}
 
 function refusalOf({ code, message, max_sessions: places }: JsonObject): ServerSocketEnd {
   const end = { code: 0, reason: `${String(message)} (${String(code)})` };

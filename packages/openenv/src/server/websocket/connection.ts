@@ -1,4 +1,4 @@
-import { Inflow, type InflowParts } from "#parts/sockets";
+import { Inflow, type InflowParts, PAGE_LEFT } from "#parts/sockets";
 import { CLOSE_CODES, type Extension } from "../../protocol/messages.js";
 import type { Principal, SessionOpener } from "../../session/attachable-session.js";
 import { Batch } from "../../session/batch.js";
@@ -183,9 +183,10 @@ export class Connection extends Inflow implements ConnectionContext, AddressHold
     this.forget();
     if (this.ended) return;
     this.ended = true;
-    const why = this.#draining ? SHUTTING_DOWN : reason;
+    const isPage = reason === PAGE_LEFT;
+    const why = this.#draining ? SHUTTING_DOWN : isPage ? "disconnected" : reason;
     const isKept = !this.#draining || this.durable?.isRestorable === true;
-    if (this.durable !== undefined && isKept) this.#sessions.keeper?.detach(this.durable);
+    if (this.durable !== undefined && isKept) this.#sessions.keeper?.detach(this.durable, isPage);
     else if (this.batch !== undefined) this.batch.end(why);
     else if (this.session === undefined && this.#address !== undefined)
       this.#address.addresses.leave(this.#address.hash, this);

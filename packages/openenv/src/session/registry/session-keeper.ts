@@ -80,8 +80,11 @@ export interface SessionKeeper {
   /** Opens copies that wait for sockets which resume them. @throws SessionRejectedError */
   fork(session: Session, request: ForkRequest): Promise<ForkBody>;
 
-  /** The connection is lost: the session is kept for its client, and ends when others need room. */
-  detach(kept: KeptSession): void;
+  /**
+   * The connection is lost: the session is kept for its client, and ends when others need room. `isPage`: a page was left,
+   * which comes back within seconds, if it was loaded again, or not at all.
+   */
+  detach(kept: KeptSession, isPage?: boolean): void;
   /** Its client ends the session. */
   release(session: Session): void;
   /** The environment is lost. True when the session continues in another process or environment, so that it ends here. */

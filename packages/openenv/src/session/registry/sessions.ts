@@ -240,11 +240,11 @@ export class Sessions {
   }
 
   /** Keeps a session without a connection for its client, until another client needs its slot. */
-  keepDetached(session: Session): void {
+  keepDetached(session: Session, isPage = false): void {
     if (session.detach()) return this.end(session, "closed by its holder");
     session.detachedAt = performance.now();
     session.events.plugins?.detached?.();
-    this.#unclaimed.addDetached(session);
+    this.#unclaimed.addDetached(session, isPage);
     this.#options.cluster?.changed();
     if (this.#queue.size > 0) setImmediate(() => this.#admit());
   }

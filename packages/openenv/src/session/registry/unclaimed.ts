@@ -37,6 +37,8 @@ export class Unclaimed {
 
   /** Resumable ones whose connection was lost; the one that was lost first comes first. */
   readonly #detached = new Map<Session, number>();
+  /** Those of pages that were left: a page that is loaded again comes back within seconds. */
+  readonly #ofPages = new Map<Session, number>();
 
   constructor(options: UnclaimedOptions) {
     this.#options = options;
@@ -51,11 +53,11 @@ export class Unclaimed {
   }
 
   /** A resumable session has lost its connection. */
-  addDetached(session: Session): void {
+  addDetached(session: Session, isPage: boolean): void {
     session.touch();
     this.delete(session);
     session.listIn(this);
-    this.#detached.set(session, performance.now());
+    (isPage ? this.#ofPages : this.#detached).set(session, performance.now());
   }
 
   /** Called when a client uses its session. Sessions of `POST /reset` move to the end of the list. */
@@ -66,7 +68,7 @@ export class Unclaimed {
       return;
     }
     // A call that was queued before the connection was lost does not bring the client back.
-    if (this.#detached.has(session) && !session.attached) return;
+    if ((this.#detached.has(session) || this.#ofPages.has(session)) && !session.attached) return;
     const isOfHttp = this.#sessions.has(session) && !session.attached;
     this.delete(session);
     if (!isOfHttp) return;
@@ -81,6 +83,7 @@ export class Unclaimed {
     this.#ofSockets.delete(session);
     this.#used.delete(session);
     this.#detached.delete(session);
+    this.#ofPages.delete(session);
   }
 
   /**
@@ -97,10 +100,7 @@ export class Unclaimed {
       if (session.lastActivityAt > now - this.#httpIdleMs) break;
       if (!session.busy && !this.#isHeld(session)) count++;
     }
-    for (const [session, since] of this.#detached) {
-      if (since > now - this.#options.guaranteeMs) break;
-      if (this.#isOverdue(session, now)) count++;
-    }
+    for (const _overdue of this.#overdue(now)) count++;
     return count + this.#idle(now).length;
   }
 
@@ -116,10 +116,7 @@ export class Unclaimed {
     for (const session of this.#used) {
       if (!session.busy && !this.#isHeld(session) && session.lastActivityAt <= now - this.#httpIdleMs) return session;
     }
-    for (const [session, since] of this.#detached) {
-      if (since > now - this.#options.guaranteeMs) break;
-      if (this.#isOverdue(session, now)) return session;
-    }
+    for (const session of this.#overdue(now)) return session;
     const [first, ...others] = this.#idle(now);
     return others.reduce(
       (oldest, one) => (one.lastActivityAt < oldest.lastActivityAt ? one : oldest),
@@ -131,7 +128,8 @@ export class Unclaimed {
   reasonFor(session: Session): string {
     if (this.#used.has(session))
       return `was idle for ${this.#httpIdleMs / 1000} s and was closed to make room for another client`;
-    if (this.#detached.has(session)) return "was not resumed, and was closed to make room for another client";
+    if (this.#detached.has(session) || this.#ofPages.has(session))
+      return "was not resumed, and was closed to make room for another client";
     if (!this.#sessions.has(session)) return idleReason(this.#options.idleMs ?? 0);
     return session.attached
       ? "sent no valid message and was closed to make room"
@@ -162,8 +160,20 @@ export class Unclaimed {
     return session.attached || session.peer?.connected === true || this.#options.isWatched(session);
   }
 
-  #isOverdue({ attached, busy, peer, lastActivityAt }: Session, now: number): boolean {
-    return !attached && !busy && !peer?.connected && lastActivityAt <= now - this.#options.guaranteeMs;
+  /** Sessions whose clients have not come back in the guaranteed time; those of pages that were left first. */
+  *#overdue(now: number): Iterable<Session> {
+    const { guaranteeMs } = this.#options;
+    const lists = [
+      { sessions: this.#ofPages, limitMs: Math.min(FIRST_USE_MS, guaranteeMs) },
+      { sessions: this.#detached, limitMs: guaranteeMs },
+    ];
+    for (const { sessions, limitMs } of lists) {
+      for (const [session, since] of sessions) {
+        if (since > now - limitMs) break;
+        const { attached, busy, peer, lastActivityAt } = session;
+        if (!attached && !busy && !peer?.connected && lastActivityAt <= now - limitMs) yield session;
+      }
+    }
   }
 }
 

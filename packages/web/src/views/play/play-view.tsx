@@ -1,9 +1,10 @@
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { navigate, useRoute } from "../../app/router.js";
 import { IconButton } from "../../parts/icon-button.js";
 import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
-import { formatReward } from "../../parts/text/format.js";
-import type { Imported, PlaySnapshot } from "../../play/play.js";
+import { count, formatReward } from "../../parts/text/format.js";
+import type { Imported, Play, PlaySnapshot } from "../../play/play.js";
 import type { TimelineStep } from "../../play/timeline.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action/action-pane.js";
@@ -33,6 +34,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
   const files = useFiles(info, play, shown);
   useShortcuts(play, files, () => !document.getElementById("main")?.closest("[hidden]"));
   useScrollToAnswer(shown.timeline.steps.at(-1), setPart);
+  useStepAddress(play, shown);
   const step = play.shown().steps[shown.selected];
   const hasTools = tools.length > 0;
   return (
@@ -49,6 +51,17 @@ export function PlayView({ info, play, schema }: ViewProps) {
           <bdi>{shown.notForked}</bdi>
         </Notice>
       )}
+      {shown.dropped > 0 ? (
+        <Notice
+          tone="wait"
+          bar
+          title="Earlier steps were not kept."
+          actions={<IconButton icon="close" label="Dismiss" onClick={() => play.forgetDropped()} />}
+        >
+          The timeline was larger than the browser keeps for a tab (4 million characters):{" "}
+          {count(shown.dropped, "step")} of it {shown.dropped === 1 ? "is" : "are"} missing. The session continues.
+        </Notice>
+      ) : null}
       <ImportedNotice
         info={info}
         play={play}
@@ -86,6 +99,30 @@ export function PlayView({ info, play, schema }: ViewProps) {
       </main>
     </>
   );
+}
+
+/** The address names the selected step, but the last one, which the page follows. Back returns to it. */
+function useStepAddress(play: Play, { selected }: PlaySnapshot): void {
+  const route = useRoute();
+  const named = route.view === "play" ? route.step : undefined;
+  const last = play.shown().steps.length - 1;
+  const latest = useRef(selected);
+  // The address has changed: back, forward, or a link.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new step does not change what the address names
+  useEffect(() => {
+    if (named !== undefined) play.select(named ?? last);
+    latest.current = play.snapshot().selected;
+  }, [named, play]);
+  // The visitor has selected a step, or the page follows a new one.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only where the selection changes
+  useEffect(() => {
+    // The effect above may have changed it since this was drawn.
+    const now = play.snapshot().selected;
+    if (named === undefined || now === latest.current) return;
+    latest.current = now;
+    const step = now === last ? null : now;
+    if (step !== named) navigate({ view: "play", step }, { replace: named !== null });
+  }, [selected]);
 }
 
 /** The name of the step pane. */

@@ -7,7 +7,7 @@ import type { Play, PlaySnapshot } from "../../play/play.js";
 export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) {
   const { state, timeline, connection, pending } = shown;
   const old = state !== undefined && state.afterSteps < timeline.steps.length;
-  const free = connection.status === "connected" && !pending;
+  const free = connection.status === "connected" && !pending && !shown.imported;
   return (
     <section className="pane pane--state" aria-labelledby="state-h">
       <header className="pane__head">

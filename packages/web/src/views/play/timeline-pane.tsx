@@ -56,7 +56,7 @@ export function TimelinePane({ play, shown, hasTools }: TimelinePaneProps) {
           <kbd>D</kbd> diff
         </span>
         <span className="grow" />
-        <span className="clip">{shown.imported ? "Read-only" : "Kept in this tab only"}</span>
+        <span className="clip">{shown.imported ? "Read-only" : "Kept in this tab"}</span>
       </div>
     </section>
   );

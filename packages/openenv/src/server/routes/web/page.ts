@@ -53,6 +53,7 @@ export async function info({ response, context }: RequestContext): Promise<void>
     tasks: tasks !== undefined,
     reset_options: renderResetOptions(contract.reset),
     step_before_reset: stepBeforeReset === "allow",
+    fork_problem: forkProblem(context),
     capacity: sessions.capacity(),
     max_message_bytes: context.maxMessageBytes,
     rollouts: context.plugins.mounted.some(({ plugin }) => plugin.name === "rollouts"),
@@ -61,6 +62,17 @@ export async function info({ response, context }: RequestContext): Promise<void>
   };
   response.setHeader("cache-control", "no-store");
   sendJson(response, 200, body);
+}
+
+/** An environment shows whether it can be copied once one was made. */
+function forkProblem({ runtime, sessions }: RequestContext["context"]): string | null {
+  if (sessions.keeper === undefined) return "the server lacks the part that keeps sessions";
+  if (runtime.definition.seeded === true) return null;
+  for (const { environment, events } of sessions.all) {
+    const { tier } = events;
+    if (environment !== undefined) return "reason" in tier ? tier.reason : null;
+  }
+  return null;
 }
 
 export async function server({ request, response, context }: RequestContext): Promise<void> {

@@ -158,6 +158,7 @@ describe("what the page asks at its start", () => {
         },
         required: ["name"],
       },
+      fork_problem: null,
       step_before_reset: true,
       capacity: { active_sessions: 0, max_sessions: 3, available_slots: 3, is_at_capacity: false },
       max_message_bytes: 16 * 1024 * 1024,

@@ -41,7 +41,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
   const issues = last?.kind === "step" ? issuesFor(last.failure?.issues, draft.tool) : NO_ISSUES;
   const mustReset = needsReset(shown.timeline, info);
   const send = (value: JsonObject): void => {
-    if (mustReset || !isFree(shown)) return;
+    if (mustReset || shown.imported || !isFree(shown)) return;
     setInvalid(0);
     void play.send(draft.toAction(value));
   };
@@ -74,7 +74,8 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
         <span className="grow" />
         <Segments label="Input of the action" options={MODES} selected={mode} onSelect={setMode} />
       </header>
-      <div className="pane__body scroll">
+      {/* The action would belong to another episode than the one that is shown. */}
+      <div className="pane__body scroll" inert={shown.imported !== undefined}>
         {description ? <p className="hint act__about">{description}</p> : null}
         <QuickActions play={play} shown={shown} needsReset={mustReset} />
         {!draft.schema ? (

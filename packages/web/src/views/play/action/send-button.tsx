@@ -34,7 +34,7 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
           type="submit"
           form={form}
           className={`btn ${primary ? "btn--primary" : ""}`}
-          aria-disabled={!isFree(shown) || needsReset ? true : undefined}
+          aria-disabled={!isFree(shown) || needsReset || shown.imported ? true : undefined}
           aria-describedby={`${form}-hint`}
         >
           {counts ? `Waiting ${(waited / 1000).toFixed(1)} s` : verb}
@@ -53,13 +53,15 @@ export function SendButton({ form, verb, play, shown, invalid, needsReset }: Sen
           </span>
         ) : (
           <span id={`${form}-hint`} className="hint keys">
-            {!connected
-              ? "Kept until connected"
-              : needsReset
-                ? "Reset starts an episode"
-                : done
-                  ? "The episode is over"
-                  : "Esc leaves the field"}
+            {shown.imported
+              ? "A file is shown: go back to the session"
+              : !connected
+                ? "Kept until connected"
+                : needsReset
+                  ? "Reset starts an episode"
+                  : done
+                    ? "The episode is over"
+                    : "Esc leaves the field"}
           </span>
         )}
       </div>

@@ -13,7 +13,7 @@ interface ConnectionNoticeProps {
 
 /** The state of the connection, and what the visitor can do. */
 export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
-  const { status, place, end, endedAt, nextTryAt, wasOpen } = shown.connection;
+  const { status, place, end, endedAt, nextTryAt, wasOpen, isKept } = shown.connection;
   const left = useSecondsLeft(nextTryAt);
   if (info.guarded) {
     return (
@@ -25,7 +25,7 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
   if (status === "idle") {
     return (
       <Notice tone="wait" icon="plug" bar title="Not connected." actions={<Reconnect play={play} label="Connect" />}>
-        The session was closed. The timeline is kept.
+        {end ? <bdi>{`The session was left: ${end.reason}. `}</bdi> : "The session was closed. "}The timeline is kept.
       </Notice>
     );
   }
@@ -84,7 +84,8 @@ export function ConnectionNotice({ info, play, shown }: ConnectionNoticeProps) {
       {latest?.status === "cut off"
         ? `Episode ${latest.number} ended there, its ${count(latest.steps, "step")} ${latest.steps === 1 ? "is" : "are"} kept. `
         : ""}
-      A new connection is a new session. {next}
+      {isKept ? "The server keeps the session, and the episode continues." : "A new connection is a new session."}{" "}
+      {next}
     </Notice>
   );
 }

@@ -26,6 +26,7 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   const free = isFree(shown);
   const hasSteps = shown.timeline.steps.length > 0;
   const canFork = hasSteps && !shown.imported;
+  const { origin } = shown;
   const done = episode?.status === "done" && !shown.imported;
   return (
     <section className="episode" aria-label="Episode">
@@ -47,12 +48,20 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
         </div>
         {options ? <ResetOptions info={info} play={play} free={free} onClose={() => setOptions(false)} /> : null}
       </div>
-      {canFork ? <ForkButton play={play} className="hide-md" free={free} /> : null}
+      {canFork ? <ForkButton play={play} className="hide-md" free={free} problem={info.fork_problem} /> : null}
       <StatusBadge episode={episode} />
+      {origin && !shown.imported && episode?.index === origin.index ? (
+        <span className="badge" title={origin.episode}>
+          <Icon name="fork" />
+          <span>
+            Fork of episode <bdi className="mono">{origin.episode.slice(0, 8)}</bdi>, step {origin.step}
+          </span>
+        </span>
+      ) : null}
       {episode ? <Facts episode={episode} hasTasks={info.tasks} /> : null}
       <span className="grow" />
       <Menu label="More: import, export, fork" className="only-md">
-        {canFork ? <ForkButton play={play} look="ghost" free={free} /> : null}
+        {canFork ? <ForkButton play={play} look="ghost" free={free} problem={info.fork_problem} /> : null}
         <FileButtons files={files} hasSteps={hasSteps} />
       </Menu>
       <div className="files hide-md">
@@ -62,9 +71,19 @@ export function EpisodeBar({ info, play, shown, files }: EpisodeBarProps) {
   );
 }
 
-function ForkButton({ play, ...look }: { play: Play; free: boolean; look?: string; className?: string }) {
+interface ForkButtonProps {
+  play: Play;
+  free: boolean;
+  /** Why the session cannot be copied. */
+  problem: string | null;
+  look?: string;
+  className?: string;
+}
+
+function ForkButton({ play, free, problem, ...look }: ForkButtonProps) {
+  const title = problem === null ? "Open a copy of the session in a new tab" : `No session can be copied: ${problem}`;
   return (
-    <Button {...look} title="Open a copy of the session in a new tab" onClick={() => void play.fork()}>
+    <Button {...look} free={free && problem === null} title={title} onClick={() => void play.fork()}>
       <Icon name="fork" />
       Fork
     </Button>

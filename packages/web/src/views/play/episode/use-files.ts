@@ -25,13 +25,15 @@ const MAX_BYTES = 200_000_000;
 
 export function useFiles(info: WebInfo, play: Play, shown: PlaySnapshot): TimelineFiles {
   const [problem, setProblem] = useState<string>();
-  // Asks before the tab is closed with steps that were not exported.
+  // Asks before the tab is closed with steps that were not exported, and that a reload would not bring back.
   useEffect(() => {
     if (!shown.unsaved) return;
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
+    const warn = (event: BeforeUnloadEvent): void => {
+      if (!play.survives()) event.preventDefault();
+    };
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
-  }, [shown.unsaved]);
+  }, [play, shown.unsaved]);
   const read = async (file: File): Promise<void> => {
     if (file.size > MAX_BYTES) return setProblem(`${file.name} has more than ${MAX_BYTES / 1e6} MB.`);
     try {

@@ -43,7 +43,12 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
         end={
           <>
             {!shown.imported && eventOf(shown.timeline, step) !== undefined ? (
-              <Button look="ghost sm" free={isFree(shown)} onClick={() => void play.fork(step)}>
+              <Button
+                look="ghost sm"
+                free={isFree(shown) && info.fork_problem === null}
+                title={info.fork_problem === null ? undefined : `No session can be copied: ${info.fork_problem}`}
+                onClick={() => void play.fork(step)}
+              >
                 Fork from here
               </Button>
             ) : null}
