@@ -122,6 +122,10 @@ describe.skipIf(!chromium.available)("an episode of the page", () => {
     expectProblem(/status of 404/);
     const page = await open(server, { view: new URL(url).hash.slice(2) });
     await page.getByText("openenv serve --store").waitFor();
+    // Only who plays takes a session.
+    expect(server.capacity().active_sessions).toBe(1);
+    await page.getByRole("link", { name: "Play" }).click();
+    await connected(page);
     if (process.env["SHOTS"]) await page.screenshot({ path: `${process.env["SHOTS"]}/session.png` });
   });
 

@@ -1,9 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { defineContract, defineEnvironment } from "openenv-ts";
 import { parseEpisode, renderEpisode } from "openenv-ts/protocol";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import echo from "../../../envs/echo/server/environment.js";
 import wordle from "../../../envs/wordle/server/environment.js";
 import { defineCounter } from "../../../test-support/environments/counter.js";
@@ -147,8 +149,22 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByText("Recorded with echo_env, this is wordle_env.").waitFor();
   });
 
-  test("closing the tab asks while there are steps that were not exported", async () => {
-    const page = await open(await start(echo));
+  test("closing the tab asks only where a reload would lose steps that were not exported", async () => {
+    const contract = defineContract({
+      name: "large_env",
+      action: z.object({}),
+      observation: z.object({ text: z.string() }),
+    });
+    const large = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: { text: "x".repeat(4_100_000) } }),
+      step: () => ({ observation: { text: "" } }),
+    }));
+    const kept = await open(await start(echo));
+    kept.on("dialog", () => expect.fail("asked"));
+    await reset(kept);
+    await kept.close({ runBeforeUnload: true });
+    await expect.poll(() => kept.isClosed(), { timeout: 20_000 }).toBe(true);
+    const page = await open(await start(large));
     let dialogs = 0;
     page.on("dialog", (dialog) => {
       dialogs++;
@@ -158,6 +174,8 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.close({ runBeforeUnload: true });
     await expect.poll(() => dialogs, { timeout: 20_000 }).toBe(1);
     await exported(page);
+    await page.reload();
+    await page.getByText("1 step of it is missing").waitFor();
     await page.close({ runBeforeUnload: true });
     await expect.poll(() => page.isClosed(), { timeout: 20_000 }).toBe(true);
     expect(dialogs).toBe(1);

@@ -1,5 +1,5 @@
 import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useLayoutEffect, useState, useSyncExternalStore } from "react";
 import { Button } from "../parts/button.js";
 import { Boundary } from "../parts/loading/boundary.js";
 import { Loading } from "../parts/loading/loading.js";
@@ -16,11 +16,16 @@ import { ShortcutsDialog } from "./shortcuts-dialog.js";
 
 /** The page: the application bar, and the view of the URL. */
 export function App() {
+  const route = useRoute();
   const [play] = useState(() => new Play());
+  const plays = PLAYING.includes(route.view);
+  // The connection is opened before the first render, which takes time.
+  useLayoutEffect(() => {
+    if (plays) play.start();
+  }, [plays, play]);
   const { sessions } = useSyncExternalStore(play.subscribe, () => play.snapshot().connection);
   const { value: info, problem, needsToken, load } = useFetched<WebInfo>("/web/info", sessions);
   const schema = useFetched<SchemaBody>("/schema", sessions);
-  const route = useRoute();
   const view = VIEWS.find(({ name }) => name === route.view) ?? VIEWS[0];
   useEffect(() => {
     document.title = `${view.label} · ${info?.name ?? "OpenEnv"}`;
@@ -78,6 +83,9 @@ export function App() {
     </>
   );
 }
+
+/** The views that belong to the session of this tab. */
+const PLAYING: readonly string[] = ["play", "server", "about"];
 
 /** A server with a client token returns no information without it. */
 function ClientAccess({ onToken }: { onToken(token: string): void }) {

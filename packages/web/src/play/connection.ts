@@ -35,7 +35,7 @@ const BACKOFF_S = [1, 2, 4, 8, 15];
 const REFUSAL_MS = 100;
 
 const START: ConnectionState = {
-  status: "connecting",
+  status: "idle",
   place: 0,
   end: undefined,
   endedAt: 0,

@@ -73,6 +73,9 @@ export class Play {
   #snapshot: PlaySnapshot;
   readonly #listeners = new Set<() => void>();
   readonly #connection: PlayConnection;
+  #isStarted = false;
+  /** The reset or step without an answer of the page before this one. */
+  #resend: { kind: "reset" | "step"; action: JsonObject } | undefined;
   /** The pending reset or step. */
   #sent: { kind: "reset" | "step"; action: JsonObject } | undefined;
 
@@ -98,6 +101,15 @@ export class Play {
     // A page in the background may end without an event, and one that is shown may be copied with its tab.
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#save() : save(undefined)));
     addEventListener("pageshow", () => save(undefined));
+    this.#resend = sent;
+  }
+
+  /** Opens the session. Views of recorded episodes need none, and leave it to those who play. */
+  start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    const sent = this.#resend;
+    this.#resend = undefined;
     void this.#connection.open().then(() => {
       if (sent && this.#snapshot.connection.status === "connected")
         void this[sent.kind === "reset" ? "reset" : "send"](sent.action);
@@ -108,7 +120,7 @@ export class Play {
   #save(): void {
     const { kept } = this.#connection;
     const { timeline, origin } = this.#snapshot;
-    save(kept?.session_id ? { kept, timeline, sent: this.#sent, origin } : undefined);
+    save(kept?.session_id ? { kept, timeline, sent: this.#sent ?? this.#resend, origin } : undefined);
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
