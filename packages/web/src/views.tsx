@@ -30,6 +30,10 @@ interface View {
  */
 export const VIEWS: readonly [View, ...View[]] = [
   { name: "play", label: "Play", Component: PlayView, isFixed: true },
+  viewOf("rollouts", "Rollouts", () => import("./views/rollouts/rollouts-view.js"), {
+    inBar: ({ rollouts }) => rollouts,
+    isFixed: true,
+  }),
   viewOf("server", "Server", () => import("./views/server/server-view.js")),
   viewOf("about", "About", () => import("./views/about/about-view.js")),
   viewOf("session", "Session", () => import("./views/session/session-view.js"), { inBar: () => false }),

@@ -18,6 +18,7 @@ const SHORTCUTS: readonly (readonly [what: string, ...keys: string[]])[] = [
   ["Find a tool, or go to the first field", "/"],
   ["Leave a field, close a dialog", "Esc"],
   ["Export the timeline", "E"],
+  ["Rollouts: find, open, mark for comparison, compare", "/", "↵", "X", "C"],
   ["Show this list", "?"],
 ];
 

@@ -22,6 +22,8 @@ const PATHS = {
   ),
   fork: <path d="M8 14V9.5M8 9.5 4 6V2.5M8 9.5 12 6V2.5" />,
   down: <path d="m4.5 6.5 3.5 3.5 3.5-3.5" />,
+  left: <path d="m9.5 4.5-3.5 3.5 3.5 3.5" />,
+  right: <path d="m6.5 4.5 3.5 3.5-3.5 3.5" />,
   up: <path d="m4.5 9.5 3.5-3.5 3.5 3.5" />,
   close: <path d="m4 4 8 8M12 4l-8 8" />,
   copy: (
@@ -40,6 +42,8 @@ const PATHS = {
       <path d="m10.5 10.5 3 3" />
     </>
   ),
+  filter: <path d="M2.5 4h11M4.5 8h7M6.5 12h3" />,
+  compare: <path d="M8 2v12M3 5h2.5M3 8h2.5M3 11h2.5M10.5 5H13M10.5 8H13M10.5 11H13" />,
   pause: <path d="M5.5 3.5v9M10.5 3.5v9" />,
   play: <path d="M5 3.5v9l7-4.5z" />,
   plus: <path d="M8 3v10M3 8h10" />,

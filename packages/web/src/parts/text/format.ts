@@ -29,6 +29,19 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** Milliseconds in few characters: `41 ms`, `9.3 s`, `41 s`, `1:12`, `2:04:10`. */
+export function formatClock(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.floor(ms / 1000)} s`;
+  const [hours, minutes, seconds] = [
+    Math.floor(ms / 3_600_000),
+    Math.floor(ms / 60_000) % 60,
+    Math.floor(ms / 1000) % 60,
+  ];
+  const two = (number: number): string => String(number).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
+}
+
 /** A rate per second: `0`, `0.2`, `41.2`, `1,284`. */
 export function formatRate(rate: number): string {
   return rate > 0 && rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString("en");

@@ -1,0 +1,263 @@
+import type {
+  EpisodeRow,
+  FailureRow,
+  GroupRow,
+  RolloutFacets,
+  RolloutLive,
+  RolloutOutcome,
+  RolloutPage,
+} from "openenv-ts/protocol";
+import type { RolloutsRoute } from "../../app/router.js";
+import { ask, RequestError } from "../../server/get.js";
+import { keepToken, tabToken } from "../../server/token.js";
+import { readLive } from "./live.js";
+import { withWord } from "./terms.js";
+
+export type TableQuery = Pick<RolloutsRoute, "q" | "by" | "sort">;
+
+/** Rows of one kind. */
+export type Rows =
+  | { by: "episode"; list: readonly EpisodeRow[] }
+  | { by: "group"; list: readonly GroupRow[] }
+  | { by: "failure"; list: readonly FailureRow[] };
+
+/** All data of the table. Immutable: every answer creates a new object. */
+export interface RolloutsState {
+  /** Undefined before the first answer. */
+  rows: Rows | undefined;
+  /** The number of rows that match, and the cursor of those that are not loaded yet. */
+  total: number;
+  next: string | null;
+  facets: RolloutFacets | undefined;
+  /** The episodes of the open groups; undefined while they load. */
+  open: ReadonlyMap<string, readonly EpisodeRow[] | undefined>;
+  /** Episodes that began after the rows were loaded. */
+  fresh: number;
+  /** Ids of the episodes that are marked for comparison: A, then B. */
+  marks: readonly string[];
+  /** Why the rows or the stream are old, as a message. */
+  problem: string | undefined;
+  live: "off" | "on" | "lost" | "paused";
+  /** The token is missing, wrong, or without the right. */
+  refused: boolean;
+}
+
+const PAGE_ROWS = 100;
+/** Facets count all episodes, so they are not read again with every message. */
+const FACETS_EVERY_MS = 10_000;
+const RETRY_MS = [1000, 2000, 4000, 8000, 15_000] as const;
+
+const START: RolloutsState = {
+  rows: undefined,
+  total: 0,
+  next: null,
+  facets: undefined,
+  open: new Map(),
+  fresh: 0,
+  marks: [],
+  problem: undefined,
+  live: "off",
+  refused: false,
+};
+
+/** Reads the table from the server. Outlives the view, so that the way back shows the same rows at once. */
+export class RolloutsData {
+  #state = START;
+  #query: TableQuery | undefined;
+  #listeners = new Set<() => void>();
+  #asking: AbortController | undefined;
+  #isAskingMore = false;
+  #streaming: AbortController | undefined;
+  #facetsAt = 0;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    if (this.#listeners.size === 1) {
+      document.addEventListener("visibilitychange", this.#visible);
+      this.#visible();
+    }
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      document.removeEventListener("visibilitychange", this.#visible);
+      this.#streaming?.abort();
+    };
+  };
+
+  readonly snapshot = (): RolloutsState => this.#state;
+
+  /** Reads the first rows of a query, unless they are shown. */
+  show(query: TableQuery): void {
+    const before = this.#query;
+    if (before && before.q === query.q && before.by === query.by && before.sort === query.sort) return;
+    this.#query = query;
+    void this.reload(before?.q === query.q && this.#state.facets !== undefined);
+  }
+
+  /** Reads the first rows again. */
+  async reload(keepsFacets = false): Promise<void> {
+    const query = this.#query;
+    if (!query) return;
+    this.#asking?.abort();
+    const asking = new AbortController();
+    this.#asking = asking;
+    this.#isAskingMore = false;
+    try {
+      const [page] = await Promise.all([
+        this.#ask(query, null, asking.signal),
+        keepsFacets ? undefined : this.#readFacets(asking.signal),
+      ]);
+      const rows = { by: query.by, list: page.rows } as Rows;
+      this.#set({ rows, total: page.total, next: page.next, open: new Map(), fresh: 0, problem: undefined });
+    } catch (error) {
+      this.#fail(error, asking.signal);
+    }
+  }
+
+  /** Reads the rows after the last one. */
+  async more(): Promise<void> {
+    const [query, asking] = [this.#query, this.#asking];
+    const { next, rows } = this.#state;
+    if (!query || !asking || !rows || next === null || this.#isAskingMore || rows.by !== query.by) return;
+    this.#isAskingMore = true;
+    try {
+      const page = await this.#ask(query, next, asking.signal);
+      // An order that changed meanwhile may repeat some.
+      const known = new Set(this.#state.rows?.list.map(nameOf));
+      const list = [...(this.#state.rows?.list ?? []), ...page.rows.filter((row) => !known.has(nameOf(row)))];
+      this.#isAskingMore = false;
+      this.#set({ rows: { by: query.by, list } as Rows, total: page.total, next: page.next, problem: undefined });
+    } catch (error) {
+      this.#isAskingMore = false;
+      this.#fail(error, asking.signal);
+    }
+  }
+
+  /** Shows the episodes of a group below it, or folds them. */
+  async fold(group: GroupRow, open: boolean): Promise<void> {
+    const key = groupKey(group);
+    const now = new Map(this.#state.open);
+    if (!open) {
+      now.delete(key);
+      return this.#set({ open: now });
+    }
+    this.#set({ open: now.set(key, undefined) });
+    const q = withWord(withWord("", "group", group.group), "run", group.run ?? undefined);
+    const only = group.policy === null ? q : `${q} policy:${group.policy}`;
+    try {
+      const page = await this.#ask({ q: only, by: "episode", sort: "reward" }, null, this.#asking?.signal);
+      if (!this.#state.open.has(key)) return;
+      this.#set({ open: new Map(this.#state.open).set(key, page.rows as EpisodeRow[]) });
+    } catch (error) {
+      this.#fail(error, this.#asking?.signal);
+    }
+  }
+
+  /** Marks an episode for comparison, as A, then as B, or removes its mark. */
+  mark(id: string): void {
+    const { marks } = this.#state;
+    this.#set({ marks: marks.includes(id) ? marks.filter((one) => one !== id) : [...marks.slice(0, 1), id] });
+  }
+
+  /** A token replaces the previous one. */
+  open(token: string): void {
+    keepToken(token);
+    this.#set({ refused: false, problem: undefined });
+    void this.reload();
+    this.#visible();
+  }
+
+  setPaused(paused: boolean): void {
+    this.#set({ live: paused ? "paused" : "off" });
+    this.#visible();
+  }
+
+  #ask({ q, by, sort }: TableQuery, after: string | null, signal?: AbortSignal): Promise<RolloutPage> {
+    const query = new URLSearchParams({ q, by, sort, limit: String(PAGE_ROWS), ...(after === null ? {} : { after }) });
+    return ask(`/rollouts?${query}`, signal ? { signal } : {});
+  }
+
+  async #readFacets(signal?: AbortSignal): Promise<void> {
+    this.#facetsAt = performance.now();
+    const q = this.#query?.q ?? "";
+    const facets = await ask<RolloutFacets>(`/rollouts/facets?${new URLSearchParams({ q })}`, signal ? { signal } : {});
+    this.#set({ facets });
+  }
+
+  /** A hidden tab reads nothing. */
+  readonly #visible = (): void => {
+    this.#streaming?.abort();
+    if (document.hidden || this.#state.live === "paused" || this.#state.refused || this.#listeners.size === 0) return;
+    const streaming = new AbortController();
+    this.#streaming = streaming;
+    void this.#stream(streaming.signal);
+  };
+
+  async #stream(signal: AbortSignal): Promise<void> {
+    for (let tries = 0; !signal.aborted; ) {
+      try {
+        await readLive(signal, (message) => {
+          tries = 0;
+          this.#take(message);
+        });
+      } catch (error) {
+        if (signal.aborted || isRefusal(error)) return;
+      }
+      if (signal.aborted) return;
+      this.#set({ live: "lost" });
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(tries++, RETRY_MS.length - 1)]));
+    }
+  }
+
+  /** Rows change where they are, and none is added: what is being read does not move. */
+  #take(message: RolloutLive): void {
+    const { rows, open, facets, fresh, total } = this.#state;
+    const changed = new Map(message.rows.map((row) => [row.id, row]));
+    const update = (list: readonly EpisodeRow[]): readonly EpisodeRow[] =>
+      list.some(({ id }) => changed.has(id)) ? list.map((row) => changed.get(row.id) ?? row) : list;
+    this.#set({
+      live: "on",
+      fresh: fresh + message.added,
+      rows: rows?.by === "episode" ? { by: rows.by, list: update(rows.list) } : rows,
+      open: open.size === 0 ? open : new Map([...open].map(([key, list]) => [key, list && update(list)])),
+      facets: facets && { ...facets, total: message.total, outcomes: withCounts(facets.outcomes, message.outcomes) },
+    });
+    if (total === 0 && message.added > 0) return void this.reload();
+    const isOld = performance.now() - this.#facetsAt > FACETS_EVERY_MS;
+    if (isOld && message.added + message.ended > 0) this.#readFacets(this.#asking?.signal).catch(() => {});
+  }
+
+  #fail(error: unknown, signal: AbortSignal | undefined): void {
+    if (signal?.aborted) return;
+    if (!isRefusal(error)) return this.#set({ problem: (error as Error).message });
+    // Only those with the right may see the data.
+    const problem =
+      tabToken() === undefined ? undefined : "The server rejected this token, or it has no right to read.";
+    this.#set({ ...START, refused: true, problem });
+  }
+
+  #set(change: Partial<RolloutsState>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** A group has one name in each run and step of the policy. */
+export function groupKey({ group, run, policy }: GroupRow): string {
+  return [run ?? "", policy ?? "", group].join("/");
+}
+
+function nameOf(row: EpisodeRow | GroupRow | FailureRow): string {
+  return "id" in row ? row.id : "key" in row ? row.key : groupKey(row);
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof RequestError && (error.status === 401 || error.status === 403);
+}
+
+function withCounts(outcomes: RolloutFacets["outcomes"], all: RolloutLive["outcomes"]): RolloutFacets["outcomes"] {
+  const entries = Object.entries(outcomes) as [RolloutOutcome, { all: number; matching: number }][];
+  return Object.fromEntries(
+    entries.map(([name, count]) => [name, { ...count, all: all[name] ?? count.all }]),
+  ) as RolloutFacets["outcomes"];
+}
