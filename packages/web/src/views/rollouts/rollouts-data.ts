@@ -43,6 +43,7 @@ export interface RolloutsState {
 }
 
 const PAGE_ROWS = 100;
+const MOST_ROWS = 1000;
 /** Facets count all episodes, so they are not read again with every message. */
 const FACETS_EVERY_MS = 10_000;
 const RETRY_MS = [1000, 2000, 4000, 8000, 15_000] as const;
@@ -69,6 +70,8 @@ export class RolloutsData {
   #isAskingMore = false;
   #streaming: AbortController | undefined;
   #facetsAt = 0;
+  /** Names of the rows that are loaded. */
+  #known = new Set<string>();
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -104,27 +107,30 @@ export class RolloutsData {
     this.#isAskingMore = false;
     try {
       const [page] = await Promise.all([
-        this.#ask(query, null, asking.signal),
+        this.#ask(query, null, PAGE_ROWS, asking.signal),
         keepsFacets ? undefined : this.#readFacets(asking.signal),
       ]);
       const rows = { by: query.by, list: page.rows } as Rows;
+      this.#known = new Set(page.rows.map(nameOf));
       this.#set({ rows, total: page.total, next: page.next, open: new Map(), fresh: 0, problem: undefined });
     } catch (error) {
       this.#fail(error, asking.signal);
     }
   }
 
-  /** Reads the rows after the last one. */
-  async more(): Promise<void> {
+  /** Reads the rows after the last one, more of them when the one that is wanted is far away. */
+  async more(wanted: number): Promise<void> {
     const [query, asking] = [this.#query, this.#asking];
     const { next, rows } = this.#state;
     if (!query || !asking || !rows || next === null || this.#isAskingMore || rows.by !== query.by) return;
     this.#isAskingMore = true;
     try {
-      const page = await this.#ask(query, next, asking.signal);
+      const rest = Math.max(PAGE_ROWS, Math.min(MOST_ROWS, wanted - rows.list.length));
+      const page = await this.#ask(query, next, rest, asking.signal);
       // An order that changed meanwhile may repeat some.
-      const known = new Set(this.#state.rows?.list.map(nameOf));
-      const list = [...(this.#state.rows?.list ?? []), ...page.rows.filter((row) => !known.has(nameOf(row)))];
+      const fresh = page.rows.filter((row) => !this.#known.has(nameOf(row)));
+      for (const row of fresh) this.#known.add(nameOf(row));
+      const list = [...(this.#state.rows?.list ?? []), ...fresh];
       this.#isAskingMore = false;
       this.#set({ rows: { by: query.by, list } as Rows, total: page.total, next: page.next, problem: undefined });
     } catch (error) {
@@ -145,7 +151,7 @@ export class RolloutsData {
     const q = withWord(withWord("", "group", group.group), "run", group.run ?? undefined);
     const only = group.policy === null ? q : `${q} policy:${group.policy}`;
     try {
-      const page = await this.#ask({ q: only, by: "episode", sort: "reward" }, null, this.#asking?.signal);
+      const page = await this.#ask({ q: only, by: "episode", sort: "reward" }, null, PAGE_ROWS, this.#asking?.signal);
       if (!this.#state.open.has(key)) return;
       this.#set({ open: new Map(this.#state.open).set(key, page.rows as EpisodeRow[]) });
     } catch (error) {
@@ -172,8 +178,8 @@ export class RolloutsData {
     this.#visible();
   }
 
-  #ask({ q, by, sort }: TableQuery, after: string | null, signal?: AbortSignal): Promise<RolloutPage> {
-    const query = new URLSearchParams({ q, by, sort, limit: String(PAGE_ROWS), ...(after === null ? {} : { after }) });
+  #ask({ q, by, sort }: TableQuery, after: string | null, limit: number, signal?: AbortSignal): Promise<RolloutPage> {
+    const query = new URLSearchParams({ q, by, sort, limit: String(limit), ...(after === null ? {} : { after }) });
     return ask(`/rollouts?${query}`, signal ? { signal } : {});
   }
 

@@ -132,7 +132,7 @@ function Rollouts({ route }: { route: RolloutsRoute }) {
     event.preventDefault();
     act();
   };
-  const more = useCallback(() => void data.more(), []);
+  const more = useCallback((wanted: number) => void data.more(wanted), []);
   const onQuery = (text: string, replace = false): void => go({ q: text, sel: null }, replace);
   if (isOpen) {
     return (

@@ -29,7 +29,8 @@ interface TableProps {
   onSelect(item: Item): void;
   /** A click, which may open the row. */
   onClick(item: Item): void;
-  onMore(): void;
+  /** Rows up to this one are wanted. */
+  onMore(wanted: number): void;
   onKeyDown(event: KeyboardEvent): void;
 }
 
@@ -92,7 +93,7 @@ export function Table({ state, items, selected, layout, page, sort, onSort, ...o
   const visible = virtual.getVirtualItems();
   const end = visible.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (next !== null && end >= items.length - AHEAD) on.onMore();
+    if (next !== null && end >= items.length - AHEAD) on.onMore(end + AHEAD);
   }, [next, end, items.length, on.onMore]);
   const scale = useMemo(() => {
     const first = items.slice(0, 200).flatMap((item) => (item.kind === "episode" ? [item.row] : []));
