@@ -13,7 +13,6 @@ const EPISODES: readonly DeskEpisode[] = ["wide", "narrow", "equal", "refused"].
   Array.from({ length: 4 }, (_, number) => ({
     seed: at * 10 + number,
     group,
-    run: number < 3 ? "desk-1" : "desk-1",
     steps: [
       ...Array.from({ length: number }, () => ({ reward: 0 })),
       ...(group === "refused" ? [{ reward: 0, refuse: `Order ${number + 17} is closed` }] : []),
@@ -77,9 +76,11 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     const page = await opened(await record());
     const least = page.getByRole("slider", { name: "Least steps" });
     await least.press("End");
-    await heading(page, "4 episodes");
+    await heading(page, "1 episode");
+    await least.press("ArrowLeft");
+    await heading(page, "5 episodes");
     await least.press("Shift+ArrowLeft");
-    await expect.poll(() => least.getAttribute("aria-valuenow")).toBe("22");
+    await heading(page, "4 episodes");
     await least.press("Delete");
     await heading(page, "16 episodes");
     const box = await page.locator(".facet--reward .brush").boundingBox();
@@ -92,7 +93,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await page.getByRole("button", { name: /^Remove reward/ }).click();
     await page.getByRole("region", { name: "Failures" }).getByRole("button").click();
     await heading(page, "4 episodes");
-    expect(await page.locator(".chip").innerText()).toMatch(/Order … is closed/);
+    expect(await page.locator(".chip").innerText()).toMatch(/Order # is closed/);
   });
 
   test("shows groups by the spread of their rewards, folds them, and leads two episodes to a comparison", async () => {
@@ -128,9 +129,9 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     expect(await place()).toEqual(before);
     await page.getByRole("button", { name: "1 new" }).click();
     const running = rows(page).filter({ hasText: "Running" });
-    await running.getByText("0.25").waitFor();
+    await running.getByText("0.25", { exact: true }).waitFor();
     await socket.ask({ type: "step", data: { reward: 0.5 } });
-    await running.getByText("0.75").waitFor();
+    await running.getByText("0.75", { exact: true }).waitFor();
   });
 
   test.each([PHONE, { width: 768, height: 1024 }, { width: 1280, height: 800 }, DESK, { width: 1920, height: 1080 }])(
@@ -143,7 +144,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
         expect(await width(page)).toBeLessThanOrEqual(size.width);
         if (size === PHONE && by === "group") {
           await page.getByRole("button", { name: "Filter" }).tap();
-          await page.getByRole("heading", { name: "Filters" }).waitFor();
+          await page.getByRole("dialog", { name: "Filters" }).waitFor();
           expect(await faults(page)).toEqual([]);
         }
         await page.close();

@@ -7,6 +7,9 @@ export interface Brush {
   high: number;
 }
 
+/** Edges of bins are sums, which are not exact. */
+const ROUNDING = 1e-9;
+
 type Bins = RolloutHistogram["bins"];
 
 /** The bins of a range. */
@@ -14,8 +17,8 @@ export function brushOf(bins: Bins, range: RolloutRange | undefined): Brush {
   const all = { low: 0, high: bins.length };
   if (!range) return all;
   const { min, max } = range;
-  const low = min === null ? 0 : bins.findLastIndex(({ from }) => from <= min);
-  const after = max === null ? -1 : bins.findIndex(({ to }) => to >= max);
+  const low = min === null ? 0 : bins.findLastIndex(({ from }) => from <= min + ROUNDING);
+  const after = max === null ? -1 : bins.findIndex(({ to }) => to >= max - ROUNDING);
   const high = after === -1 ? bins.length : after + 1;
   return { low: Math.max(0, low), high: Math.max(high, low + 1) };
 }
@@ -26,8 +29,8 @@ export function rangeOfBrush(bins: Bins, { low, high }: Brush, field: RangeField
   if (!first || !last || (low === 0 && high === bins.length)) return undefined;
   const width = (last.to - first.from) / (high - low);
   if (field === "steps") {
-    const min = low === 0 ? null : Math.ceil(first.from);
-    const max = high === bins.length ? null : Math.ceil(last.to) - 1;
+    const min = low === 0 ? null : Math.ceil(first.from - ROUNDING);
+    const max = high === bins.length ? null : Math.ceil(last.to - ROUNDING) - 1;
     return { min, max: min === null || max === null ? max : Math.max(min, max) };
   }
   const min = low === 0 ? null : rounded(first.from, width);

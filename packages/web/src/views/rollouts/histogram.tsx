@@ -1,7 +1,7 @@
 import type { RolloutHistogram, RolloutRange } from "openenv-ts/protocol";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
 import { type Brush, brushOf, rangeOfBrush } from "./brush.js";
-import type { RangeField } from "./terms.js";
+import { type RangeField, rangeInWords } from "./terms.js";
 
 interface HistogramProps {
   field: RangeField;
@@ -53,9 +53,14 @@ export function Histogram({ field, title, aside, histogram, range, isFiltered, f
     setDragged(undefined);
   };
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
-    const next = brushAfterKey(event, brush, last);
+    let next = brushAfterKey(event, brush, last);
     if (!next) return;
     event.preventDefault();
+    const wordsOf = (one: RolloutRange | undefined): string => (one ? rangeInWords(one, false) : "");
+    // Some bins have the same whole numbers.
+    for (let tries = 0; tries < last && wordsOf(rangeOfBrush(bins, next, field)) === wordsOf(range); tries++) {
+      next = brushAfterKey(event, next, last) ?? next;
+    }
     commit(next, true);
   };
   const tallest = Math.max(1, ...bins.map(({ all }) => all));

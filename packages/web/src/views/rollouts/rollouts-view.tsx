@@ -1,4 +1,12 @@
-import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useSyncExternalStore,
+} from "react";
 import { hrefOf, navigate, type RolloutsRoute, useRoute } from "../../app/router.js";
 import { Button } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
@@ -32,31 +40,39 @@ const GROUPINGS = [
 /** The recorded episodes: a table that is filtered by its query, or one of them. */
 export default function RolloutsView({ info }: ViewProps) {
   const route = useRoute();
-  const { refused, problem } = useSyncExternalStore(data.subscribe, data.snapshot);
   if (route.view !== "rollouts") return null;
-  if (info.rollouts && !refused) return <Rollouts route={route} />;
+  if (info.rollouts) return <Recorded route={route} />;
+  return (
+    <Instead title="This server records no episodes">
+      <p>
+        Start it with <code>openenv serve --store ./openenv-data</code>. Every episode of every client is then listed
+        here.
+      </p>
+    </Instead>
+  );
+}
+
+function Recorded({ route }: { route: RolloutsRoute }) {
+  const { refused, problem } = useSyncExternalStore(data.subscribe, data.snapshot);
+  if (!refused) return <Rollouts route={route} />;
+  return (
+    <Instead title="This view needs a right">
+      <p>
+        It shows what clients sent and received. Paste the value of <code>OPENENV_VIEWER_TOKEN</code> or{" "}
+        <code>OPENENV_OPERATOR_TOKEN</code> of this server. It is stored in this tab only.
+      </p>
+      <TokenForm label="Token" problem={problem ?? null} onToken={(token) => data.open(token)} />
+    </Instead>
+  );
+}
+
+function Instead({ title, children }: { title: string; children: ReactNode }) {
   return (
     <main className="page" id="main" tabIndex={-1}>
       <section className="card">
         <div className="empty">
-          {info.rollouts ? (
-            <>
-              <h2 className="empty__title">This view needs a right</h2>
-              <p>
-                It shows what clients sent and received. Paste the value of <code>OPENENV_VIEWER_TOKEN</code> or{" "}
-                <code>OPENENV_OPERATOR_TOKEN</code> of this server. It is stored in this tab only.
-              </p>
-              <TokenForm label="Token" problem={problem ?? null} onToken={(token) => data.open(token)} />
-            </>
-          ) : (
-            <>
-              <h2 className="empty__title">This server records no episodes</h2>
-              <p>
-                Start it with <code>openenv serve --store ./openenv-data</code>. Every episode of every client is then
-                listed here.
-              </p>
-            </>
-          )}
+          <h2 className="empty__title">{title}</h2>
+          {children}
         </div>
       </section>
     </main>
@@ -152,6 +168,7 @@ function Rollouts({ route }: { route: RolloutsRoute }) {
       />
       <main className="ro" id="main" tabIndex={-1}>
         <section className="pane pane--facets" aria-label="Filters">
+          <h2 className="sr">Filters</h2>
           <div className="scroll">
             {facets ? <Facets facets={facets} q={q} onQuery={onQuery} brief={layout === "phone"} /> : null}
           </div>
