@@ -87,7 +87,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     if (!box) throw new Error("there is no histogram");
     await page.mouse.move(box.x + box.width - 2, box.y + 10);
     await page.mouse.down();
-    await page.mouse.move(box.x + box.width * 0.7, box.y + 10, { steps: 4 });
+    await page.mouse.move(box.x + box.width * 0.8, box.y + 10, { steps: 4 });
     await page.mouse.up();
     await heading(page, "1 episode");
     await page.getByRole("button", { name: /^Remove reward/ }).click();
