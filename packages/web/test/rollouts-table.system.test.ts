@@ -85,7 +85,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await heading(page, "16 episodes");
     const box = await page.locator(".facet--reward .brush").boundingBox();
     if (!box) throw new Error("there is no histogram");
-    await page.mouse.move(box.x + box.width - 2, box.y + 10);
+    await page.mouse.move(box.x + 1, box.y + 10);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.8, box.y + 10, { steps: 4 });
     await page.mouse.up();
