@@ -200,7 +200,6 @@ function Rollouts({ route }: { route: RolloutsRoute }) {
               layout={layout}
               page={page}
               onSort={(name) => go({ sort: name === DEFAULT_SORT[by] ? "" : name, sel: null })}
-              onSelect={select}
               onClick={click}
               onMore={more}
               onKeyDown={onKeyDown}

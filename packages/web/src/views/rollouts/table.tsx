@@ -26,7 +26,6 @@ interface TableProps {
   /** The element that scrolls on a phone; else the table does. */
   page: RefObject<HTMLElement | null>;
   onSort(sort: string): void;
-  onSelect(item: Item): void;
   /** A click, which may open the row. */
   onClick(item: Item): void;
   /** Rows up to this one are wanted. */
