@@ -54,7 +54,7 @@ describe.skipIf(!chromium.available)("Play", () => {
     await page.locator(".plot canvas").waitFor();
     expect(await page.getByRole("img", { name: /^Reward of each step/ }).count()).toBe(1);
     expect(await page.getByText("Done after 6 steps").count()).toBe(1);
-    expect(await page.locator(".meter").count()).toBeGreaterThan(1);
+    expect(await page.locator(".signed > div").count()).toBeGreaterThan(1);
   });
 
   test("calls tools: each has its form, and an error is shown as an error", async () => {

@@ -72,6 +72,31 @@ export function toolErrorOf(observation: JsonObject | null): { type: string; mes
   return undefined;
 }
 
+const WRAPPED = '{"fastmcp":{"wrap_result":true}}';
+
+/**
+ * Shows the data once: the text and the structured content of a tool mostly repeat it. The raw frames have everything.
+ */
+export function resultOf(observation: JsonObject): JsonObject {
+  const { result } = observation;
+  if (!isObject(result)) return {};
+  const { content, data, structured_content: structured, is_error: _, meta, ...others } = result;
+  const [only, ...more] = Array.isArray(content) ? content : [];
+  const text = more.length === 0 && isObject(only) && only["type"] === "text" ? only["text"] : content;
+  const json = JSON.stringify(data ?? structured ?? null);
+  const isText = json === "null" || text === data || text !== json;
+  const isAgain = [json, JSON.stringify({ result: data })].includes(JSON.stringify(structured));
+  const shown = {
+    ...(isText ? { content: text } : {}),
+    ...(isText && text === data ? {} : { data }),
+    ...(isAgain ? {} : { structured_content: structured }),
+    // Key under which an MCP client finds the data one level deeper.
+    ...(JSON.stringify(meta) === WRAPPED ? {} : { meta }),
+    ...others,
+  };
+  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null && value !== undefined));
+}
+
 /** JSON has no NaN and no infinities; `metadata.openenv.reward` has them as strings. */
 export function readReward(reward: unknown, metadata: unknown): number | null {
   const extension = isObject(metadata) ? metadata["openenv"] : undefined;

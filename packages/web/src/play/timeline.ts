@@ -199,6 +199,11 @@ export function needsReset(timeline: Timeline, { step_before_reset }: Pick<WebIn
   return !step_before_reset && !goesOn(timeline);
 }
 
+/** False for a failed step, whose number the next step has as well. */
+export function isCounted({ kind, counted }: Pick<TimelineStep, "kind" | "counted">): boolean {
+  return kind === "reset" || counted;
+}
+
 function startEpisode(timeline: Timeline, reset: JsonObject, at: number): Timeline {
   const { episodes, rows, steps } = withLatest(timeline, (episode) => end(episode, "stopped"));
   const episode = newEpisode(episodes.length, reset, at);

@@ -25,3 +25,14 @@ export function Picture({ src, type, alt }: PictureSource & { alt: string }) {
     </figure>
   );
 }
+
+/** A sound with the controls of the browser. */
+export function Sound({ src, type, label }: PictureSource & { label: string }) {
+  return (
+    <figure className="picture">
+      {/* biome-ignore lint/a11y/useMediaCaption: an environment has no captions */}
+      <audio controls preload="metadata" src={src} aria-label={label} />
+      <figcaption className="hint">{type}</figcaption>
+    </figure>
+  );
+}

@@ -1,4 +1,4 @@
-/** A picture in a string: the URL for an `img`, and its type. */
+/** A picture or a sound in a string: the URL for an `img` or `audio`, and its type. */
 export interface PictureSource {
   src: string;
   type: string;
@@ -25,4 +25,10 @@ export function pictureOf(text: string): PictureSource | undefined {
   const type = Object.entries(BEGINNINGS).find(([, beginning]) => beginning.test(text))?.[0];
   if (type === undefined || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined;
   return { src: `data:${type};base64,${text}`, type };
+}
+
+/** The sound in a string: a data URL. Undefined for any other string. */
+export function soundOf(text: string): PictureSource | undefined {
+  const type = text.startsWith("data:audio/") ? /^data:(audio\/[\w.+-]+)[;,]/.exec(text)?.[1] : undefined;
+  return type === undefined ? undefined : { src: text, type };
 }

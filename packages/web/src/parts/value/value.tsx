@@ -1,44 +1,66 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Icon } from "../icon.js";
 import { count } from "../text/format.js";
-import { Text } from "../text/text.js";
-import { sizeOf } from "./entries.js";
+import { Chat } from "./chat-view.js";
 import { Json } from "./json.js";
-import { pictureOf } from "./picture.js";
-import { Picture } from "./picture-view.js";
+import { pictureOf, soundOf } from "./picture.js";
+import { Picture, Sound } from "./picture-view.js";
+import { renderingOf } from "./rendering.js";
+import { RichText } from "./rich-text.js";
+import { Table } from "./table-view.js";
 import { Tree } from "./tree.js";
 
-/** Objects and lists up to this size, in characters of JSON, are shown in full. */
-const WRITTEN_OUT = 600;
-const LONG_TEXT = 160;
 const FIRST_ITEMS = 20;
 const MORE_ITEMS = 100;
 
 interface ValueProps {
   value: unknown;
-  /** Accessible name of a picture. */
+  /** Accessible name of a picture, a sound or a table. */
   label: string;
   /** Nesting depth. */
   depth?: number;
+  /** Text is for reading, in the font of the page. */
+  prose?: boolean;
 }
 
-/** Renders a value by type: text, a picture, or a tree. */
-export function Value({ value, label, depth = 0 }: ValueProps) {
+/** Renders a value by its content: text, Markdown, a terminal's colors, a picture, a sound, a table, messages, or a tree. */
+export function Value({ value, label, depth = 0, prose = false }: ValueProps) {
   if (typeof value === "string") {
     const picture = pictureOf(value);
-    return picture ? <Picture key={picture.src} {...picture} alt={label} /> : <Text text={value} />;
+    if (picture) return <Picture key={picture.src} {...picture} alt={label} />;
+    const sound = soundOf(value);
+    return sound ? <Sound {...sound} label={label} /> : <RichText text={value} label={label} prose={prose} />;
   }
   if (typeof value !== "object" || value === null) return <span className="mono">{String(value)}</span>;
-  if (Array.isArray(value) && value.length > FIRST_ITEMS && value.every(isShort)) return <LongList items={value} />;
-  if (isSmall(value)) return <Json value={value} bare />;
-  return <Tree value={value} label={label} depth={depth} />;
+  return <Structure value={value} label={label} depth={depth} prose={prose} />;
+}
+
+function Structure({ value, label, depth, prose }: Required<ValueProps> & { value: object }) {
+  const rendering = useMemo(() => renderingOf(value), [value]);
+  switch (rendering.kind) {
+    case "parts":
+      return rendering.parts.map((part, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no names
+        <Value key={at} value={part} label={label} depth={depth} prose={prose} />
+      ));
+    case "chat":
+      return <Chat messages={rendering.messages} label={label} />;
+    case "table":
+      return <Table shape={rendering.shape} label={label} />;
+    case "list":
+      return <LongList items={rendering.items} />;
+    case "json":
+      return <Json value={value} bare />;
+    default:
+      return <Tree value={value} label={label} depth={depth} />;
+  }
 }
 
 /** The type and size next to the name of a value, if useful. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string") {
-    const picture = pictureOf(value);
-    if (picture) return picture.type;
+    const media = pictureOf(value) ?? soundOf(value);
+    if (media) return media.type;
     return value.length > 200 ? count(value.length, "character") : "";
   }
   if (Array.isArray(value)) {
@@ -71,29 +93,4 @@ function LongList({ items }: { items: readonly unknown[] }) {
       ) : null}
     </>
   );
-}
-
-function isShort(item: unknown): boolean {
-  return typeof item === "string" ? item.length <= 40 && !pictureOf(item) : typeof item !== "object" || item === null;
-}
-
-/** Stops early, because a value may have any size. */
-function isSmall(value: object): boolean {
-  let budget = WRITTEN_OUT;
-  const visit = (item: unknown, depth: number): void => {
-    budget -= typeof item === "string" ? item.length + 2 : 6;
-    // Multiline text and pictures are rendered, not shown as JSON strings.
-    if (typeof item === "string" && (item.length > LONG_TEXT || item.trim().includes("\n") || pictureOf(item)))
-      budget = -1;
-    if (budget < 0 || typeof item !== "object" || item === null) return;
-    if (depth > 4 || sizeOf(item) > WRITTEN_OUT) budget = -1;
-    if (budget < 0) return;
-    for (const [key, inner] of Object.entries(item)) {
-      budget -= key.length;
-      visit(inner, depth + 1);
-      if (budget < 0) return;
-    }
-  };
-  visit(value, 0);
-  return budget >= 0;
 }

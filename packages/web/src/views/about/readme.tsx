@@ -1,6 +1,6 @@
 import type { ComponentProps } from "react";
-import Markdown, { type Components, defaultUrlTransform, type ExtraProps } from "react-markdown";
-import remarkGfm from "remark-gfm";
+import type { Components, ExtraProps } from "react-markdown";
+import { SafeMarkdown } from "../../parts/value/markdown.js";
 import { pictureOf } from "../../parts/value/picture.js";
 import { Outside } from "./facts-cards.js";
 import { anchorId, dropComments, textOf, withoutFrontMatter } from "./readme-text.js";
@@ -9,9 +9,11 @@ import { anchorId, dropComments, textOf, withoutFrontMatter } from "./readme-tex
 export default function Readme({ text }: { text: string }) {
   return (
     <article className="prose">
-      <Markdown remarkPlugins={PLUGINS} components={COMPONENTS} urlTransform={keepPictures}>
-        {withoutFrontMatter(text.slice(0, MAX_LENGTH))}
-      </Markdown>
+      <SafeMarkdown
+        text={withoutFrontMatter(text.slice(0, MAX_LENGTH))}
+        components={COMPONENTS}
+        plugins={[dropComments]}
+      />
       {text.length > MAX_LENGTH ? (
         <p className="hint">Only the first {MAX_LENGTH.toLocaleString("en")} characters are shown.</p>
       ) : null}
@@ -21,11 +23,6 @@ export default function Readme({ text }: { text: string }) {
 
 /** A longer README would block the page. */
 const MAX_LENGTH = 200_000;
-const PLUGINS = [remarkGfm, dropComments];
-
-function keepPictures(url: string, key: string): string {
-  return key === "src" && pictureOf(url) ? url : defaultUrlTransform(url);
-}
 
 /** Heading levels below those of the page. */
 const TAGS = ["h3", "h4", "h5"] as const;
@@ -49,16 +46,6 @@ const COMPONENTS: Components = {
   h6: Heading,
   a: Link,
   img: Image,
-  pre: ({ children }) => (
-    <pre className="code" tabIndex={0}>
-      {children}
-    </pre>
-  ),
-  table: ({ children }) => (
-    <div className="table-wrap" tabIndex={0} role="region" aria-label="Table, scrolls sideways">
-      <table>{children}</table>
-    </div>
-  ),
 };
 
 /** The URL fragment selects the view, so links inside the README scroll by script. */

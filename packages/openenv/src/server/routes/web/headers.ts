@@ -1,11 +1,12 @@
 import type { HttpResponse } from "#parts/sockets";
 
-/** Only resources of this server, and images in data URLs. No eval, no inline script or style. */
+/** Only resources of this server, and pictures and sounds in data URLs. No eval, no inline script or style. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data: blob:",
+  "media-src data:",
   "font-src 'self'",
   "connect-src 'self'",
   "manifest-src 'self'",

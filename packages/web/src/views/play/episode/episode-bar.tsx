@@ -147,7 +147,7 @@ function Facts({ episode, hasTasks }: { episode: TimelineEpisode; hasTasks: bool
       <div>
         <dt>Steps</dt>
         <dd>
-          <strong>{steps}</strong>
+          <strong>{steps.toLocaleString("en")}</strong>
         </dd>
       </div>
       <div>

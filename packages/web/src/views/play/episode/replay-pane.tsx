@@ -3,11 +3,11 @@ import { useEffect, useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";
 import { formatReward } from "../../../parts/text/format.js";
+import { ChangeList } from "../../../parts/value/changes.js";
 import type { Imported } from "../../../play/play.js";
 import { OWN_PLACE, type ReplayRow, type ReplayState, replay, replayedTimeline } from "../../../play/replay.js";
 import { summarizeAction, summarizeObservation } from "../../../play/summary.js";
 import type { Timeline, TimelineStep } from "../../../play/timeline.js";
-import { ChangeList } from "../step/diff-view.js";
 import { saveTimeline } from "./use-files.js";
 
 interface ReplayPaneProps {

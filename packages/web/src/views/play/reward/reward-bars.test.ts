@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { barColumns } from "./reward-bars.js";
 
-test("a pixel column has one bar, over all rewards of its steps", () => {
+test("a column has the mean of the rewards of its steps and their range", () => {
   const rewards = [null, 1, -2, 0.5, null, 3, 0];
   expect(barColumns(rewards, (step) => Math.floor(step / 4))).toEqual([
-    { x: 0, low: -2, high: 1 },
-    { x: 1, low: 0, high: 3 },
+    { x: 0, low: -2, high: 1, mean: expect.closeTo(-1 / 6) },
+    { x: 1, low: 0, high: 3, mean: 1.5 },
   ]);
 });
 

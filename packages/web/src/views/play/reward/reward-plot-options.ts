@@ -1,6 +1,6 @@
 import type { RefObject } from "react";
 import type uPlot from "uplot";
-import type { Timeline } from "../../../play/timeline.js";
+import { isCounted, type Timeline } from "../../../play/timeline.js";
 import { rangesOf } from "./plot-ranges.js";
 import { rewardBars } from "./reward-bars.js";
 
@@ -45,8 +45,9 @@ export function plotOptions(latest: RefObject<Latest>, size: { width: number; he
         ...axis,
         size: 18,
         grid: { show: false },
-        space: 24,
-        incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+        // The room of the longest label.
+        space: () => rem * (1 + 0.5 * String(latest.current.timeline.steps.length).length),
+        incrs: [1, 10, 100, 1000, 10_000, 100_000].flatMap((size) => [size, 2 * size, 5 * size]),
         values: (_plot, marks) => marks.map((mark) => labelOf(latest.current.timeline, mark)),
       },
       { ...axis, scale: "reward", size: 34, space: 32, grid: { stroke: color("--chart-grid"), width: 1 } },
@@ -100,7 +101,7 @@ const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 /** The number of a step inside its episode. */
 function labelOf({ steps }: Timeline, mark: number): string {
   const step = Number.isInteger(mark) ? steps[mark] : undefined;
-  return step && step.kind === "step" ? String(step.number) : "";
+  return step?.kind === "step" && isCounted(step) ? step.number.toLocaleString("en") : "";
 }
 
 function drawSelection(plot: uPlot, step: number, fill: string): void {

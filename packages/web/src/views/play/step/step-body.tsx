@@ -1,13 +1,15 @@
 import { isObject } from "openenv-ts/internal";
 import type { JsonObject, PublishedTool, WebInfo } from "openenv-ts/protocol";
+import type { ReactNode } from "react";
 import { Button } from "../../../parts/button.js";
+import { Fold } from "../../../parts/fold.js";
 import { Icon } from "../../../parts/icon.js";
 import { Notice } from "../../../parts/notice.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { count, formatReward } from "../../../parts/text/format.js";
 import { ViewParts } from "../../../parts/text/marked-text.js";
 import { Json } from "../../../parts/value/json.js";
-import { toolErrorOf } from "../../../play/answer.js";
+import { resultOf, toolErrorOf } from "../../../play/answer.js";
 import { isFree, type Play, type PlaySnapshot } from "../../../play/play.js";
 import { withoutStandard } from "../../../play/summary.js";
 import { eventOf, type TimelineStep } from "../../../play/timeline.js";
@@ -33,6 +35,8 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
   const args = isCall && isObject(action["arguments"]) ? action["arguments"] : action;
   const title = kind === "reset" ? "Reset options" : isCall ? "Arguments" : "Action";
   const toolError = toolErrorOf(observation);
+  const result = observation === null ? {} : isCall ? resultOf(observation) : withoutStandard(observation);
+  const hasView = view !== undefined && view.parts.length > 0;
   const tool = tools.find(({ name }) => name === action["tool_name"]);
   return (
     <div className="read">
@@ -61,7 +65,9 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
           </>
         }
       >
-        <Fields values={args} none={kind === "reset" ? "None. The server chose." : "None"} step={step} />
+        <FoldIf key={step.index} when={isTall(args)} label={`Show ${count(Object.keys(args).length, "field")}`}>
+          <Fields values={args} none={kind === "reset" ? "None. The server chose." : "None"} step={step} />
+        </FoldIf>
       </Block>
       {observation === null ? null : (
         <Block
@@ -86,8 +92,14 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
               <bdi>{view.problem}</bdi> The fields below are complete.
             </Notice>
           ) : null}
-          {view && view.parts.length > 0 ? <ViewParts parts={view.parts} /> : null}
-          <Fields values={isCall ? resultOf(observation) : withoutStandard(observation)} none="No fields" step={step} />
+          {hasView ? <ViewParts parts={view.parts} /> : null}
+          <FoldIf
+            key={step.index}
+            when={hasView && Object.keys(result).length > 0}
+            label={`Show ${count(Object.keys(result).length, "field")}`}
+          >
+            <Fields values={result} none={hasView ? "" : "No fields"} step={step} />
+          </FoldIf>
         </Block>
       )}
       <RewardParts step={step} />
@@ -103,6 +115,22 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
     </div>
   );
 }
+
+/** One rendering by default: the author's view, or the result below a long action. The fields are one button away. */
+function FoldIf({ when, label, children }: { when: boolean; label: string; children: ReactNode }) {
+  return when ? <Fold label={label}>{children}</Fold> : children;
+}
+
+/** The result of a tall action would be below the fold. */
+function isTall(args: JsonObject): boolean {
+  const lines = Object.values(args).reduce((sum: number, value) => {
+    if (typeof value === "string") return sum + Math.min(4, 1 + value.split("\n", 4).length);
+    return sum + (typeof value === "object" && value !== null && Object.keys(value).length > 4 ? 4 : 1);
+  }, 0);
+  return lines > MAX_LINES;
+}
+
+const MAX_LINES = 12;
 
 function ToolBlock({ tool }: { tool: PublishedTool }) {
   return (
@@ -139,31 +167,6 @@ function CallBadge({ error }: { error: boolean }) {
       OK
     </span>
   );
-}
-
-const WRAPPED = '{"fastmcp":{"wrap_result":true}}';
-
-/**
- * Shows the data once: the text and the structured content of a tool mostly repeat it. The raw frames have everything.
- */
-function resultOf(observation: JsonObject): JsonObject {
-  const { result } = observation;
-  if (!isObject(result)) return {};
-  const { content, data, structured_content: structured, is_error: _, meta, ...others } = result;
-  const [only, ...more] = Array.isArray(content) ? content : [];
-  const text = more.length === 0 && isObject(only) && only["type"] === "text" ? only["text"] : content;
-  const json = JSON.stringify(data ?? structured ?? null);
-  const isText = json === "null" || text === data || text !== json;
-  const isAgain = [json, JSON.stringify({ result: data })].includes(JSON.stringify(structured));
-  const shown = {
-    ...(isText ? { content: text } : {}),
-    ...(isText && text === data ? {} : { data }),
-    ...(isAgain ? {} : { structured_content: structured }),
-    // Key under which an MCP client finds the data one level deeper.
-    ...(JSON.stringify(meta) === WRAPPED ? {} : { meta }),
-    ...others,
-  };
-  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null && value !== undefined));
 }
 
 /** Shown as components of the reward. */

@@ -46,9 +46,11 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
           {isTool || step.failure ? <span className="mono clip">{summarizeAction(step)}</span> : null}
           {step.failure ? null : (
             <>
-              <span>
-                Reward <b>{formatReward(step.reward)}</b>
-              </span>
+              {step.kind === "reset" && !step.reward ? null : (
+                <span>
+                  Reward <b>{formatReward(step.reward)}</b>
+                </span>
+              )}
               <span>
                 Done <b>{String(step.done)}</b>
               </span>

@@ -3,7 +3,13 @@ import { memo, type ReactNode } from "react";
 import { count, formatMs, formatReward, formatTime, inWords } from "../../../parts/text/format.js";
 import { renderRun } from "../../../parts/text/marked-text.js";
 import { isFailed, summarizeAction, summarizeObservation } from "../../../play/summary.js";
-import type { Timeline, TimelineEpisode, TimelineRow, TimelineStep } from "../../../play/timeline.js";
+import {
+  isCounted,
+  type Timeline,
+  type TimelineEpisode,
+  type TimelineRow,
+  type TimelineStep,
+} from "../../../play/timeline.js";
 import { StatusBadge } from "../episode/episode-bar.js";
 
 /** Maximum number of marks in a row. */
@@ -66,7 +72,16 @@ const StepRow = memo(function StepRow({ step, before, count, isSelected, onSelec
 const StepCells = memo(function StepCells({ step, before }: Pick<StepRowProps, "step" | "before">) {
   return (
     <>
-      <span className="no">{step.number}</span>
+      <span className="no">
+        {isCounted(step) ? (
+          step.number
+        ) : (
+          <>
+            <span aria-hidden="true">×</span>
+            <span className="sr">not counted</span>
+          </>
+        )}
+      </span>
       <span className="act clip">{summarizeAction(step)}</span>
       <span className="t num">{formatMs(step.ms)}</span>
       <span className="num">{step.kind === "reset" || step.failure ? "–" : formatReward(step.reward, "–")}</span>
