@@ -34,6 +34,7 @@ export const VIEWS: readonly [View, ...View[]] = [
     inBar: ({ rollouts }) => rollouts,
     isFixed: true,
   }),
+  viewOf("compare", "Compare", () => import("./views/compare/compare-view.js"), { inBar: () => false, isFixed: true }),
   viewOf("server", "Server", () => import("./views/server/server-view.js")),
   viewOf("about", "About", () => import("./views/about/about-view.js")),
   viewOf("session", "Session", () => import("./views/session/session-view.js"), { inBar: () => false }),

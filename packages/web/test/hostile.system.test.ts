@@ -131,7 +131,11 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     }
     await steps(page).nth(2).click();
     // The author's view is shown first.
-    await page.locator(".pane--step").getByRole("button", { name: /^Show \d+ fields$/ }).last().click();
+    await page
+      .locator(".pane--step")
+      .getByRole("button", { name: /^Show \d+ fields$/ })
+      .last()
+      .click();
     await page.getByText("1,000,000 numbers").waitFor();
     for (const tab of ["Diff", "Raw JSON", "Step"]) await page.getByRole("tab", { name: tab }).click();
     expect((await steps(page).nth(2).innerText()).length).toBeLessThan(400);

@@ -32,7 +32,11 @@ export function AppBar({ info, current, play }: AppBarProps) {
       <nav className="nav" aria-label="Views">
         {VIEWS.map(({ name, label, inBar }) =>
           info && inBar && !inBar(info) ? null : (
-            <a key={name} href={`#/${name}`} aria-current={name === current ? "page" : undefined}>
+            <a
+              key={name}
+              href={`#/${name}`}
+              aria-current={name === current || (name === "rollouts" && current === "compare") ? "page" : undefined}
+            >
               {label}
             </a>
           ),

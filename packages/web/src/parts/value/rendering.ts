@@ -69,7 +69,7 @@ function isShort(item: unknown): boolean {
 }
 
 /** Stops early, because a value may have any size. */
-export function isSmall(value: object): boolean {
+function isSmall(value: object): boolean {
   let budget = WRITTEN_OUT;
   const visit = (item: unknown, depth: number): void => {
     budget -= typeof item === "string" ? item.length + 2 : 6;

@@ -1,4 +1,6 @@
-import { Icon } from "../../parts/icon.js";
+import { useState } from "react";
+import { navigate, useRoute } from "../../app/router.js";
+import { Transcript } from "./transcript/transcript.js";
 
 interface TranscriptPaneProps {
   id: string;
@@ -7,16 +9,13 @@ interface TranscriptPaneProps {
   back: string | null;
 }
 
-/** One episode. */
-export function TranscriptPane({ id, back }: TranscriptPaneProps) {
-  return (
-    <div className="pad">
-      {back === null ? null : (
-        <a href={back}>
-          <Icon name="left" /> Rollouts
-        </a>
-      )}
-      <h2 className="mono">{id}</h2>
-    </div>
-  );
+/** One episode: next to the table, which is in the address, or as a page, of which the step is in the address. */
+export function TranscriptPane({ id, step, back }: TranscriptPaneProps) {
+  const route = useRoute();
+  const [selected, setSelected] = useState<number | null>(null);
+  const toStep = (to: number): void => {
+    if (back === null) setSelected(to);
+    else if (route.view === "rollouts") navigate({ ...route, step: to }, { replace: true });
+  };
+  return <Transcript key={id} id={id} step={back === null ? selected : step} onStep={toStep} back={back} />;
 }

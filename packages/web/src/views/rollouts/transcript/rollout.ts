@@ -1,0 +1,98 @@
+import type { RolloutDetail, RolloutEvent } from "openenv-ts/protocol";
+import { ask, RequestError } from "../../../server/get.js";
+
+/** What is known of an episode. Immutable: every answer creates a new object. */
+export interface RolloutState {
+  /** Without its events; undefined before the first answer. */
+  detail: Omit<RolloutDetail, "events"> | undefined;
+  /** By number; undefined for one that is not loaded. */
+  events: readonly (RolloutEvent | undefined)[];
+  /** Why the last request failed, as a message. */
+  problem: string | undefined;
+  /** The token is missing, wrong, or without the right. */
+  refused: boolean;
+}
+
+const PAGE = 200;
+/** An episode that runs is read again at this interval. */
+const EVERY_MS = 2000;
+
+/** Reads an episode of the archive, in pages around the events that are shown. */
+export class Rollout {
+  readonly id: string;
+  #state: RolloutState = { detail: undefined, events: [], problem: undefined, refused: false };
+  #pages = new Map<number, Promise<void>>();
+  #listeners = new Set<() => void>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    this.#timer ??= setInterval(this.#grow, EVERY_MS);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  };
+
+  readonly snapshot = (): RolloutState => this.#state;
+
+  /** Loads the events from one number to another, unless they are there or on the way. */
+  async need(from: number, to: number): Promise<void> {
+    const wanted: Promise<void>[] = [];
+    for (let page = Math.floor(from / PAGE); page <= Math.floor(to / PAGE); page++) {
+      const asked = this.#pages.get(page) ?? this.#read(page * PAGE);
+      this.#pages.set(page, asked);
+      wanted.push(asked);
+    }
+    await Promise.all(wanted);
+  }
+
+  /** Loads all events, at most this many, and returns those. */
+  async first(most: number): Promise<RolloutEvent[]> {
+    await this.need(0, 0);
+    for (let from = PAGE; from < Math.min(most, this.#state.events.length); from += PAGE) await this.need(from, from);
+    const end = this.#state.events.slice(0, most).indexOf(undefined);
+    return this.#state.events.slice(0, end < 0 ? most : end) as RolloutEvent[];
+  }
+
+  /** Forgets a failed request, and sends it again. */
+  retry(): void {
+    this.#pages.clear();
+    this.#set({ problem: undefined, refused: false });
+    void this.need(0, 0);
+  }
+
+  /** Reads what an episode that runs got since. */
+  readonly #grow = (): void => {
+    const outcome = this.#state.detail?.episode.outcome;
+    if (document.hidden || (outcome !== "running" && outcome !== "stuck")) return;
+    void this.#read(this.#state.events.length);
+  };
+
+  async #read(from: number): Promise<void> {
+    try {
+      const query = new URLSearchParams({ from: String(from), limit: String(PAGE) });
+      const answer = await ask<RolloutDetail>(`/rollouts/${encodeURIComponent(this.id)}?${query}`);
+      const { events: read, ...detail } = answer;
+      const events = this.#state.events.slice();
+      while (events.length < detail.eventCount) events.push(undefined);
+      for (const event of read) events[event.event] = event;
+      this.#set({ detail, events, problem: undefined, refused: false });
+    } catch (error) {
+      this.#pages.delete(from / PAGE);
+      const refused = error instanceof RequestError && (error.status === 401 || error.status === 403);
+      this.#set({ problem: (error as Error).message, refused });
+    }
+  }
+
+  #set(change: Partial<RolloutState>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}
