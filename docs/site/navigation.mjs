@@ -70,6 +70,6 @@ export function createApiSidebar(sections) {
   ];
 }
 
-export function linkOf(page) {
+function linkOf(page) {
   return `/${page.replace(/(index)?\.md$/, "")}`;
 }

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, expect, test } from "vitest";
-import type { Journal, JournalChanges } from "../src/journals/journal.js";
 import { ownerName } from "#core/server/sqlite/owner.js";
+import type { Journal, JournalChanges } from "../src/journals/journal.js";
 
 /** A process that owns sessions in the tests of journals. */
 export interface Owner extends AsyncDisposable {

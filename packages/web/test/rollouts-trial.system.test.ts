@@ -31,7 +31,9 @@ describe.skipIf(!chromium.available)(`a trial with the seed ${SEED}`, () => {
 
     await page.getByText("Failures", { exact: true }).last().click();
     await heading(page, `${FAILURES.length} kinds of failure`);
-    expect(await rows(page).first().innerText()).toContain(planted.failure.replace(/\d[\d.]*/g, "#").replace(/'.*'/, "…"));
+    expect(await rows(page).first().innerText()).toContain(
+      planted.failure.replace(/\d[\d.]*/g, "#").replace(/'.*'/, "…"),
+    );
 
     await page.getByText("Groups", { exact: true }).click();
     await heading(page, `${GROUPS + 1} groups`);

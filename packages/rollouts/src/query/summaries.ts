@@ -121,7 +121,7 @@ export function groupsOf({ numbers, words, ids, size }: Columns, matching: Uint8
 }
 
 /** The number of a column; null where there is none. */
-export function numberOrNull(value: number | undefined): number | null {
+function numberOrNull(value: number | undefined): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 

@@ -75,7 +75,7 @@ const SETTINGS =
 const WAIT_MS = 5_000;
 
 /** The path of the archive in the folder of a store. */
-export function archivePath(folder: string): string {
+function archivePath(folder: string): string {
   return join(resolve(folder), "rollouts.db");
 }
 

@@ -91,13 +91,13 @@ export function navigate(route: PageRoute, { replace = false }: { replace?: bool
 }
 
 /** The route of the page's address. */
-export function currentRoute(): PageRoute {
+function currentRoute(): PageRoute {
   if (location.hash !== known.hash) known = { hash: location.hash, route: parseRoute(location.hash) };
   return known.route;
 }
 
 /** Calls the listener after each change of the address. */
-export function subscribeRoute(listener: () => void): () => void {
+function subscribeRoute(listener: () => void): () => void {
   listeners.add(listener);
   // Also fires on back and forward, which change only the part after the `#`.
   addEventListener("hashchange", listener);

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import { hrefOf, navigate, ROLLOUTS, type Route, useRoute } from "../../app/router.js";
+import { hrefOf, navigate, type PageRoute, ROLLOUTS, useRoute } from "../../app/router.js";
 import { Button } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
 import { Boundary } from "../../parts/loading/boundary.js";
@@ -22,7 +22,7 @@ import { type Comparison, useComparison } from "./use-comparison.js";
 import "../../styles/transcript.css";
 import "../../styles/compare.css";
 
-type CompareRoute = Extract<Route, { view: "compare" }>;
+type CompareRoute = Extract<PageRoute, { view: "compare" }>;
 
 /** Two rollouts side by side: what is equal in one line, then where they part. */
 export default function CompareView() {
