@@ -7,7 +7,8 @@ import { connectVector } from "./client/vector/connect-vector.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./contract/contract.js";
 import { bytes, datetime, image } from "./contract/fields.js";
-import { defineEnvironment, type EnvironmentOptions } from "./environment/environment.js";
+import { defineEnvironment } from "./environment/define-environment.js";
+import type { EnvironmentOptions } from "./environment/environment.js";
 import { type ContractMismatchError, RemoteError } from "./errors.js";
 import { serve } from "./serve.js";
 

@@ -5,7 +5,7 @@ import type { StepResult } from "./client/result.js";
 import { connect } from "./connect.js";
 import { defineContract } from "./contract/contract.js";
 import { defineTools } from "./contract/tools/tools.js";
-import { defineEnvironment } from "./environment/environment.js";
+import { defineEnvironment } from "./environment/define-environment.js";
 
 const counter = defineContract({
   name: "counter_env",

@@ -21,23 +21,23 @@ export {
   type Tools,
 } from "./contract/tools/tools.js";
 export type { ChatMessage, ChatModel } from "./environment/chat-endpoint.js";
-export {
-  type CallContext,
-  defineEnvironment,
-  type Environment,
-  type EnvironmentDefinition,
-  type EnvironmentMetric,
-  type FactoryContext,
-  type LiveCapacity,
-  type MaybePromise,
-  type ResetRequest,
-  type ScoredAction,
-  type ScoredObservation,
-  type StepContext,
-  type Transition,
+export { defineEnvironment } from "./environment/define-environment.js";
+export type {
+  CallContext,
+  Environment,
+  EnvironmentDefinition,
+  EnvironmentMetric,
+  FactoryContext,
+  LiveCapacity,
+  MaybePromise,
+  ResetRequest,
+  ScoredAction,
+  ScoredObservation,
+  StepContext,
+  Transition,
 } from "./environment/environment.js";
 export type { Policy, PolicyInput } from "./environment/policy.js";
-export type { Resource, ResourceScope } from "./environment/resources.js";
+export type { Resource, ResourceScope } from "./environment/resource.js";
 export { ExponentialDiscounting } from "./environment/rubrics/discounting.js";
 export { Gate } from "./environment/rubrics/gate.js";
 export { LLMJudge } from "./environment/rubrics/llm-judge.js";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { createPythonFolder } from "../../../../test-support/commands/python-package.js";
 import { requirePython } from "../../../../test-support/requirement.js";
 import { defineContract } from "../../../openenv/src/contract/contract.js";
-import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
+import { defineEnvironment } from "../../../openenv/src/environment/define-environment.js";
 import { serve } from "../../../openenv/src/serve.js";
 import { parseName } from "../project/names.js";
 import { renderPythonPackage } from "./python/python-package.js";

@@ -6,7 +6,7 @@ import { requirePython } from "../../../../test-support/requirement.js";
 import { defineContract } from "../../../openenv/src/contract/contract.js";
 import { datetime } from "../../../openenv/src/contract/fields.js";
 import { defineTools } from "../../../openenv/src/contract/tools/tools.js";
-import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
+import { defineEnvironment } from "../../../openenv/src/environment/define-environment.js";
 import { serve } from "../../../openenv/src/serve.js";
 import { parseName } from "../project/names.js";
 import { renderPythonPackage } from "./python/python-package.js";

@@ -14,7 +14,7 @@ import { requirePython, requirePythonPackage } from "../../../../test-support/re
 import { type RandomAction, randomAction } from "../../../../test-support/schemas/random-actions.js";
 import { randomContract } from "../../../../test-support/schemas/random-contract.js";
 import { defineContract } from "../../../openenv/src/contract/contract.js";
-import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
+import { defineEnvironment } from "../../../openenv/src/environment/define-environment.js";
 import type { SchemaBody } from "../../../openenv/src/protocol/http.js";
 import { serve } from "../../../openenv/src/serve.js";
 import { parseName } from "../project/names.js";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { defineContract } from "../../../openenv/src/contract/contract.js";
-import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
+import { defineEnvironment } from "../../../openenv/src/environment/define-environment.js";
 import { runChecks } from "../../../openenv/src/testing/report.js";
 import { portabilityCheck } from "./replay.js";
 import { checkSemantics } from "./semantic/run.js";

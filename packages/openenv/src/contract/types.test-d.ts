@@ -1,12 +1,7 @@
 /** Type tests, run by the compiler: each `@ts-expect-error` must be an error, everything else must compile. */
 import * as z from "zod";
-import {
-  defineEnvironment,
-  type Environment,
-  type ResetRequest,
-  type ScoredObservation,
-  type StepContext,
-} from "../environment/environment.js";
+import { defineEnvironment } from "../environment/define-environment.js";
+import type { Environment, ResetRequest, ScoredObservation, StepContext } from "../environment/environment.js";
 import { Gate } from "../environment/rubrics/gate.js";
 import { Rubric } from "../environment/rubrics/rubric.js";
 import { Sequential } from "../environment/rubrics/sequential.js";

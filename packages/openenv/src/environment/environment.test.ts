@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineContract } from "../contract/contract.js";
-import { defineEnvironment, isEnvironmentDefinition } from "./environment.js";
+import { defineEnvironment } from "./define-environment.js";
+import { isEnvironmentDefinition } from "./environment.js";
 
 const counter = defineContract({
   name: "counter_env",

@@ -3,9 +3,8 @@ import type { CallToolAction } from "../contract/tools/tool-schemas.js";
 import type { ToolCall, ToolContext, ToolHandlers, Tools, ToolTransition } from "../contract/tools/tools.js";
 import type { ViewPart } from "../protocol/web.js";
 import type { MaybePromise } from "../util/types.js";
-import { checkEpisodeLimits, type EpisodeLimitOptions } from "./episode-limits.js";
-import { manage } from "./managed-environment.js";
-import { Resources, type ResourcesOf } from "./resources.js";
+import type { EpisodeLimitOptions } from "./episode-limits.js";
+import type { HeldResources, ResourcesOf } from "./resource.js";
 import type { Rubric } from "./rubrics/rubric.js";
 import type { Task, TaskProvider } from "./tasks/tasks.js";
 
@@ -120,7 +119,8 @@ export interface Environment<C extends Contract = Contract> extends Episodes<C>,
  * What a factory creates: `step` is not needed for a tools-only contract, `tools` is required if the contract has
  * tools.
  */
-type Made<C extends Contract, T extends Task = Task> = Episodes<C, T> &
+/** What a factory of a contract returns. */
+export type Made<C extends Contract, T extends Task = Task> = Episodes<C, T> &
   (C["action"] extends CallToolAction ? unknown : Steps<C>) &
   Tooled<C["tools"]>;
 
@@ -208,115 +208,16 @@ export interface EnvironmentDefinition<C extends Contract = Contract> extends Om
   readonly snapshotVersion: number;
   /** The environments have a relay: messages are not validated here. */
   readonly passesOn?: boolean;
-  readonly resources?: Resources | undefined;
+  readonly resources?: HeldResources | undefined;
   /** Creates one isolated session. */
   create(context?: Omit<FactoryContext, "resources">): MaybePromise<Environment<C>>;
   readonly [definitionMark]: true;
 }
 
-type Awaitable<T> = T extends PromiseLike<infer U> ? U : T;
-type ObservationKeys<F> = F extends (...args: never[]) => infer R
-  ? Awaitable<R> extends infer T
-    ? T extends { observation: infer V }
-      ? keyof V
-      : never
-    : never
-  : never;
-type Undeclared<C extends Contract, E extends Made<C>> = Exclude<
-  ObservationKeys<E extends { step: infer F } ? F : never> | ObservationKeys<E["reset"]>,
-  keyof ObservationInput<C>
->;
-/** A snapshot that nothing restores, or the reverse, is an error that names the missing method. */
-type Restorable<E> = E extends { snapshot: () => infer S }
-  ? E extends { restore: (snapshot: Awaitable<S>) => unknown }
-    ? unknown
-    : { restore: (snapshot: Awaitable<S>) => MaybePromise<void> }
-  : E extends { restore: unknown }
-    ? { snapshot: () => unknown }
-    : unknown;
-/**
- * TypeScript allows functions to return undeclared fields; this type turns such a field into an error that names it.
- */
-type OnlyDeclared<C extends Contract, E extends Made<C>> = [Undeclared<C, E>] extends [never]
-  ? unknown
-  : { step: `the observation has a field that the contract does not declare: ${Undeclared<C, E> & string}` };
-
-const definitionMark: unique symbol = Symbol.for("openenv.environment") as never;
-
-/**
- * Combines a contract with a factory; each call of the factory creates one isolated session.
- * @throws TypeError for an instance or a class instead of a factory, an invalid episode limit, version, metric or `sharesState`, or a
- * reset option named `task` together with a task provider.
- * @example defineEnvironment(counter, () => new CounterEnvironment());
- */
-export function defineEnvironment<
-  C extends Contract,
-  E extends Made<C, T>,
-  T extends Task = Task,
-  R extends object = Record<never, never>,
->(
-  contract: C,
-  factory: (context: FactoryContext<R>) => MaybePromise<E & OnlyDeclared<C, E> & Restorable<E>>,
-  options: EnvironmentOptions<T, R> = {},
-): EnvironmentDefinition<C> {
-  checkFactory(factory);
-  checkEpisodeLimits(options);
-  checkMetrics(options.metrics);
-  const { snapshotVersion = 1, history = 1, sharesState } = options;
-  if (sharesState !== undefined && sharesState !== "no" && sharesState !== "process") {
-    throw new TypeError(`sharesState must be "no" or "process", got ${JSON.stringify(sharesState)}.`);
-  }
-  for (const [name, value] of Object.entries({ snapshotVersion, history })) {
-    if (Number.isSafeInteger(value) && value > 0) continue;
-    throw new TypeError(`${name} must be a positive integer, got ${value}.`);
-  }
-  if (options.tasks !== undefined && "task" in contract.reset.shape) {
-    throw new TypeError(
-      `The reset option "task" is reserved: with a task provider, reset receives the task under this name.`,
-    );
-  }
-  const { resources: declared, ...rest } = options as EnvironmentOptions;
-  const manages = manage(factory as (context: FactoryContext) => MaybePromise<never>, rest);
-  const resources = declared && new Resources(declared);
-  const create = (context: Omit<FactoryContext, "resources">) =>
-    resources?.create(context, manages) ?? manages(Object.assign(context, { resources: {} }));
-  return {
-    ...rest,
-    contract,
-    ...(resources && { resources, metrics: { ...options.metrics, ...resources.metrics } }),
-    supportsConcurrentSessions: options.supportsConcurrentSessions ?? true,
-    stepBeforeReset: options.stepBeforeReset ?? "error",
-    snapshotVersion,
-    create: (context = { signal: new AbortController().signal, wait: async (work) => work }) =>
-      create(context) as MaybePromise<Environment<C>>,
-    [definitionMark]: true,
-  };
-}
-
-function checkMetrics(metrics: EnvironmentOptions["metrics"] = {}): void {
-  const wrong = Object.keys(metrics).find((name) => !/^(?!openenv_|process_)[a-z][a-z0-9_]*$/.test(name));
-  if (wrong === undefined) return;
-  throw new TypeError(
-    `The metric "${wrong}" must have lower-case letters, digits and underscores, and not begin with openenv_ or process_.`,
-  );
-}
+/** The mark of what `defineEnvironment` returns. */
+export const definitionMark: unique symbol = Symbol.for("openenv.environment") as never;
 
 /** True for results of {@link defineEnvironment}, also from another copy of this package. */
 export function isEnvironmentDefinition(value: unknown): value is EnvironmentDefinition {
   return typeof value === "object" && value !== null && definitionMark in value;
-}
-
-function checkFactory(factory: unknown): void {
-  if (typeof factory !== "function") {
-    throw new TypeError(
-      "defineEnvironment needs a factory that creates one session per call: write " +
-        "`defineEnvironment(contract, () => new MyEnvironment())`, not an instance.",
-    );
-  }
-  if (/^class\b/.test(Function.prototype.toString.call(factory))) {
-    throw new TypeError(
-      `defineEnvironment needs a factory, got the class ${factory.name}: write ` +
-        `\`defineEnvironment(contract, () => new ${factory.name}())\`.`,
-    );
-  }
 }

@@ -4,7 +4,8 @@ import { useServers } from "../../../../test-support/servers/servers.js";
 import { connect } from "../connect.js";
 import { defineContract } from "../contract/contract.js";
 import { defineTools } from "../contract/tools/tools.js";
-import { defineEnvironment, type EnvironmentOptions } from "./environment.js";
+import { defineEnvironment } from "./define-environment.js";
+import type { EnvironmentOptions } from "./environment.js";
 import { Rubric } from "./rubrics/rubric.js";
 
 afterEach(() => {

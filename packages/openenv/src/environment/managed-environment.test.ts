@@ -6,13 +6,8 @@ import { defineContract } from "../contract/contract.js";
 import { defineTools } from "../contract/tools/tools.js";
 import { EnvironmentError } from "../errors.js";
 import { createRuntime } from "../session/runtime.js";
-import {
-  defineEnvironment,
-  type Environment,
-  type EnvironmentOptions,
-  type ScoredAction,
-  type ScoredObservation,
-} from "./environment.js";
+import { defineEnvironment } from "./define-environment.js";
+import type { Environment, EnvironmentOptions, ScoredAction, ScoredObservation } from "./environment.js";
 import { Gate } from "./rubrics/gate.js";
 import { Rubric, type ScoreContext } from "./rubrics/rubric.js";
 import { Sequential } from "./rubrics/sequential.js";

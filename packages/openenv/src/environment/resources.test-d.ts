@@ -1,7 +1,7 @@
 /** Compiled by the type check, never run: the types of resources in the factory. */
 import * as z from "zod";
 import { defineContract } from "../contract/contract.js";
-import { defineEnvironment } from "./environment.js";
+import { defineEnvironment } from "./define-environment.js";
 import { createTasks } from "./tasks/task-lists.js";
 
 const contract = defineContract({ name: "any_env", action: z.object({}), observation: z.object({}) });

@@ -7,8 +7,8 @@ import { connect } from "../connect.js";
 import { defineContract } from "../contract/contract.js";
 import { serve } from "../serve.js";
 import { checkEnvironment, openResources } from "../testing/index.js";
-import { defineEnvironment } from "./environment.js";
-import type { Resource } from "./resources.js";
+import { defineEnvironment } from "./define-environment.js";
+import type { Resource } from "./resource.js";
 
 const contract = defineContract({ name: "store_env", action: z.object({}), observation: z.object({ db: z.int() }) });
 

@@ -2,29 +2,8 @@ import { EnvironmentError } from "../errors.js";
 import { MAX_TIMER_MS } from "../util/async/timer.js";
 import type { MaybePromise } from "../util/types.js";
 import type { Environment, EnvironmentMetric, FactoryContext } from "./environment.js";
+import type { HeldResources, Resource, ResourceScope } from "./resource.js";
 import { Wrapper } from "./wrappers/wrapper.js";
-
-/** `server`: plain JSON that all processes of a server get. `worker`: one in each process. `session`: one in each session. */
-export type ResourceScope = "server" | "worker" | "session";
-
-/** Something that sessions use and that takes time to open, such as a database or a browser. */
-export interface Resource<T = unknown> {
-  /** Opens it. The signal aborts after the time limit, or when the session that needs it has ended. */
-  open(signal: AbortSignal): MaybePromise<T>;
-  /** Called once for each that was opened, after the sessions that use it have closed. */
-  close?(value: T): MaybePromise<void>;
-  /** Default `session`. */
-  scope?: ResourceScope;
-  /** How many a server keeps open for sessions to come; default 0. Only with the scope `session`. */
-  spares?: number;
-  /** Called before a session gets one that has been open for a while. Unless it returns true, another is opened. */
-  check?(value: T): MaybePromise<boolean>;
-  /** Milliseconds for `open`; default 60,000. */
-  timeoutMs?: number;
-}
-
-/** The resources of an environment by their names. */
-export type ResourcesOf<R> = { readonly [K in keyof R]: Resource<R[K]> };
 
 interface Opened {
   readonly value: unknown;
@@ -37,7 +16,7 @@ const TIMEOUT_MS = 60_000;
 const SCOPES: readonly ResourceScope[] = ["server", "worker", "session"];
 
 /** The resources of one environment in this process, for all its servers and sessions. */
-export class Resources {
+export class Resources implements HeldResources {
   readonly #pools: readonly Pool[];
   /** Servers and sessions. Without any, nothing is open. */
   #users = 0;
@@ -52,11 +31,6 @@ export class Resources {
     return { server: of("server"), worker: of("worker"), session: of("session") };
   }
 
-  /**
-   * Opens what a server needs before it listens: resources that sessions share, and spares. They stay open until the result
-   * is disposed of. With isolation only those of the scope `server`.
-   * @throws EnvironmentError naming the resource.
-   */
   async hold({ spares = true, isolated = false } = {}): Promise<AsyncDisposable> {
     const pools = this.#pools.filter(({ scope }) => scope === "server" || !isolated);
     const leave = this.#enter();
@@ -70,13 +44,11 @@ export class Resources {
     return { [Symbol.asyncDispose]: () => this.#end(pools, spares, leave) };
   }
 
-  /** The values of the scope `server`, for an isolate. */
   async shared(): Promise<Record<string, unknown>> {
     const pools = this.#pools.filter(({ scope }) => scope === "server");
     return Object.fromEntries(await Promise.all(pools.map(async (pool) => [pool.name, (await pool.take()).value])));
   }
 
-  /** The values that {@link shared} returned in the process of the server. */
   give(values: Readonly<Record<string, unknown>>): void {
     for (const pool of this.#pools) if (pool.name in values) pool.give(values[pool.name]);
   }

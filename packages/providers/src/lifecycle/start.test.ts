@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { counterContract } from "../../../../test-support/environments/counter.js";
 import { speedUpTimers } from "../../../../test-support/fast-timers.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
-import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
+import { defineEnvironment } from "../../../openenv/src/environment/define-environment.js";
 import { ConfigError, ProviderError } from "../../../openenv/src/errors.js";
 import type { StartSpec } from "../provider.js";
 import { makeRemovable } from "./make-removable.js";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { counterContract } from "../../../../test-support/environments/counter.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
-import { defineEnvironment } from "../../../openenv/src/environment/environment.js";
+import { defineEnvironment } from "../../../openenv/src/environment/define-environment.js";
 import type { BalancedServer } from "../balancer.js";
 import { createEngine } from "../docker/engine.js";
 import { Replicas } from "./replicas.js";

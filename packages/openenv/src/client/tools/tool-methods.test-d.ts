@@ -5,7 +5,7 @@ import { connectTools } from "../../connect-tools.js";
 import { defineContract } from "../../contract/contract.js";
 import { datetime } from "../../contract/fields.js";
 import { defineTools } from "../../contract/tools/tools.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import { contractFromSchemas } from "../contract/schema-contract.js";
 import type { EnvClient } from "../env-client.js";
 import { connectVector } from "../vector/connect-vector.js";

@@ -6,7 +6,7 @@ import { connectTools } from "../../connect-tools.js";
 import { defineContract } from "../../contract/contract.js";
 import { bytes, datetime } from "../../contract/fields.js";
 import { defineTools } from "../../contract/tools/tools.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import { serve } from "../../serve.js";
 import { contractFromSchemas } from "../contract/schema-contract.js";
 import type { EnvClient } from "../env-client.js";

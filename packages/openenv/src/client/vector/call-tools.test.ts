@@ -4,7 +4,7 @@ import * as z from "zod";
 import { defineContract } from "../../contract/contract.js";
 import { bytes, datetime } from "../../contract/fields.js";
 import { defineTools } from "../../contract/tools/tools.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import { serve } from "../../serve.js";
 import { connectVector, ToolCallError, type VectorEnv } from "../index.js";
 

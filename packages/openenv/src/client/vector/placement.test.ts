@@ -3,7 +3,7 @@ import { counterContract, defineCounter } from "../../../../../test-support/envi
 import { type ScriptedPeer, startScriptedServer } from "../../../../../test-support/other-servers/scripted-server.js";
 import { startGateway } from "../../../../../test-support/proxies/gateway.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import { connectVector, type VectorResult } from "../index.js";
 
 const { start } = useServers();

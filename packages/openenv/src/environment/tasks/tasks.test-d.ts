@@ -3,7 +3,8 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import * as z from "zod";
 import { defineContract } from "../../contract/contract.js";
-import { defineEnvironment, type ResetRequest } from "../environment.js";
+import { defineEnvironment } from "../define-environment.js";
+import type { ResetRequest } from "../environment.js";
 import { createTasks } from "./task-lists.js";
 import type { TaskProvider } from "./tasks.js";
 

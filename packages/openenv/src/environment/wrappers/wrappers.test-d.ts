@@ -3,13 +3,8 @@ import * as z from "zod";
 import { connect } from "../../connect.js";
 import { type Action, defineContract, type ObservationInput } from "../../contract/contract.js";
 import { defineTools } from "../../contract/tools/tools.js";
-import {
-  defineEnvironment,
-  type Environment,
-  type MaybePromise,
-  type StepContext,
-  type Transition,
-} from "../environment.js";
+import { defineEnvironment } from "../define-environment.js";
+import type { Environment, MaybePromise, StepContext, Transition } from "../environment.js";
 import {
   clipReward,
   filterObservation,

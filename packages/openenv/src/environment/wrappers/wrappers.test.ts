@@ -5,7 +5,8 @@ import { connect } from "../../connect.js";
 import { defineContract } from "../../contract/contract.js";
 import { defineTools } from "../../contract/tools/tools.js";
 import { checkEnvironment } from "../../testing/index.js";
-import { defineEnvironment, type EnvironmentOptions, type MaybePromise } from "../environment.js";
+import { defineEnvironment } from "../define-environment.js";
+import type { EnvironmentOptions, MaybePromise } from "../environment.js";
 import { createTasks } from "../tasks/task-lists.js";
 import {
   clipReward,

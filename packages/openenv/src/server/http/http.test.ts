@@ -5,7 +5,7 @@ import * as z from "zod";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { defineContract } from "../../contract/contract.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import type { RunningServer } from "../types.js";
 
 const { start } = useServers();

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { defineContract } from "../../contract/contract.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import type { RunningServer } from "../types.js";
 
 const { start, open } = useServers();

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { counterContract, defineCounter } from "../../../../../test-support/environments/counter.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import type { RunningServer } from "../types.js";
 
 const { start, open } = useServers();

@@ -9,7 +9,7 @@ import { useServers } from "../../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
 import { createNodeServer } from "../../../../sockets/src/runtimes/node.js";
 import { defineContract } from "../../contract/contract.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import { createRuntime } from "../../session/runtime.js";
 import { SocketServer } from "./socket-server.js";
 

@@ -3,7 +3,8 @@ import { counterContract } from "../../../../../test-support/environments/counte
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { countWaiting, useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { connect } from "../../connect.js";
-import { defineEnvironment, type EnvironmentOptions, type FactoryContext } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
+import type { EnvironmentOptions, FactoryContext } from "../../environment/environment.js";
 
 const servers = useServers();
 const episode = {

@@ -3,7 +3,7 @@ import { counterContract, defineCounter } from "../../../../../test-support/envi
 import { WITH_OPERATOR } from "../../../../../test-support/operator.js";
 import { countWaiting, useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
-import { defineEnvironment } from "../../environment/environment.js";
+import { defineEnvironment } from "../../environment/define-environment.js";
 import { createRuntime } from "../runtime.js";
 import type { Session } from "../session.js";
 import { Sessions } from "./sessions.js";
