@@ -21,7 +21,7 @@ export const CEILINGS = {
   "packages/openenv/src/client": 4512,
   "packages/openenv/src/compat": 376,
   "packages/openenv/src/contract": 1820,
-  "packages/openenv/src/environment": 3294,
+  "packages/openenv/src/environment": 3319,
   "packages/openenv/src/mcp": 308,
   "packages/openenv/src/protocol": 2919,
   "packages/openenv/src/testing": 2058,

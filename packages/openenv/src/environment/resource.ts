@@ -11,7 +11,7 @@ export interface Resource<T = unknown> {
   close?(value: T): MaybePromise<void>;
   /** Default `session`. */
   scope?: ResourceScope;
-  /** How many a server keeps open for sessions to come; default 0. Only with the scope `session`. */
+  /** The number that a server keeps open for later sessions; default 0. Only with the scope `session`. */
   spares?: number;
   /** Called before a session gets one that has been open for a while. Unless it returns true, another is opened. */
   check?(value: T): MaybePromise<boolean>;

@@ -140,7 +140,7 @@ class SimulatedFaults<C extends Contract> extends Wrapper<C> {
     return this.#rng.next() < failureRate ? "failure" : undefined;
   }
 
-  /** Without latency a sync call stays sync. A replay does not wait. */
+  /** A sync call stays sync if there is no latency. A replay does not wait. */
   #delay<T>({ record, signal }: ToolContext, next: () => MaybePromise<T>): MaybePromise<T> {
     const { latencyMs } = this.#options;
     if (latencyMs === undefined) return next();

@@ -177,7 +177,7 @@ class HistoryObservation extends TransformObservation {
   }
 
   #add(observation: Shown<Contract>, action?: Action<Contract>): Shown<Contract> {
-    // Without an action it is a reset.
+    // A reset has no action.
     this.#history =
       action === undefined ? [] : [...this.#history, { observation: this.#last, action }].slice(-this.#size);
     // The environment may change what it returned.

@@ -295,18 +295,6 @@ describe("an image", () => {
     expect(await play(session, "roll")).toMatchObject([{ type: "observation" }]);
   });
 
-  test("has bytes inside JSON, and objects that look like them", async () => {
-    const saved = { frames: [new Uint8Array([1, 255]), { data: new Uint8Array() }], odd: { $bytes: "AQ==" } };
-    const loaded: unknown[] = [];
-    const restore = (value: unknown) => void loaded.push(value);
-    const { sessions, session } = open(
-      defineEnvironment(contract, () => ({ ...makeDice(), snapshot: () => saved, restore })),
-    );
-    await play(session, "reset");
-    await openFrom(sessions, await capture(session));
-    expect(loaded).toEqual([saved]);
-  });
-
   test("is not changed by what its session does afterwards", async () => {
     const { session } = open(bySnapshot);
     await play(session, "reset", "roll");
