@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import json
 import random
-import re
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -45,6 +44,8 @@ LATER = ("SESSION_ELSEWHERE", "JOURNAL_UNAVAILABLE", "CAPACITY_REACHED")
 connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 unended: dict[Key, Target] = {}
 """The sessions that this process has opened and not ended."""
+
+CONFIRMED = (("extensions", "extensions", list), ("server", "server", str), ("session", "handle", str))
 
 
 class Connection:
@@ -146,19 +147,9 @@ class Connection:
 
     def _read_extensions(self, answer: JsonObject) -> None:
         confirmed = answer.get("openenv")
-        if isinstance(confirmed, dict) and isinstance(confirmed.get("extensions"), list):
-            self.extensions = confirmed["extensions"]
-        if isinstance(confirmed, dict) and isinstance(confirmed.get("server"), str):
-            self.server = confirmed["server"]
-        if isinstance(confirmed, dict) and isinstance(confirmed.get("session"), str):
-            self.handle = confirmed["session"]
-
-    def link(self, member: int | None = None) -> str | None:
-        """The page of the session, or of one of the batch. A name in the address would give access to it."""
-        if self.handle is None:
-            return None
-        base = re.sub(r"/session/[^/]+$", "", self.target.url)
-        return f"{base}/web/#/session/{self.handle}{'' if member is None else f'.{member}'}"
+        for member, name, kind in CONFIRMED:
+            if isinstance(confirmed, dict) and isinstance(confirmed.get(member), kind):
+                setattr(self, name, confirmed[member])
 
     async def submit(self, message: JsonObject, deadline: float) -> None:
         """Writes a request. A lost connection is noticed by ``collect``, and so is the deadline."""
@@ -363,11 +354,9 @@ class Connection:
             return
         # The server would keep the session for its client.
         ending = Connection(self.target, key=key)
-        try:
+        with contextlib.suppress(OpenEnvError):
             await ending.open(time.monotonic() + END_LIMIT_S)
             await ending.close()
-        except OpenEnvError:
-            pass
 
     def _note(self) -> None:
         connections.add(self)
@@ -404,9 +393,8 @@ class Connection:
             return
         try:
             # Closing at once could reset the connection before the server has read the frame.
-            while self.socket is not None:
-                await self.socket.receive(self._close_deadline)
-        except (SocketClosedError, TimeoutError):
-            pass
+            with contextlib.suppress(SocketClosedError, TimeoutError):
+                while self.socket is not None:
+                    await self.socket.receive(self._close_deadline)
         finally:
             await self._drop()

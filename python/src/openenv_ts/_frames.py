@@ -37,3 +37,11 @@ def error_code(answer: JsonObject) -> object:
 def to_handle(session_id: str | None) -> str | None:
     """The session in the server's log: the whole id lets a client continue it, and is not for a log."""
     return session_id and re.sub(r"^w\d+-", "", session_id)[:8]
+
+
+def page_of(url: str, handle: str | None, member: int | None = None) -> str | None:
+    """The page of a session, or of one of a batch. A name in the address would give access to it."""
+    if handle is None:
+        return None
+    base = re.sub(r"/session/[^/]+$", "", url)
+    return f"{base}/web/#/session/{handle}{'' if member is None else f'.{member}'}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._connection import Connection
-from ._frames import JsonObject, is_refusal
+from ._frames import JsonObject, is_refusal, page_of
 from ._server import Target
 from .errors import OpenEnvError, RemoteError, log, no_episode, protocol_error, reading, session_lost, to_error
 from .results import VectorResult, in_group, read_result, to_failed_result
@@ -228,7 +228,7 @@ def read_answer(slot: Slot, method: Literal["reset", "step"], answer: JsonObject
         try:
             result = read_result(VectorResult, answer, connection.extensions, connection.recovered)
             result.index = slot.index
-            result.url = connection.link(slot.session if group.is_batch else None)
+            result.url = page_of(connection.target.url, connection.handle, slot.session if group.is_batch else None)
         except OpenEnvError as error:
             answer = error
     if isinstance(answer, OpenEnvError):

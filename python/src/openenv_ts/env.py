@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._asyncio import AsyncIO
 from ._connection import Connection
-from ._frames import JsonObject, is_refusal, must_move
+from ._frames import JsonObject, is_refusal, must_move, page_of
 from ._process import Turn
 from ._server import Target
 from ._sockets import IO
@@ -212,7 +212,7 @@ class AsyncEnv:
 
 def _read_step(answer: JsonObject, connection: Connection) -> StepResult[JsonObject]:
     result: StepResult[JsonObject] = read_result(StepResult, answer, connection.extensions, connection.recovered)
-    result.url = connection.link()
+    result.url = page_of(connection.target.url, connection.handle)
     return result
 
 
