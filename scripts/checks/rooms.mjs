@@ -71,8 +71,8 @@ export const CEILINGS = {
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 708,
   "packages/upstream/src/fleet": 807,
-  "packages/web/src": 17943,
-  "python/src": 4721,
+  "packages/web/src": 18149,
+  "python/src": 4717,
 };
 
 /**

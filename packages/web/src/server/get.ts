@@ -41,7 +41,8 @@ export async function ask<T>(path: string, { body, signal }: AskOptions = {}): P
   return JSON.parse(text) as T;
 }
 
-function describe(status: number, text: string): string {
+/** What the server said about a failure, as a message that can be shown. */
+export function describe(status: number, text: string): string {
   try {
     const { detail, message } = JSON.parse(text) as Record<string, unknown>;
     const reason = detail ?? message;

@@ -16,6 +16,7 @@ import { outcomeInWords } from "../outcome.js";
 import "../../../styles/transcript.css";
 import { useKeys } from "../use-keys.js";
 import { Rollout } from "./rollout.js";
+import { StepValues } from "./step-values.js";
 import { Similar, Turn, type TurnMode } from "./turn.js";
 
 interface TranscriptProps {
@@ -173,6 +174,7 @@ function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProp
         ) : null}
       </p>
       {parts.length > 0 || reward !== null ? <SignedBars parts={parts} total={reward} /> : null}
+      {complete ? <StepValues id={id} step={step} /> : null}
       {complete || outcome === "running" || outcome === "stuck" ? null : (
         <Notice tone="wait" title="A part of this episode was not recorded">
           Its steps may have gaps, and its reward may be that of a part.
