@@ -8,7 +8,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { connect, connectVector } from "openenv-ts/client";
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { defineDesk } from "../../../test-support/environments/tool-environment.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers } from "../../../test-support/servers/servers.js";
@@ -31,6 +31,8 @@ const sampled = `00-${TRACE}-${SPAN}-01`;
 const unsampled = `00-${TRACE}-${SPAN}-00`;
 const plugins = [otel];
 
+// Other tests of this process have no tracing.
+afterAll(() => trace.disable());
 beforeEach(() => {
   exporter.reset();
   rootsAreSampled = true;

@@ -16,19 +16,24 @@ import { wholeNumber } from "../terminal/option-values.js";
 import { exit, print, printNote } from "../terminal/output.js";
 import { renderTable } from "../terminal/render-table.js";
 
-const EXAMPLES = `
+const EXAMPLES: Record<string, string> = {
+  ls: `openenv rollouts ls "run:grpo-17 outcome:failed" --sort -steps
+  openenv rollouts ls --by failure`,
+  show: "openenv rollouts show 3f2a90c41b7de856",
+  export: `openenv rollouts export "reward:>0.9" -o best.jsonl
+  openenv rollouts export --to verifiers -o traces.jsonl`,
+  import: "openenv rollouts import episodes.jsonl",
+  rm: 'openenv rollouts rm "before:2026-01-01"',
+};
+const HELP = `
 A query is what the page has in its address: reward:<0.2 outcome:failed run:grpo-17 "some text".
 
 Exit codes: 0 success, 1 nothing was found, 2 invalid usage, an invalid file, or a store that cannot be used.
 
 Examples:
-  openenv rollouts ls "run:grpo-17 outcome:failed" --sort -steps
-  openenv rollouts ls --by failure
-  openenv rollouts show 3f2a90c41b7de856
-  openenv rollouts export "reward:>0.9" -o best.jsonl
-  openenv rollouts export --to verifiers -o traces.jsonl
-  openenv rollouts import episodes.jsonl
-  openenv rollouts rm "before:2026-01-01"`;
+${Object.values(EXAMPLES)
+  .map((lines) => `  ${lines}`)
+  .join("\n")}`;
 
 const MAX_SHOWN = 200;
 /** Episodes that one transaction adds. */
@@ -51,6 +56,7 @@ export function configureRollouts(command: Command): void {
     command
       .command(name)
       .description(summary)
+      .addHelpText("after", `\nExamples:\n  ${EXAMPLES[name]}`)
       .addOption(new Option("--store <folder>", "folder of the store").env("OPENENV_STORE").default("./openenv-data"));
   add("ls", "list episodes, groups or failures")
     .argument("[query]", "what to list", "")
@@ -74,7 +80,7 @@ export function configureRollouts(command: Command): void {
   add("rm", "delete episodes, for ever")
     .argument("<query-or-ids...>", "names of episodes, or one query")
     .action(remove);
-  command.addHelpText("after", EXAMPLES);
+  command.addHelpText("after", HELP);
 }
 
 async function list(q: string, { store, by, sort, limit, json }: ListFlags): Promise<void> {

@@ -85,7 +85,7 @@ describe.each(Object.entries(KINDS))("sessions %s", (_, options) => {
       failure('no task 2 in split "train", which has tasks 0 to 1'),
     );
     await expect(env.reset({ split: "test", index: 1 })).rejects.toMatchObject(
-      failure("./test.jsonl, line 2: not valid JSON"),
+      failure('task 1 of split "test": ./test.jsonl, line 2: not valid JSON'),
     );
     await env.reset({ split: "test", index: 0 });
     await expect(env.step({ answer: 666 })).rejects.toMatchObject(

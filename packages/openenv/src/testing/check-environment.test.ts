@@ -95,8 +95,9 @@ describe("checkEnvironment", () => {
       expect(rest).toEqual(rest.map(() => ["skipped", `${call} did not answer in an earlier check`]));
     });
 
-    test("and rejects a limit that is not one", () => {
-      expect(() => checkEnvironment(defineDice(), { timeoutMs: 0 })).toThrow("timeoutMs must be a positive number");
+    test("and rejects a limit that is not one", async () => {
+      const check = checkEnvironment(defineDice(), { timeoutMs: 0 });
+      await expect(check).rejects.toThrow("timeoutMs must be a positive number");
     });
   });
 

@@ -142,7 +142,7 @@ describe("a front", () => {
     for (const env of [direct, passed]) results.push([await env.step({ amount: 1 }), await env.state()]);
     const [one, other] = results as [(typeof results)[0], (typeof results)[0]];
     expect(other[0]).toMatchObject({ observation: { count: 4 }, reward: 0.5, done: false });
-    expect(other[0]).toMatchObject({ ...one?.[0], metadata: expect.anything() });
+    expect(other[0]).toMatchObject({ ...one?.[0], metadata: expect.anything(), url: expect.anything() });
     expect(other[1]).toMatchObject({ step_count: 1 });
   });
 

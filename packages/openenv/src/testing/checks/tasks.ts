@@ -28,7 +28,8 @@ async function readSplit(tasks: TaskProvider, split: string): Promise<number> {
       task = listed === undefined ? await tasks.get?.(split, index) : listed[index];
       stringifyJson(task);
     } catch (error) {
-      demand(false, `${place(index)} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      const message = error instanceof Error ? error.message : String(error);
+      demand(false, `${place(index)} cannot be read: ${message.replace(`${place(index)}: `, "")}`);
     }
     demand(isObject(task), `${place(index)} is not an object`);
   }
