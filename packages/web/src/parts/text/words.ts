@@ -33,7 +33,7 @@ function tokensOf(text: string): string[] {
   return text.match(TOKEN) ?? [];
 }
 
-/** By the longest common subsequence of words. */
+/** Adds the words of the longest common subsequence, and the words that are not in it. */
 function addDifferent(spans: WordSpan[], x: string[], y: string[]): void {
   const width = y.length + 1;
   const lengths = new Uint16Array((x.length + 1) * width);

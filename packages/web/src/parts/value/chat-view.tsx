@@ -1,12 +1,12 @@
 import { useState } from "react";
-import type { ChatMessage } from "./chat.js";
+import type { ConversationMessage } from "./chat.js";
 import { Value } from "./value.js";
 
 /** The last messages are what an agent reads first. */
 const LAST = 12;
 
 /** A conversation, with the author of each message. */
-export function Chat({ messages, label }: { messages: readonly ChatMessage[]; label: string }) {
+export function Chat({ messages, label }: { messages: readonly ConversationMessage[]; label: string }) {
   const [shown, setShown] = useState(LAST);
   const hidden = Math.max(0, messages.length - shown);
   return (

@@ -1,7 +1,7 @@
 import { isObject } from "openenv-ts/internal";
 
 /** A message of a conversation: its author, and text or parts. */
-export interface ChatMessage {
+export interface ConversationMessage {
   who: string;
   content: unknown;
 }
@@ -10,9 +10,9 @@ const WHO = ["role", "sender", "author", "from", "sender_id"] as const;
 const CONTENT = ["content", "text", "message"] as const;
 
 /** The messages of a conversation in the usual forms; undefined for any other value. */
-export function chatOf(value: unknown): ChatMessage[] | undefined {
+export function chatOf(value: unknown): ConversationMessage[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
-  const messages: ChatMessage[] = [];
+  const messages: ConversationMessage[] = [];
   for (const item of value) {
     if (!isObject(item)) return undefined;
     const who = WHO.find((name) => ["string", "number"].includes(typeof item[name]));

@@ -64,7 +64,7 @@ const SCROLLING: Components = {
   ),
 };
 
-/** Not a heading of the page. */
+/** The outline of the page has no headings of foreign text. */
 function Heading({ children }: ComponentProps<"h1">) {
   return <p className="markdown__h">{children}</p>;
 }

@@ -1,4 +1,4 @@
-import { type ChatMessage, chatOf, partOf } from "./chat.js";
+import { type ConversationMessage, chatOf, partOf } from "./chat.js";
 import { sizeOf } from "./entries.js";
 import { pictureOf, soundOf } from "./picture.js";
 import { type TableShape, tableOf } from "./table.js";
@@ -6,7 +6,7 @@ import { type TableShape, tableOf } from "./table.js";
 /** The one form in which an object or a list is shown. */
 export type Rendering =
   | { kind: "parts"; parts: unknown[] }
-  | { kind: "chat"; messages: ChatMessage[] }
+  | { kind: "chat"; messages: ConversationMessage[] }
   | { kind: "table"; shape: TableShape }
   | { kind: "list"; items: readonly unknown[] }
   | { kind: "json" | "tree" };

@@ -47,7 +47,7 @@ export function rowsOf(pairs: readonly Pair[], showsEqual: boolean): CompareRow[
   return rows;
 }
 
-/** How comparable two episodes are: what they have in common, and what a reader must know. */
+/** What two episodes have in common, and what makes them less comparable. */
 export function conditionsOf(a: EpisodeRow, b: EpisodeRow): { facts: string[]; warnings: string[] } {
   const facts: string[] = [];
   const warnings: string[] = [];

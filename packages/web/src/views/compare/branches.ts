@@ -12,7 +12,7 @@ export interface Branch {
   x: number;
 }
 
-export interface PlayedEpisode {
+export interface ComparedEpisode {
   row: EpisodeRow;
   /** All events, or the first of a long episode. */
   events: readonly RolloutEvent[];
@@ -20,7 +20,7 @@ export interface PlayedEpisode {
 }
 
 /** The tree of episodes with shared beginnings. Each begins on the earlier one with which it shares most. */
-export function branchesOf(episodes: readonly PlayedEpisode[]): Branch[] {
+export function branchesOf(episodes: readonly ComparedEpisode[]): Branch[] {
   const keys = episodes.map(({ events }) => events.map((event) => JSON.stringify(comparable(event))));
   const branches = episodes.map(({ row, eventCount }, at): Branch => {
     let from: Branch["from"] = null;

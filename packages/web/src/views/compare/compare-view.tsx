@@ -13,7 +13,7 @@ import { outcomeInWords } from "../rollouts/outcome.js";
 import { ReadProblem } from "../rollouts/transcript/transcript.js";
 import { useKeys } from "../rollouts/use-keys.js";
 import { align, type CompareRow, conditionsOf, equalInWords, nextDifference, rowsOf } from "./align.js";
-import { branchesOf, type PlayedEpisode } from "./branches.js";
+import { branchesOf, type ComparedEpisode } from "./branches.js";
 import { ForkTree } from "./fork-tree.js";
 import { endInWords, PairView, SideMark } from "./pair-view.js";
 import { Replayed } from "./replayed.js";
@@ -199,7 +199,7 @@ function Bar({ route, first, facts, shape }: BarProps) {
   );
 }
 
-function Heads({ a, b }: { a: PlayedEpisode; b: PlayedEpisode }) {
+function Heads({ a, b }: { a: ComparedEpisode; b: ComparedEpisode }) {
   return (
     <div className="sides sides--head">
       {[a, b].map(({ row }, at) => (

@@ -2,14 +2,14 @@ import type { EpisodeRow, RolloutPage } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
 import { ask, RequestError } from "../../server/get.js";
 import { Rollout } from "../rollouts/transcript/rollout.js";
-import type { PlayedEpisode } from "./branches.js";
+import type { ComparedEpisode } from "./branches.js";
 
 /** Two episodes, and those with the same beginning. */
 export interface Comparison {
-  a: PlayedEpisode;
-  b: PlayedEpisode;
+  a: ComparedEpisode;
+  b: ComparedEpisode;
   /** A and B, then others of the group; only A and B until those are read. */
-  tree: PlayedEpisode[];
+  tree: ComparedEpisode[];
   /** Episodes of the group that are not in the tree. */
   hidden: number;
 }
@@ -24,7 +24,7 @@ export interface ComparisonState {
 /** The most events of an episode that are compared. */
 const MOST_EVENTS = 20_000;
 const MOST_BRANCHES = 12;
-/** Of the others, only the beginning is read. */
+/** The most events that are read of the other episodes. */
 const BRANCH_EVENTS = 200;
 
 export function useComparison(a: string, b: string): ComparisonState {
@@ -59,7 +59,7 @@ async function readComparison(a: string, b: string, report: (value: Comparison) 
   const q = `group:${JSON.stringify(group)}${task === null ? "" : ` task:${JSON.stringify(task)}`}`;
   const page = await ask<RolloutPage<EpisodeRow>>(`/rollouts?${new URLSearchParams({ q, limit: "64" })}`);
   const others = page.rows.filter(({ id }) => id !== a && id !== b);
-  const shown: PlayedEpisode[] = [];
+  const shown: ComparedEpisode[] = [];
   // One after the other, because the server has more to do. An episode that is gone by now is left out.
   for (const { id } of others.slice(0, MOST_BRANCHES - 2)) {
     const episode = await read(id, BRANCH_EVENTS).catch(() => undefined);
@@ -69,7 +69,7 @@ async function readComparison(a: string, b: string, report: (value: Comparison) 
   report({ ...both, tree: [...both.tree, ...shown], hidden: Math.max(0, page.total - known) });
 }
 
-async function read(id: string, most: number): Promise<PlayedEpisode> {
+async function read(id: string, most: number): Promise<ComparedEpisode> {
   const rollout = new Rollout(id);
   const events = await rollout.first(most);
   const { detail, problem, refused } = rollout.snapshot();

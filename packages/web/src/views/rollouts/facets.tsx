@@ -124,7 +124,7 @@ interface CountProps {
   dot: ReactNode;
   words: ReactNode;
   number: string;
-  /** Of all episodes, 0 to 1, as a bar. */
+  /** The length of the bar, 0 to 1. */
   part: number;
   isZero?: boolean;
   isOn: boolean;

@@ -2,7 +2,7 @@ import type { EpisodeRow, FailureRow, GroupRow } from "openenv-ts/protocol";
 import { groupKey, type RolloutsState } from "./rollouts-data.js";
 
 /** A line of the table. */
-export type Item =
+export type TableItem =
   | { kind: "episode"; id: string; row: EpisodeRow; look: "" | "kid" | "kid out" }
   | { kind: "group"; id: string; row: GroupRow; isOpen: boolean }
   | { kind: "failure"; id: string; row: FailureRow }
@@ -10,7 +10,7 @@ export type Item =
   | { kind: "hint"; id: string; words: string };
 
 /** The lines of the rows that are loaded: each row, and the episodes of open groups below theirs. */
-export function itemsOf({ rows, open }: Pick<RolloutsState, "rows" | "open">): Item[] {
+export function itemsOf({ rows, open }: Pick<RolloutsState, "rows" | "open">): TableItem[] {
   switch (rows?.by) {
     case "episode":
       return rows.list.map((row) => ({ kind: "episode", id: row.id, row, look: "" }));
@@ -27,10 +27,10 @@ export function itemsOf({ rows, open }: Pick<RolloutsState, "rows" | "open">): I
   }
 }
 
-function episodesOf(group: GroupRow, id: string, episodes: readonly EpisodeRow[] | undefined): Item[] {
+function episodesOf(group: GroupRow, id: string, episodes: readonly EpisodeRow[] | undefined): TableItem[] {
   if (!episodes) return [{ kind: "hint", id: `${id}#`, words: "Reading the episodes" }];
   const outside = new Set(group.episodes.filter(({ matches }) => !matches).map((episode) => episode.id));
-  const items: Item[] = episodes.map((row) => {
+  const items: TableItem[] = episodes.map((row) => {
     return { kind: "episode", id: row.id, row, look: outside.has(row.id) ? "kid out" : "kid" };
   });
   const rest = group.count - episodes.length;

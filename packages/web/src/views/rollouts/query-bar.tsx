@@ -6,7 +6,7 @@ interface QueryBarProps {
   q: string;
   chips: readonly Chip[];
   onQuery(q: string): void;
-  /** Before and after the query. */
+  /** The content before the query, and that after it. */
   start: ReactNode;
   end: ReactNode;
 }

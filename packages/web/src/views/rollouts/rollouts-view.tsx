@@ -18,7 +18,7 @@ import { count } from "../../parts/text/format.js";
 import { TokenForm } from "../../parts/token-form.js";
 import type { ViewProps } from "../../views.js";
 import { Facets, failureName, messageOf } from "./facets.js";
-import { type Item, itemsOf } from "./items.js";
+import { type TableItem, itemsOf } from "./items.js";
 import { QUERY_FIELD, QueryBar } from "./query-bar.js";
 import { RolloutsData, type RolloutsState } from "./rollouts-data.js";
 import { Table } from "./table.js";
@@ -92,7 +92,7 @@ function Rollouts({ route }: { route: RolloutsRoute }) {
   const items = useMemo(() => itemsOf({ rows, open }), [rows, open]);
   const selected = items.findIndex(({ id }) => id === sel);
   const go = (change: Partial<RolloutsRoute>, replace = false): void => navigate({ ...route, ...change }, { replace });
-  const select = (item: Item | undefined): void => {
+  const select = (item: TableItem | undefined): void => {
     if (item && item.kind !== "hint") go({ sel: item.id }, true);
   };
   const move = (by: number): void => {
@@ -104,7 +104,7 @@ function Rollouts({ route }: { route: RolloutsRoute }) {
     else if (item?.kind === "episode") go({ id: item.id, step: null, sel: item.id });
     else if (item?.kind === "failure") go({ by: "episode", sort: "", sel: null, q: withWord(q, "error", item.id) });
   };
-  const click = (item: Item): void => {
+  const click = (item: TableItem): void => {
     if (item.kind === "group") select(item);
     if (item.kind === "episode" && layout === "wide") select(item);
     else enter(item);
@@ -269,7 +269,7 @@ const LIVE = {
   paused: ["", "Paused"],
 } as const;
 
-/** Whether the numbers are live; on a phone the filters that do not fit. */
+/** The state of the stream; on a phone the filters that do not fit. */
 function Live({ state, layout, q, onQuery }: QueryProps & { layout: Layout }) {
   const sheet = useRef<HTMLDialogElement>(null);
   const [look, words] = LIVE[state.live];

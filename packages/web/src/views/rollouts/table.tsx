@@ -11,7 +11,7 @@ import {
 } from "react";
 import type { RolloutsRoute } from "../../app/router.js";
 import { Icon } from "../../parts/icon.js";
-import type { Item } from "./items.js";
+import type { TableItem } from "./items.js";
 import type { RolloutsState } from "./rollouts-data.js";
 import { EpisodeLine, FailureLine, GroupLine } from "./rows.js";
 import { scaleOf } from "./strip.js";
@@ -19,7 +19,7 @@ import { type Layout, useRowHeight } from "./use-layout.js";
 
 interface TableProps {
   state: RolloutsState;
-  items: readonly Item[];
+  items: readonly TableItem[];
   selected: number;
   sort: string;
   layout: Layout;
@@ -27,7 +27,7 @@ interface TableProps {
   page: RefObject<HTMLElement | null>;
   onSort(sort: string): void;
   /** A click, which may open the row. */
-  onClick(item: Item): void;
+  onClick(item: TableItem): void;
   /** Rows up to this one are wanted. */
   onMore(wanted: number): void;
   onKeyDown(event: KeyboardEvent): void;
@@ -100,7 +100,7 @@ export function Table({ state, items, selected, layout, page, sort, onSort, ...o
   }, [items]);
   const most = rows?.by === "failure" ? rows.list.reduce((sum, { count }) => Math.max(sum, count), 1) : 1;
   const axis = useMemo(() => [facets?.reward?.min ?? 0, facets?.reward?.max ?? 1] as const, [facets?.reward]);
-  const line = (item: Item) => {
+  const line = (item: TableItem) => {
     if (item.kind === "group") return <GroupLine row={item.row} isOpen={item.isOpen} axis={axis} />;
     if (item.kind === "failure") return <FailureLine row={item.row} most={most} />;
     if (item.kind === "hint")
@@ -192,6 +192,6 @@ function ColumnHead({ label, name, look, sort, onSort }: ColumnHeadProps) {
   );
 }
 
-function isKid(item: Item | undefined): boolean {
+function isKid(item: TableItem | undefined): boolean {
   return item?.kind === "hint" || (item?.kind === "episode" && item.look !== "");
 }

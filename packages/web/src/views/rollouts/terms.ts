@@ -5,9 +5,8 @@ import { formatClock } from "../../parts/text/format.js";
 export interface Chip {
   start: number;
   end: number;
-  /** As it is written. */
   text: string;
-  /** For people. */
+  /** The term in words. */
   label: string;
   /** Why it cannot be read. */
   problem: string | undefined;

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** As in the style sheet: three columns, two, or one. */
+/** The number of columns in the style sheet: three, two, or one. */
 export type Layout = "wide" | "middle" | "phone";
 
 const [WIDE, PHONE, TOUCH] = [

@@ -3,9 +3,9 @@ import { ask, RequestError } from "../../../server/get.js";
 
 /** What is known of an episode. Immutable: every answer creates a new object. */
 export interface RolloutState {
-  /** Without its events; undefined before the first answer. */
+  /** Undefined before the first answer. */
   detail: Omit<RolloutDetail, "events"> | undefined;
-  /** By number; undefined for one that is not loaded. */
+  /** An event that is not loaded is undefined. */
   events: readonly (RolloutEvent | undefined)[];
   /** Why the last request failed, as a message. */
   problem: string | undefined;
