@@ -80,3 +80,7 @@ export function equalInWords(from: number, to: number): string {
     return `${from === to ? "Step" : "Steps"} ${steps(from).replace(/^steps? /, "")} ${from === to ? "is" : "are"} equal`;
   return to === 0 ? "The reset is equal" : `Reset and ${steps(1)} are equal`;
 }
+
+export function nameOf(number: number): string {
+  return number === 0 ? "Reset" : `Step ${number}`;
+}

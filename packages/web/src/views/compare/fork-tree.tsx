@@ -1,8 +1,5 @@
-import type { EpisodeRow } from "openenv-ts/protocol";
-import { hrefOf, ROLLOUTS } from "../../app/router.js";
 import { formatReward } from "../../parts/text/format.js";
 import type { Branch } from "./branches.js";
-import { SideMark } from "./pair-view.js";
 
 /** Units of the drawing: its width, the room of the numbers, and that below the last step. */
 const WIDTH = 280;
@@ -12,17 +9,14 @@ const MOST_HEIGHT = 320;
 
 interface ForkTreeProps {
   branches: readonly Branch[];
-  /** Episodes of the group that are not drawn. */
-  hidden: number;
   /** The number of the first event that differs; undefined for none. */
   first: number | undefined;
   /** The branch of the arrow keys. */
   active: number;
-  onAssign(side: "a" | "b", id: string): void;
 }
 
 /** Episodes that begin equally: rows are steps, branches are episodes. A is a full line, B is dashed. */
-export function ForkTree({ branches, hidden, first, active, onAssign }: ForkTreeProps) {
+export function ForkTree({ branches, first, active }: ForkTreeProps) {
   const last = Math.max(1, ...branches.map(({ end }) => end));
   const step = Math.min(50, MOST_HEIGHT / last);
   const columns = Math.max(1, branches.length - 1);
@@ -32,88 +26,51 @@ export function ForkTree({ branches, hidden, first, active, onAssign }: ForkTree
   // A and B are drawn last, above the lines that they share.
   const order = branches.map((_, at) => at).reverse();
   return (
-    <>
-      <svg
-        className="ftree"
-        viewBox={`0 0 ${WIDTH} ${y(last) + BELOW}`}
-        role="img"
-        aria-label={treeInWords(branches, first)}
-      >
-        {Array.from({ length: Math.floor(last / every) + 1 }, (_, at) => at * every).map((number) => (
-          <g key={number}>
-            <line x1={LEFT} x2={WIDTH} y1={y(number)} y2={y(number)} />
-            <text className="s" x={LEFT - 6} y={y(number) + 4} textAnchor="end">
-              {number}
+    <svg
+      className="ftree"
+      viewBox={`0 0 ${WIDTH} ${y(last) + BELOW}`}
+      role="img"
+      aria-label={treeInWords(branches, first)}
+    >
+      {Array.from({ length: Math.floor(last / every) + 1 }, (_, at) => at * every).map((number) => (
+        <g key={number}>
+          <line x1={LEFT} x2={WIDTH} y1={y(number)} y2={y(number)} />
+          <text className="s" x={LEFT - 6} y={y(number) + 4} textAnchor="end">
+            {number}
+          </text>
+        </g>
+      ))}
+      {first === undefined ? null : (
+        <rect
+          className="fd"
+          x={LEFT}
+          y={y(first) - Math.min(12, step / 2)}
+          width={WIDTH - LEFT}
+          height={Math.min(24, step)}
+          rx="4"
+        />
+      )}
+      {order.map((at) => {
+        const branch = branches[at] as Branch;
+        const parent = branch.from ? branches[branch.from.branch] : undefined;
+        const side = sideOf(at);
+        return <path key={branch.row.id} className={side} d={lineOf(branch, parent, side === "b", x, y)} />;
+      })}
+      {order.map((at) => {
+        const { row, end, ...place } = branches[at] as Branch;
+        const [cx, cy] = [x({ row, end, ...place }), y(end)];
+        const look = row.outcome === "failed" ? "bad" : row.outcome === "done" ? "full" : "";
+        return (
+          <g key={row.id} className={at === active ? "active" : undefined}>
+            <rect className={`end ${sideOf(at)} ${look}`} x={cx - 5} y={cy - 5} width="10" height="10" rx="2" />
+            <text className={at < 2 ? "st" : "s"} x={cx} y={cy + 19} textAnchor="middle">
+              {at < 2 ? `${sideOf(at).toUpperCase()} ` : ""}
+              {formatReward(row.reward, "–")}
             </text>
           </g>
-        ))}
-        {first === undefined ? null : (
-          <rect
-            className="fd"
-            x={LEFT}
-            y={y(first) - Math.min(12, step / 2)}
-            width={WIDTH - LEFT}
-            height={Math.min(24, step)}
-            rx="4"
-          />
-        )}
-        {order.map((at) => {
-          const branch = branches[at] as Branch;
-          const parent = branch.from ? branches[branch.from.branch] : undefined;
-          const side = sideOf(at);
-          return <path key={branch.row.id} className={side} d={lineOf(branch, parent, side === "b", x, y)} />;
-        })}
-        {order.map((at) => {
-          const { row, end, ...place } = branches[at] as Branch;
-          const [cx, cy] = [x({ row, end, ...place }), y(end)];
-          const look = row.outcome === "failed" ? "bad" : row.outcome === "done" ? "full" : "";
-          return (
-            <g key={row.id} className={at === active ? "active" : undefined}>
-              <rect className={`end ${sideOf(at)} ${look}`} x={cx - 5} y={cy - 5} width="10" height="10" rx="2" />
-              <text className={at < 2 ? "st" : "s"} x={cx} y={cy + 19} textAnchor="middle">
-                {at < 2 ? `${sideOf(at).toUpperCase()} ` : ""}
-                {formatReward(row.reward, "–")}
-              </text>
-            </g>
-          );
-        })}
-      </svg>
-      <ul className="forks">
-        {branches.map(({ row, from }, at) => (
-          <li key={row.id} className={at === active ? "active" : undefined}>
-            {at < 2 ? <SideMark side={at === 0 ? "a" : "b"} /> : <span />}
-            <a href={hrefOf({ ...ROLLOUTS, id: row.id })}>
-              <code>{row.id}</code>
-              <small>{originOf(row, from, branches)}</small>
-            </a>
-            {at < 2 ? (
-              <span />
-            ) : (
-              <span className="forks__assign">
-                {(["a", "b"] as const).map((side) => (
-                  <button
-                    key={side}
-                    type="button"
-                    className="btn btn--ghost btn--sm btn--icon"
-                    aria-label={`Compare ${row.id} as ${side.toUpperCase()}`}
-                    onClick={() => onAssign(side, row.id)}
-                  >
-                    {side.toUpperCase()}
-                  </button>
-                ))}
-              </span>
-            )}
-            <b className="num">{formatReward(row.reward, "–")}</b>
-          </li>
-        ))}
-      </ul>
-      {hidden > 0 ? (
-        <p className="hint pad">
-          {hidden.toLocaleString("en")} more of this group are not drawn.{" "}
-          <a href={hrefOf({ ...ROLLOUTS, q: `group:${JSON.stringify(branches[0]?.row.group ?? "")}` })}>Show them</a>
-        </p>
-      ) : null}
-    </>
+        );
+      })}
+    </svg>
   );
 }
 
@@ -134,14 +91,6 @@ function lineOf(branch: Branch, parent: Branch | undefined, isB: boolean, x: Pla
   const bottom = y(from.step + 1);
   const middle = (top + bottom) / 2;
   return `${shared}C${start},${middle} ${to},${middle} ${to},${bottom}V${end}`;
-}
-
-function originOf({ policy, parent }: EpisodeRow, from: Branch["from"], branches: readonly Branch[]): string {
-  const who = policy === null ? "" : `policy of step ${policy}, `;
-  if (parent) return `${who}copy of ${parent.id} after step ${parent.step}`;
-  if (!from) return `${who}from reset`;
-  const names = ["A", "B"];
-  return `${who}as ${names[from.branch] ?? branches[from.branch]?.row.id} to ${from.step === 0 ? "the reset" : `step ${from.step}`}`;
 }
 
 function treeInWords(branches: readonly Branch[], first: number | undefined): string {

@@ -10,7 +10,7 @@ export interface Brush {
 /** Edges of bins are sums, which are not exact. */
 const ROUNDING = 1e-9;
 
-type Bins = RolloutHistogram["bins"];
+export type Bins = RolloutHistogram["bins"];
 
 /** The bins of a range. */
 export function brushOf(bins: Bins, range: RolloutRange | undefined): Brush {
@@ -46,11 +46,16 @@ function rounded(value: number, width: number): number {
 
 /** The value below which this part of the episodes is, to the width of a bin. */
 export function quantileOf(bins: Bins, part: number): number | undefined {
-  const all = bins.reduce((sum, bin) => sum + bin.all, 0);
+  const all = totalOf(bins, "all");
   let before = 0;
   for (const { from, to, all: here } of bins) {
     if (here > 0 && before + here >= all * part) return from + ((to - from) * (all * part - before)) / here;
     before += here;
   }
   return undefined;
+}
+
+/** The number of episodes in the bins. */
+export function totalOf(bins: Bins, part: "all" | "matching"): number {
+  return bins.reduce((sum, bin) => sum + bin[part], 0);
 }

@@ -1,7 +1,7 @@
 import { type FailureRow, ROLLOUT_OUTCOMES, type RolloutFacets } from "openenv-ts/protocol";
 import type { ReactNode } from "react";
 import { formatClock, formatReward } from "../../parts/text/format.js";
-import { quantileOf } from "./brush.js";
+import { type Bins, quantileOf, totalOf } from "./brush.js";
 import { Histogram } from "./histogram.js";
 import { OutcomeDot, outcomeInWords } from "./outcome.js";
 import { type RangeField, rangeOf, withRange, withWord, wordOf } from "./terms.js";
@@ -147,9 +147,8 @@ function Count({ dot, words, number, part, isZero = false, isOn, onToggle }: Cou
   );
 }
 
-function sumOf(bins: readonly { all: number; matching: number }[]): string {
-  const sum = (key: "all" | "matching"): number => bins.reduce((total, bin) => total + bin[key], 0);
-  const [matching, all] = [sum("matching"), sum("all")];
+function sumOf(bins: Bins): string {
+  const [matching, all] = [totalOf(bins, "matching"), totalOf(bins, "all")];
   const words = all.toLocaleString("en");
   return all === 0 ? "" : matching === all ? words : `${matching.toLocaleString("en")} of ${words}`;
 }

@@ -1,6 +1,6 @@
 import type { RolloutHistogram, RolloutRange } from "openenv-ts/protocol";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
-import { type Brush, brushOf, rangeOfBrush } from "./brush.js";
+import { type Bins, type Brush, brushOf, rangeOfBrush, totalOf } from "./brush.js";
 import { type RangeField, rangeInWords } from "./terms.js";
 
 interface HistogramProps {
@@ -21,21 +21,113 @@ interface HistogramProps {
 const LEAST_BAR = 0.03;
 
 /** The distribution of a number: all episodes grey, those that match in the accent. A brush selects a range. */
-export function Histogram({ field, title, aside, histogram, range, isFiltered, format, onRange }: HistogramProps) {
+export function Histogram(props: HistogramProps) {
+  const { field, title, aside, histogram, format } = props;
+  const bins = histogram?.bins ?? [];
+  return (
+    <section className={`facet facet--${field}`} aria-label={title}>
+      <header>
+        <h3>{title}</h3>
+        <span>{aside}</span>
+      </header>
+      {bins.length < 2 ? (
+        <p className="hint">
+          {bins.length === 0 ? "No episode has one yet." : `Always ${format(bins[0]?.from ?? 0)}.`}
+        </p>
+      ) : (
+        <Plot {...props} bins={bins} />
+      )}
+    </section>
+  );
+}
+
+type PlotProps = HistogramProps & { bins: Bins };
+
+function Plot(props: PlotProps) {
+  const { title, bins, range, isFiltered, format } = props;
+  const { dragged, brush, onKeyDown, ...drag } = useBrush(props);
+  const last = bins.length;
+  const isBrushed = dragged !== undefined || range !== undefined;
+  return (
+    <>
+      <div className="brush" {...drag}>
+        <svg
+          className="hist"
+          viewBox="0 0 100 40"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={describe(title, bins, brush, isBrushed, format)}
+        >
+          {isBrushed ? (
+            <rect
+              className="brushed"
+              x={(brush.low / last) * 100}
+              width={((brush.high - brush.low) / last) * 100}
+              y="-3"
+              height="43"
+            />
+          ) : null}
+          <Bars bins={bins} part="all" />
+          {isFiltered ? <Bars bins={bins} part="matching" /> : null}
+          <path className="base" d="M0,40H100" />
+        </svg>
+        {(["low", "high"] as const).map((edge) => (
+          <div
+            key={edge}
+            role="slider"
+            tabIndex={0}
+            className={`edge ${isBrushed ? "is-set" : ""}`}
+            data-edge={edge}
+            style={{ left: `${(brush[edge] / last) * 100}%` }}
+            aria-label={`${edge === "low" ? "Least" : "Greatest"} ${title.toLowerCase()}`}
+            aria-valuemin={0}
+            aria-valuemax={last}
+            aria-valuenow={brush[edge]}
+            aria-valuetext={format(edgeValue(bins, brush[edge]))}
+            onKeyDown={onKeyDown}
+          />
+        ))}
+      </div>
+      <div className="axis" aria-hidden="true">
+        {[0, last / 3, (last * 2) / 3, last].map((at) => (
+          <span key={at}>{format(edgeValue(bins, Math.round(at)))}</span>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Bars({ bins, part }: { bins: Bins; part: "all" | "matching" }) {
+  const tallest = Math.max(1, ...bins.map(({ all }) => all));
+  return bins.map((bin, at) => {
+    const height = Math.max(LEAST_BAR, bin[part] / tallest) * 40;
+    return bin[part] > 0 ? (
+      <rect
+        key={bin.from}
+        className={part === "matching" ? "in" : undefined}
+        x={(at / bins.length) * 100 + 0.25}
+        width={100 / bins.length - 0.5}
+        y={40 - height}
+        height={height}
+      />
+    ) : null;
+  });
+}
+
+/** The selected bins, which a pointer draws and keys move. */
+function useBrush({ field, bins, range, onRange }: PlotProps) {
   const [dragged, setDragged] = useState<Brush>();
   const place = useRef<HTMLDivElement>(null);
   const anchor = useRef<number>(undefined);
-  const bins = histogram?.bins ?? [];
   const last = bins.length;
   const brush = dragged ?? brushOf(bins, range);
-  const isBrushed = dragged !== undefined || range !== undefined;
   const commit = (next: Brush, isKey: boolean): void => onRange(rangeOfBrush(bins, next, field), isKey);
   const binAt = (event: PointerEvent): number => {
     const { left, width } = (place.current as HTMLDivElement).getBoundingClientRect();
     return Math.max(0, Math.min(last - 1, Math.floor(((event.clientX - left) / width) * last)));
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>): void => {
-    if (event.button !== 0 || last < 2) return;
+    if (event.button !== 0) return;
     event.currentTarget.setPointerCapture(event.pointerId);
     // An edge moves alone, with the other one where it is.
     const edge = (event.target as HTMLElement).dataset["edge"];
@@ -63,83 +155,16 @@ export function Histogram({ field, title, aside, histogram, range, isFiltered, f
     }
     commit(next, true);
   };
-  const tallest = Math.max(1, ...bins.map(({ all }) => all));
-  const height = (number: number): number => (number === 0 ? 0 : Math.max(LEAST_BAR, number / tallest) * 40);
-  const bar = (at: number, number: number, look?: string) =>
-    number > 0 ? (
-      <rect
-        key={`${look}${at}`}
-        className={look}
-        x={(at / last) * 100 + 0.25}
-        width={100 / last - 0.5}
-        y={40 - height(number)}
-        height={height(number)}
-      />
-    ) : null;
-  return (
-    <section className={`facet facet--${field}`} aria-label={title}>
-      <header>
-        <h3>{title}</h3>
-        <span>{aside}</span>
-      </header>
-      {last < 2 ? (
-        <p className="hint">{last === 0 ? "No episode has one yet." : `Always ${format(bins[0]?.from ?? 0)}.`}</p>
-      ) : (
-        <>
-          <div
-            ref={place}
-            className="brush"
-            onPointerDown={onPointerDown}
-            onPointerMove={onPointerMove}
-            onPointerUp={onPointerUp}
-            onPointerCancel={onPointerUp}
-          >
-            <svg
-              className="hist"
-              viewBox="0 0 100 40"
-              preserveAspectRatio="none"
-              role="img"
-              aria-label={describe(title, bins, brush, isBrushed, format)}
-            >
-              {isBrushed ? (
-                <rect
-                  className="brushed"
-                  x={(brush.low / last) * 100}
-                  width={((brush.high - brush.low) / last) * 100}
-                  y="-3"
-                  height="43"
-                />
-              ) : null}
-              {bins.map((bin, at) => bar(at, bin.all))}
-              {isFiltered ? bins.map((bin, at) => bar(at, bin.matching, "in")) : null}
-              <path className="base" d="M0,40H100" />
-            </svg>
-            {(["low", "high"] as const).map((edge) => (
-              <div
-                key={edge}
-                role="slider"
-                tabIndex={0}
-                className={`edge ${isBrushed ? "is-set" : ""}`}
-                data-edge={edge}
-                style={{ left: `${(brush[edge] / last) * 100}%` }}
-                aria-label={`${edge === "low" ? "Least" : "Greatest"} ${title.toLowerCase()}`}
-                aria-valuemin={0}
-                aria-valuemax={last}
-                aria-valuenow={brush[edge]}
-                aria-valuetext={format(edgeValue(bins, brush[edge]))}
-                onKeyDown={onKeyDown}
-              />
-            ))}
-          </div>
-          <div className="axis" aria-hidden="true">
-            {[0, last / 3, (last * 2) / 3, last].map((at) => (
-              <span key={at}>{format(edgeValue(bins, Math.round(at)))}</span>
-            ))}
-          </div>
-        </>
-      )}
-    </section>
-  );
+  return {
+    ref: place,
+    dragged,
+    brush,
+    onKeyDown,
+    onPointerDown,
+    onPointerMove,
+    onPointerUp,
+    onPointerCancel: onPointerUp,
+  };
 }
 
 /** Arrows move an edge, with Shift both; Delete clears. */
@@ -156,25 +181,23 @@ function brushAfterKey(event: KeyboardEvent<HTMLElement>, { low, high }: Brush, 
   return isLow ? { low: move(low, 0, high - 1), high } : { low, high: move(high, low + 1, last) };
 }
 
-function edgeValue(bins: RolloutHistogram["bins"], edge: number): number {
+function edgeValue(bins: Bins, edge: number): number {
   return bins[edge]?.from ?? bins[edge - 1]?.to ?? 0;
 }
 
 function describe(
   title: string,
-  bins: RolloutHistogram["bins"],
+  bins: Bins,
   { low, high }: Brush,
   isBrushed: boolean,
   format: HistogramProps["format"],
 ): string {
-  const sum = (key: "all" | "matching"): string =>
-    bins.reduce((total, bin) => total + bin[key], 0).toLocaleString("en");
   const most = bins.reduce((best, bin) => (bin.all > best.all ? bin : best), bins[0] as (typeof bins)[0]);
   const span = (from: number, to: number): string =>
     `${format(edgeValue(bins, from))} to ${format(edgeValue(bins, to))}`;
   return [
     `${title} from ${span(0, bins.length)}, most near ${format((most.from + most.to) / 2)}.`,
     isBrushed ? `Selected: ${span(low, high)}.` : "",
-    `${sum("matching")} of ${sum("all")} episodes match.`,
+    `${totalOf(bins, "matching").toLocaleString("en")} of ${totalOf(bins, "all").toLocaleString("en")} episodes match.`,
   ].join(" ");
 }

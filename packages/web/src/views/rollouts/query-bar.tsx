@@ -41,8 +41,7 @@ export function QueryBar({ q, chips, onQuery, start, end }: QueryBarProps) {
     else return;
     event.preventDefault();
   };
-  const edit = (chip: Chip): void => {
-    setTyped(joined(chip.text, typed));
+  const remove = (chip: Chip): void => {
     onQuery(withoutChip(q, chip));
     field.current?.focus();
   };
@@ -53,23 +52,15 @@ export function QueryBar({ q, chips, onQuery, start, end }: QueryBarProps) {
       <div className="field-q" ref={line}>
         <Icon name="search" />
         {chips.map((chip) => (
-          <span key={`${chip.start} ${chip.text}`} className={`chip ${chip.problem === undefined ? "" : "chip--bad"}`}>
-            <button type="button" className="chip__text" title={chip.text} onClick={() => edit(chip)}>
-              <span className="sr">{chip.problem === undefined ? "Change " : "Invalid: change "}</span>
-              {chip.label}
-            </button>
-            <button
-              type="button"
-              className="chip__close"
-              aria-label={`Remove ${chip.label}`}
-              onClick={() => {
-                onQuery(withoutChip(q, chip));
-                field.current?.focus();
-              }}
-            >
-              <Icon name="close" />
-            </button>
-          </span>
+          <Term
+            key={`${chip.start} ${chip.text}`}
+            chip={chip}
+            onEdit={() => {
+              setTyped(joined(chip.text, typed));
+              remove(chip);
+            }}
+            onRemove={() => remove(chip)}
+          />
         ))}
         <input
           ref={field}
@@ -101,5 +92,20 @@ export function QueryBar({ q, chips, onQuery, start, end }: QueryBarProps) {
         </p>
       ) : null}
     </search>
+  );
+}
+
+function Term({ chip, onEdit, onRemove }: { chip: Chip; onEdit(): void; onRemove(): void }) {
+  const { text, label, problem } = chip;
+  return (
+    <span className={`chip ${problem === undefined ? "" : "chip--bad"}`}>
+      <button type="button" className="chip__text" title={text} onClick={onEdit}>
+        <span className="sr">{problem === undefined ? "Change " : "Invalid: change "}</span>
+        {label}
+      </button>
+      <button type="button" className="chip__close" aria-label={`Remove ${label}`} onClick={onRemove}>
+        <Icon name="close" />
+      </button>
+    </span>
   );
 }

@@ -61,8 +61,8 @@ const START: RolloutsState = {
   refused: false,
 };
 
-/** Reads the table from the server. Outlives the view, so that the way back shows the same rows at once. */
-export class RolloutsData {
+/** Reads the table from the server. */
+class RolloutsData {
   #state = START;
   #query: TableQuery | undefined;
   #listeners = new Set<() => void>();
@@ -247,6 +247,9 @@ export class RolloutsData {
     for (const listener of this.#listeners) listener();
   }
 }
+
+/** The data outlive the view, so that the way back shows the same rows at once. */
+export const data = new RolloutsData();
 
 /** A group has one name in each run and step of the policy. */
 export function groupKey({ group, run, policy }: GroupRow): string {

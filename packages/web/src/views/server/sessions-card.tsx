@@ -1,5 +1,5 @@
 import type { ServerView } from "openenv-ts/protocol";
-import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { Icon } from "../../parts/icon.js";
 import { CopyButton } from "../../parts/text/copy-button.js";
 import { count, formatDuration, formatRate, formatReward } from "../../parts/text/format.js";
@@ -33,20 +33,13 @@ interface SessionsCardProps {
 export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   const [find, setFind] = useState(shown.query.find);
   const scroll = useRef<HTMLDivElement>(null);
-  const { query, rates, listed } = shown;
+  const { rates, listed } = shown;
   const { timeline } = useSyncExternalStore(play.subscribe, play.snapshot);
   const own = new Set(timeline.episodes.flatMap(({ id }) => (id === null ? [] : [id])));
   const rows = view.sessions.map((session) => rowOf(session, { at: view.at, rates, own }));
   const { active_sessions: all } = view.capacity;
   const { found_sessions: found } = view;
   const unlisted = countUnlisted(view);
-  const [height, setHeight] = useState(ROW);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each response draws rows
-  useLayoutEffect(() => {
-    const row = scroll.current?.querySelector("[aria-rowindex]");
-    if (row) setHeight(row.getBoundingClientRect().height);
-  }, [view]);
-  const below = Math.max(0, found - listed.offset - rows.length);
   const list = (change: Partial<ListQuery>): void => {
     if (scroll.current) scroll.current.scrollTop = 0;
     onList({ ...change, offset: 0 });
@@ -55,16 +48,6 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
     setFind(words);
     list({ find: searchFor(words, timeline.episodes.at(-1)?.id ?? null) });
   };
-  const follow = (): void => {
-    const first = (scroll.current?.scrollTop ?? 0) / height;
-    const offset = Math.max(0, Math.floor(first / STEP - 1) * STEP);
-    if (offset !== query.offset) onList({ offset });
-  };
-  // The list outlives the table, which begins at its top.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the table appears
-  useEffect(() => {
-    if (query.offset > 0) onList({ offset: 0 });
-  }, []);
   return (
     <section className="card" aria-labelledby="sessions-h">
       <header className="card__head card__head--wrap">
@@ -82,31 +65,14 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
           />
         </div>
       </header>
-      <div
-        ref={scroll}
-        className="table-wrap table-wrap--rows"
-        tabIndex={0}
-        role="region"
-        aria-label="Sessions, scrolls"
-        onScroll={follow}
-      >
-        <table className="sessions" aria-rowcount={found + 1}>
-          <thead>
-            <tr>
-              {COLUMNS.map((column) => (
-                <ColumnHead key={column.name} {...column} query={query} onList={list} />
-              ))}
-            </tr>
-          </thead>
-          {listed.offset > 0 ? <Gap height={listed.offset * height} /> : null}
-          <tbody>
-            {rows.map((row, at) => (
-              <SessionRow key={row.session.session_id} row={row} place={listed.offset + at + 2} />
-            ))}
-          </tbody>
-          {below > 0 ? <Gap height={below * height} /> : null}
-        </table>
-      </div>
+      <SessionTable
+        scroll={scroll}
+        rows={rows}
+        found={found}
+        shown={shown}
+        onSort={list}
+        onScroll={(offset) => onList({ offset })}
+      />
       {unlisted > 0 ? (
         <p className="pad muted">
           {count(unlisted, "session")} of {view.silent_workers.length === 1 ? "a worker that does" : "workers that do"}{" "}
@@ -135,6 +101,64 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   );
 }
 
+interface SessionTableProps {
+  scroll: RefObject<HTMLDivElement | null>;
+  rows: readonly SessionTableRow[];
+  /** The number of sessions that match, of which `rows` are a part. */
+  found: number;
+  shown: WatchState;
+  onSort(change: Partial<ListQuery>): void;
+  /** Wants the sessions from this one on. */
+  onScroll(offset: number): void;
+}
+
+function SessionTable({ scroll, rows, found, shown: { query, listed }, onSort, onScroll }: SessionTableProps) {
+  const [height, setHeight] = useState(ROW);
+  // Each response draws rows.
+  useLayoutEffect(() => {
+    const row = rows.length > 0 && scroll.current?.querySelector("[aria-rowindex]");
+    if (row) setHeight(row.getBoundingClientRect().height);
+  }, [rows, scroll]);
+  const below = Math.max(0, found - listed.offset - rows.length);
+  const follow = (): void => {
+    const first = (scroll.current?.scrollTop ?? 0) / height;
+    const offset = Math.max(0, Math.floor(first / STEP - 1) * STEP);
+    if (offset !== query.offset) onScroll(offset);
+  };
+  // The list outlives the table, which begins at its top.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the table appears
+  useEffect(() => {
+    if (query.offset > 0) onScroll(0);
+  }, []);
+  return (
+    <div
+      ref={scroll}
+      className="table-wrap table-wrap--rows"
+      tabIndex={0}
+      role="region"
+      aria-label="Sessions, scrolls"
+      onScroll={follow}
+    >
+      <table className="sessions" aria-rowcount={found + 1}>
+        <thead>
+          <tr>
+            {COLUMNS.map((column) => (
+              <ColumnHead key={column.name} {...column} query={query} onSort={onSort} />
+            ))}
+          </tr>
+        </thead>
+        {listed.offset > 0 ? <Gap height={listed.offset * height} /> : null}
+        <tbody>
+          {rows.map((row, at) => (
+            <SessionRow key={row.session.session_id} row={row} place={listed.offset + at + 2} />
+          ))}
+        </tbody>
+        {below > 0 ? <Gap height={below * height} /> : null}
+      </table>
+    </div>
+  );
+}
+
 /** The place of rows that are not drawn. */
 function Gap({ height }: { height: number }) {
   return (
@@ -146,16 +170,16 @@ function Gap({ height }: { height: number }) {
   );
 }
 
-type ColumnHeadProps = (typeof COLUMNS)[number] & Pick<SessionsCardProps, "onList"> & { query: ListQuery };
+type ColumnHeadProps = (typeof COLUMNS)[number] & Pick<SessionTableProps, "onSort"> & { query: ListQuery };
 
-function ColumnHead({ name, label, look, query, onList }: ColumnHeadProps) {
+function ColumnHead({ name, label, look, query, onSort }: ColumnHeadProps) {
   const className = `${look} sessions__${name}`;
   if (name === "rate") return <th className={className}>{label}</th>;
   const isSorted = query.sort === name;
   const down = isSorted ? !query.down : name !== "session";
   return (
     <th className={className} aria-sort={isSorted ? (query.down ? "descending" : "ascending") : undefined}>
-      <button type="button" onClick={() => onList({ sort: name, down })}>
+      <button type="button" onClick={() => onSort({ sort: name, down })}>
         {label}
         {isSorted ? <Icon name={query.down ? "down" : "up"} /> : null}
       </button>

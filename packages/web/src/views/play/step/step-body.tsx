@@ -42,33 +42,7 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
     <div className="read">
       <FailureNotice key={`failure ${step.index}`} info={info} play={play} shown={shown} step={step} />
       {step.done && !shown.imported ? <DoneNotice play={play} shown={shown} step={step} /> : null}
-      <Block
-        title={title}
-        end={
-          <>
-            {!shown.imported && eventOf(shown.timeline, step) !== undefined ? (
-              <Button
-                look="ghost sm"
-                free={isFree(shown) && info.fork_problem === null}
-                title={info.fork_problem === null ? undefined : `No session can be copied: ${info.fork_problem}`}
-                onClick={() => void play.fork(step)}
-              >
-                Fork from here
-              </Button>
-            ) : null}
-            {kind === "step" && draft.takes(action) ? (
-              <Button look="ghost sm" onClick={() => draft.use(action)}>
-                Use again
-              </Button>
-            ) : null}
-            <CopyButton key={step.index} what={title.toLowerCase()} text={() => JSON.stringify(args, null, 2)} />
-          </>
-        }
-      >
-        <FoldIf key={step.index} when={isTall(args)} label={`Show ${count(Object.keys(args).length, "field")}`}>
-          <Fields values={args} none={kind === "reset" ? "None. The server chose." : "None"} step={step} />
-        </FoldIf>
-      </Block>
+      <ActionBlock info={info} play={play} shown={shown} step={step} draft={draft} args={args} title={title} />
       {observation === null ? null : (
         <Block
           title={isCall ? "Result" : "Observation"}
@@ -113,6 +87,45 @@ export function StepBody({ info, play, shown, step, draft, tools }: StepBodyProp
         <p className="hint block">Total of the episode after this step: {formatReward(step.total)}</p>
       ) : null}
     </div>
+  );
+}
+
+interface ActionBlockProps extends Omit<StepBodyProps, "tools"> {
+  args: JsonObject;
+  title: string;
+}
+
+/** What was sent, and what can be done with it. */
+function ActionBlock({ info, play, shown, step, draft, args, title }: ActionBlockProps) {
+  const { action, kind } = step;
+  return (
+    <Block
+      title={title}
+      end={
+        <>
+          {!shown.imported && eventOf(shown.timeline, step) !== undefined ? (
+            <Button
+              look="ghost sm"
+              free={isFree(shown) && info.fork_problem === null}
+              title={info.fork_problem === null ? undefined : `No session can be copied: ${info.fork_problem}`}
+              onClick={() => void play.fork(step)}
+            >
+              Fork from here
+            </Button>
+          ) : null}
+          {kind === "step" && draft.takes(action) ? (
+            <Button look="ghost sm" onClick={() => draft.use(action)}>
+              Use again
+            </Button>
+          ) : null}
+          <CopyButton key={step.index} what={title.toLowerCase()} text={() => JSON.stringify(args, null, 2)} />
+        </>
+      }
+    >
+      <FoldIf key={step.index} when={isTall(args)} label={`Show ${count(Object.keys(args).length, "field")}`}>
+        <Fields values={args} none={kind === "reset" ? "None. The server chose." : "None"} step={step} />
+      </FoldIf>
+    </Block>
   );
 }
 
@@ -169,7 +182,7 @@ function CallBadge({ error }: { error: boolean }) {
   );
 }
 
-/** Shown as components of the reward. */
+/** The metadata without the components of the reward. */
 function rest(metadata: JsonObject): JsonObject {
   const { reward_signals: _, ...others } = metadata;
   return others;

@@ -1,4 +1,4 @@
-import type { RolloutDetail } from "openenv-ts/protocol";
+import type { RolloutDetail, RolloutEvent } from "openenv-ts/protocol";
 import { Fragment, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { hrefOf, ROLLOUTS } from "../../../app/router.js";
 import { Button } from "../../../parts/button.js";
@@ -17,7 +17,7 @@ import "../../../styles/transcript.css";
 import { useKeys } from "../use-keys.js";
 import { Rollout } from "./rollout.js";
 import { StepValues } from "./step-values.js";
-import { Similar, Turn, type TurnMode } from "./turn.js";
+import { Similar, Turn, type TurnMode, type TurnProps } from "./turn.js";
 
 interface TranscriptProps {
   id: string;
@@ -54,67 +54,70 @@ export function Transcript({ id, step, onStep, back }: TranscriptProps) {
   };
   useKeys(keys, isPage ? undefined : pane);
   const lastError = events.findLastIndex((event) => event !== undefined && event.error !== null);
-  if (!detail) {
-    return problem ? (
-      <ReadProblem message={problem} refused={refused} onRetry={() => rollout.retry()} />
-    ) : (
-      <Loading what="the transcript" />
-    );
-  }
-  const scroller = (
-    <VirtualList
-      count={events.length}
-      label="Transcript, scrolls"
-      selected={selected}
-      isReady={selected !== null && events[selected] !== undefined}
-      estimate={mode === "raw" ? 320 : 112}
-      onRange={(from, to) => void rollout.need(from, to)}
-      subject={`${id} ${mode}`}
-      head={
-        <Head
-          detail={detail}
-          mode={mode}
-          onMode={setMode}
-          onNext={next}
-          onPrevious={previous}
-          step={selected}
-          back={back}
-        />
-      }
-      itemClass="turn"
-    >
-      {(at) => {
-        const event = events[at];
-        return (
-          <>
-            <a className="no" href={hrefOf({ ...ROLLOUTS, id, step: at })} aria-label={`Step ${at}`} tabIndex={-1}>
-              {at}
-            </a>
-            <div className="body">
-              {event ? (
-                <Boundary what={`Step ${at}`} subject={`${id} ${mode}`}>
-                  <Turn
-                    id={id}
-                    event={event}
-                    before={events[at - 1]}
-                    mode={mode}
-                    like={at === lastError ? <Similar detail={detail} /> : null}
-                  />
-                </Boundary>
-              ) : (
-                <div className="skel" />
-              )}
-            </div>
-          </>
-        );
-      }}
-    </VirtualList>
-  );
+  const failure = problem ? <ReadProblem message={problem} refused={refused} onRetry={() => rollout.retry()} /> : null;
+  if (!detail) return failure ?? <Loading what="the transcript" />;
   return (
     <section ref={pane} className={`tr ${isPage ? "tr--page" : ""}`} aria-label={`Transcript of ${id}`}>
-      {problem ? <ReadProblem message={problem} refused={refused} onRetry={() => rollout.retry()} /> : null}
-      {scroller}
+      {failure}
+      <VirtualList
+        count={events.length}
+        label="Transcript, scrolls"
+        selected={selected}
+        isReady={selected !== null && events[selected] !== undefined}
+        estimate={mode === "raw" ? 320 : 112}
+        onRange={(from, to) => void rollout.need(from, to)}
+        subject={`${id} ${mode}`}
+        head={
+          <Head
+            detail={detail}
+            mode={mode}
+            onMode={setMode}
+            onNext={next}
+            onPrevious={previous}
+            step={selected}
+            back={back}
+          />
+        }
+        itemClass="turn"
+      >
+        {(at) => (
+          <NumberedTurn
+            id={id}
+            at={at}
+            event={events[at]}
+            before={events[at - 1]}
+            mode={mode}
+            like={at === lastError ? <Similar detail={detail} /> : null}
+          />
+        )}
+      </VirtualList>
     </section>
+  );
+}
+
+interface NumberedTurnProps extends Omit<TurnProps, "event"> {
+  at: number;
+  /** Undefined while it loads. */
+  event: RolloutEvent | undefined;
+}
+
+function NumberedTurn({ at, event, ...turn }: NumberedTurnProps) {
+  const { id, mode } = turn;
+  return (
+    <>
+      <a className="no" href={hrefOf({ ...ROLLOUTS, id, step: at })} aria-label={`Step ${at}`} tabIndex={-1}>
+        {at}
+      </a>
+      <div className="body">
+        {event ? (
+          <Boundary what={`Step ${at}`} subject={`${id} ${mode}`}>
+            <Turn event={event} {...turn} />
+          </Boundary>
+        ) : (
+          <div className="skel" />
+        )}
+      </div>
+    </>
   );
 }
 

@@ -14,7 +14,7 @@ export type TurnMode = "step" | "diff" | "raw";
 /** Draws a value of a turn: inside a line, as written by a program, or for reading. A comparison marks what differs. */
 export type Draw = (name: string, value: unknown, form: "line" | "code" | "prose") => ReactNode;
 
-interface TurnProps {
+export interface TurnProps {
   id: string;
   event: RolloutEvent;
   before: RolloutEvent | undefined;
