@@ -3,7 +3,7 @@ import { errorData, type ServerMessage, type WireCode } from "#core/protocol/mes
 import type { OpenArchive } from "#core/server/parts/rollouts.js";
 import type { SessionEvent } from "#core/session/calls/session-event.js";
 import { Reader } from "./query/reader.js";
-import { Episode } from "./record/episode.js";
+import { RecordedEpisode } from "./record/episode.js";
 import { toRecord } from "./store/record.js";
 import { openStore } from "./store/store-file.js";
 import { Writer, type Written } from "./store/writer.js";
@@ -57,7 +57,7 @@ function toWritten(record: EpisodeRecord): Written {
     addFailures(index + 1);
   }
   const whole = events.map(({ event, ms }, index) => ({ event: { ...event, event: index + 1, recorded: {} }, ms }));
-  const episode = new Episode(fixed, (whole[0] as (typeof whole)[number]).event, startedAt);
+  const episode = new RecordedEpisode(fixed, (whole[0] as (typeof whole)[number]).event, startedAt);
   let at = startedAt;
   for (const { event, ms } of whole) episode.add(event, { ms }, (at += ms));
   if (end === "lost") return episode.take("failed");

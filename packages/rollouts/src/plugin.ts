@@ -5,7 +5,7 @@ import type { Principal } from "#core/session/attachable-session.js";
 import type { Log } from "#core/util/log.js";
 import { FORKS } from "./forks/forks.js";
 import type { EpisodeStart } from "./record/episode.js";
-import { Recorder, type RecorderOptions } from "./record/recorder.js";
+import { EpisodeRecorder, type RecorderOptions } from "./record/recorder.js";
 import { createRoutes } from "./routes.js";
 import { StoreThread } from "./store/thread.js";
 
@@ -13,7 +13,7 @@ const QUERY_MS = 2_000;
 
 /** Records each episode of a server, and answers questions about them. */
 export const createRollouts: CreateRollouts = (settings) => {
-  const recorders = new WeakMap<ServerHandle, Recorder>();
+  const recorders = new WeakMap<ServerHandle, EpisodeRecorder>();
   const reader = new StoreThread("reader", settings.folder, QUERY_MS);
   return definePlugin({
     name: "rollouts",
@@ -32,7 +32,7 @@ export const createRollouts: CreateRollouts = (settings) => {
       const writer = new StoreThread("writer", settings.folder);
       await writer.open();
       const counts = server.metrics as unknown as RecorderOptions["counts"];
-      const recorder = new Recorder({ write: (batch) => writer.call("write", batch), counts, log: server.log });
+      const recorder = new EpisodeRecorder({ write: (batch) => writer.call("write", batch), counts, log: server.log });
       recorders.set(server as ServerHandle, recorder);
       return {
         async [Symbol.asyncDispose]() {

@@ -5,7 +5,7 @@ import { parseRolloutQuery } from "#core/protocol/rollout-query.js";
 import type { PluginRoute, RouteCall } from "#core/server/plugins/plugin.js";
 import { isObject } from "#core/util/is-object.js";
 import { ForkStreams } from "./forks/fork-stream.js";
-import { FORK_POLICIES, type ForkRequest, MAX_FORKS } from "./forks/forks.js";
+import { FORK_POLICIES, type ForkOrder, MAX_FORKS } from "./forks/forks.js";
 import { SORTS } from "./query/reader.js";
 import { toRecord } from "./store/record.js";
 import type { StoreThread } from "./store/thread.js";
@@ -157,13 +157,13 @@ function answer(handler: Handler): NonNullable<PluginRoute["GET"]> {
   };
 }
 
-function readFork(body: unknown): ForkRequest | string {
+function readFork(body: unknown): ForkOrder | string {
   if (!isObject(body)) return "The body must be a JSON object with step, count and policy.";
   const { step, count = 16, policy = "random" } = body;
   if (!isCount(step, 0, Number.MAX_SAFE_INTEGER)) return "step must be a non-negative integer.";
   if (!isCount(count, 1, MAX_FORKS)) return `count must be an integer from 1 to ${MAX_FORKS}.`;
   if (!isOneOf(FORK_POLICIES, policy as string)) return `policy must be ${FORK_POLICIES.join(", ")}.`;
-  return { step, count, policy: policy as ForkRequest["policy"] };
+  return { step, count, policy: policy as ForkOrder["policy"] };
 }
 
 function isCount(value: unknown, least: number, most: number): value is number {

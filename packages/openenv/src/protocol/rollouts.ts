@@ -192,7 +192,7 @@ export interface ForkValue {
   count: number;
   /** Those that failed through no fault of the policy: they count for nothing. */
   lost: number;
-  /** Of the sums of all rewards of an episode; null without any. */
+  /** The mean of the total rewards of the forks; null if none counts. */
   mean: number | null;
   /** The interval of 95 %; null with fewer than two. */
   low: number | null;

@@ -1,7 +1,7 @@
 import { OpenEnvError } from "#core/errors.js";
 import type { ForkValue, RolloutDetail } from "#core/protocol/rollouts.js";
 import type { ServerHandle } from "#core/server/plugins/plugin.js";
-import { type ForkRequest, playForks } from "./forks.js";
+import { type ForkOrder, playForks } from "./forks.js";
 
 interface Asked {
   server: ServerHandle;
@@ -13,7 +13,7 @@ export class ForkStreams {
   #isBusy = false;
 
   /** @throws OpenEnvError (CAPACITY_REACHED) while other forks are played in this process. */
-  stream(detail: RolloutDetail, wanted: ForkRequest, { server, request }: Asked): Response {
+  stream(detail: RolloutDetail, wanted: ForkOrder, { server, request }: Asked): Response {
     if (this.#isBusy) throw new OpenEnvError("CAPACITY_REACHED", "Other forks are being played: wait for their end.");
     this.#isBusy = true;
     const left = new AbortController();
@@ -25,7 +25,7 @@ export class ForkStreams {
     return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
   }
 
-  async #play(detail: RolloutDetail, wanted: ForkRequest, { server, signal, controller }: Playing): Promise<void> {
+  async #play(detail: RolloutDetail, wanted: ForkOrder, { server, signal, controller }: Playing): Promise<void> {
     const send = (event: string, data: object): void => {
       if (!signal.aborted)
         controller.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));

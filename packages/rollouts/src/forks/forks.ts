@@ -11,7 +11,7 @@ import { summarizeForks } from "./value.js";
 
 export const FORK_POLICIES = ["random", "recorded", "model"] as const;
 
-export interface ForkRequest {
+export interface ForkOrder {
   /** The forks are made after this step; 0 is after the reset. */
   step: number;
   count: number;
@@ -36,7 +36,7 @@ const ROOM_MS = 200;
  */
 export async function playForks(
   detail: RolloutDetail,
-  { step, count, policy }: ForkRequest,
+  { step, count, policy }: ForkOrder,
   { server, endpoint, signal, report }: ForkParts,
 ): Promise<void> {
   const prefix = prefixOf(detail, step);
@@ -103,7 +103,7 @@ async function open(server: ServerHandle, parent: JsonObject, signal: AbortSigna
 /** The principal of sessions that are forks, whose claims name the parent. */
 export const FORKS = "rollouts:fork";
 
-async function choosePolicy(policy: ForkRequest["policy"], parts: PolicyParts): Promise<ForkPolicy> {
+async function choosePolicy(policy: ForkOrder["policy"], parts: PolicyParts): Promise<ForkPolicy> {
   const { nth, detail, after, schema, endpoint } = parts;
   const random = rng(nth);
   if (policy === "random") return () => sampleValue(schema, random) as JsonObject;

@@ -1,6 +1,6 @@
 import type { ForkValue } from "#core/protocol/rollouts.js";
 
-/** Of Student's distribution for 95 %, by degrees of freedom; beyond these that of the normal one. */
+/** Limits for 95 %: Student's distribution has one for each degree of freedom; with more, the normal one is close enough. */
 const T95 = [
   12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.1, 2.09, 2.09,
 ];

@@ -37,7 +37,7 @@ const MAX_NOTE = 80;
 type ParsedAnswer = Pick<RolloutEvent, "answer" | "reward" | "error" | "components"> & { isTruncated: boolean };
 
 /** An episode while it runs: its columns, and the lines of its contents that are not written yet. */
-export class Episode {
+export class RecordedEpisode {
   readonly id = randomBytes(8).toString("hex");
   /** A part of it is lost: it is never shown as complete. */
   isBroken: boolean;

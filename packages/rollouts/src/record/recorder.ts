@@ -3,10 +3,10 @@ import type { EventNotes, ServerHandle, SessionHandle } from "#core/server/plugi
 import type { SessionEvent } from "#core/session/calls/session-event.js";
 import { EPISODE_COLUMNS } from "../store/store-file.js";
 import type { Written } from "../store/writer.js";
-import { Episode, type EpisodeStart } from "./episode.js";
+import { type EpisodeStart, RecordedEpisode } from "./episode.js";
 
 interface Queued {
-  session: RecordedSession;
+  session: SessionRecorder;
   event: SessionEvent;
   notes: EventNotes;
   at: number;
@@ -20,7 +20,7 @@ export interface RecorderOptions {
 
 interface Sent {
   written: Written;
-  episode: Episode;
+  episode: RecordedEpisode;
   /** It has ended. */
   isLast: boolean;
 }
@@ -46,9 +46,9 @@ const REWARD = EPISODE_COLUMNS.indexOf("reward");
 const INCOMPLETE = ROLLOUT_OUTCOMES.indexOf("incomplete");
 
 /** Takes events of sessions, and gives whole rows to the thread that writes. */
-export class Recorder {
+export class EpisodeRecorder {
   readonly #options: RecorderOptions;
-  readonly #sessions = new Set<RecordedSession>();
+  readonly #sessions = new Set<SessionRecorder>();
   #queue: Queued[] = [];
   #isTurning = false;
   #outbox: Sent[] = [];
@@ -66,8 +66,8 @@ export class Recorder {
     for (const timer of this.#timers) timer.unref();
   }
 
-  open(session: SessionHandle, start: EpisodeStart): RecordedSession {
-    const recorded = new RecordedSession(this, session, start);
+  open(session: SessionHandle, start: EpisodeStart): SessionRecorder {
+    const recorded = new SessionRecorder(this, session, start);
     this.#sessions.add(recorded);
     return recorded;
   }
@@ -80,7 +80,7 @@ export class Recorder {
   }
 
   /** Puts what an episode has become into the next transaction. Returns the outcome that it got. */
-  write(episode: Episode, outcome: RolloutOutcome): RolloutOutcome {
+  write(episode: RecordedEpisode, outcome: RolloutOutcome): RolloutOutcome {
     if (this.#sent + episode.pending > MAX_SENT) episode.isBroken = true;
     const isLast = outcome !== "running" && outcome !== "stuck";
     const given = isLast && episode.isBroken ? "incomplete" : outcome;
@@ -91,7 +91,7 @@ export class Recorder {
     return given;
   }
 
-  forget(session: RecordedSession): void {
+  forget(session: SessionRecorder): void {
     this.#sessions.delete(session);
   }
 
@@ -163,11 +163,11 @@ function lostRow({ row }: Written): Written {
 }
 
 /** The episodes of a session, one after the other. */
-export class RecordedSession {
-  readonly #recorder: Recorder;
+export class SessionRecorder {
+  readonly #recorder: EpisodeRecorder;
   readonly #session: SessionHandle;
   readonly #start: EpisodeStart;
-  #episode: Episode | undefined;
+  #episode: RecordedEpisode | undefined;
   #isStuck = false;
   /** What the row of the episode says. */
   #written: RolloutOutcome | undefined;
@@ -177,7 +177,7 @@ export class RecordedSession {
   /** An event was dropped. */
   #hasGap = false;
 
-  constructor(recorder: Recorder, session: SessionHandle, start: EpisodeStart) {
+  constructor(recorder: EpisodeRecorder, session: SessionHandle, start: EpisodeStart) {
     this.#recorder = recorder;
     this.#session = session;
     this.#start = start;
@@ -202,7 +202,7 @@ export class RecordedSession {
     this.queued--;
     if (event.type === "reset" || this.#episode === undefined) {
       this.#close();
-      this.#episode = new Episode(this.#start, event, Math.round(at - notes.ms));
+      this.#episode = new RecordedEpisode(this.#start, event, Math.round(at - notes.ms));
     }
     if (this.#hasGap) this.#episode.isBroken = true;
     this.#hasGap = false;
@@ -233,7 +233,7 @@ export class RecordedSession {
     return this.#isStuck ? "stuck" : "running";
   }
 
-  #write(episode: Episode, outcome: RolloutOutcome): void {
+  #write(episode: RecordedEpisode, outcome: RolloutOutcome): void {
     if (episode.hasChanged || this.#written !== outcome) this.#written = this.#recorder.write(episode, outcome);
   }
 

@@ -12,14 +12,14 @@ const RETAIN_MS = 10_000;
 /** What each thread of a store does. */
 export interface Roles {
   writer: { write(batch: readonly Written[]): void; close(): void };
-  keeper: Keeper;
+  keeper: StoreKeeper;
   reader: Reader;
 }
 export type Role = keyof Roles;
 
 /** @throws ConfigError when the file cannot be used. */
 export async function openRole<R extends Role>(role: R, folder: string): Promise<Roles[R]> {
-  if (role === "keeper") return (await Keeper.open(folder)) as unknown as Roles[R];
+  if (role === "keeper") return (await StoreKeeper.open(folder)) as unknown as Roles[R];
   const db = await openStore(folder, role === "reader" ? "read" : "write");
   if (role === "reader") return new Reader(db) as unknown as Roles[R];
   const writer = new Writer(db);
@@ -28,7 +28,7 @@ export async function openRole<R extends Role>(role: R, folder: string): Promise
 }
 
 /** What one process of a server does for all: it has the file, marks, indexes and deletes. */
-export class Keeper {
+export class StoreKeeper {
   readonly #writer: Writer;
   readonly #end: () => void;
   #limits: Limits | undefined;
@@ -39,19 +39,19 @@ export class Keeper {
     this.#end = end;
   }
 
-  static async open(folder: string): Promise<Keeper> {
+  static async open(folder: string): Promise<StoreKeeper> {
     const db = await openStore(folder, "write");
     try {
       const release = await holdFile(db, ownerName(""));
       const writer = new Writer(db);
-      // Those of a server that was killed: nobody knows what came after.
+      // Episodes that still run are those of a server that was killed: what came after is not known.
       writer.abandon();
       const end = (): void => {
         release();
         db.read("PRAGMA wal_checkpoint(TRUNCATE)");
         db.close();
       };
-      return new Keeper(writer, end);
+      return new StoreKeeper(writer, end);
     } catch (error) {
       db.close();
       throw new ConfigError(`The store ${folder} cannot be used: ${describeProblem(error)}.`, { cause: error });

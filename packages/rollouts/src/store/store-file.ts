@@ -29,7 +29,7 @@ export const EPISODE = {
   seed: "REAL",
   client: "TEXT NOT NULL",
   episode: "TEXT",
-  /** Of a fork: the episode of which it is one, the step after which it begins, and what chose its actions. */
+  /** These are set for a fork: its parent, the step after which it begins, and what chose its actions. */
   parent: "TEXT",
   parent_step: "INTEGER",
   policy_name: "TEXT",
@@ -63,7 +63,7 @@ const SCHEMA = [
   "CREATE TABLE contents (n INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
   "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
   "CREATE TABLE servers (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
-  // It keeps no text: that of an episode is made again of its contents when it is deleted.
+  // It keeps no text: the text of an episode is made again from its contents when it is deleted.
   "CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='full')",
   "INSERT INTO words(words, rank) VALUES ('secure-delete', 1)",
   "INSERT INTO meta VALUES ('changed', 0), ('deleted', 0)",

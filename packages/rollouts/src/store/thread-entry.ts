@@ -3,15 +3,15 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ConfigError } from "#core/errors.js";
 import { openRole, type Role } from "./roles.js";
 import { describeProblem } from "./store-file.js";
-import type { ThreadAnswer, ThreadCall } from "./thread.js";
+import type { StoreAnswer, StoreCall } from "./thread.js";
 
 const { role, folder } = workerData as { role: Role; folder: string };
 let target: Record<string, (...args: unknown[]) => unknown>;
 
-parentPort?.on("message", (call: ThreadCall) => void perform(call));
+parentPort?.on("message", (call: StoreCall) => void perform(call));
 
-async function perform([number, method, args]: ThreadCall): Promise<void> {
-  let answer: ThreadAnswer;
+async function perform([number, method, args]: StoreCall): Promise<void> {
+  let answer: StoreAnswer;
   try {
     if (method === "open") target = (await openRole(role, folder)) as unknown as typeof target;
     answer = [number, method === "open" ? undefined : await target[method]?.(...args)];

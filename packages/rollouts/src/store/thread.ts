@@ -3,8 +3,8 @@ import { Worker } from "node:worker_threads";
 import { ConfigError, OpenEnvError } from "#core/errors.js";
 import { openRole, type Role, type Roles } from "./roles.js";
 
-export type ThreadCall = [number: number, method: string, args: unknown[]];
-export type ThreadAnswer = [number: number, value: unknown, error?: { message: string; isConfig: boolean }];
+export type StoreCall = [number: number, method: string, args: unknown[]];
+export type StoreAnswer = [number: number, value: unknown, error?: { message: string; isConfig: boolean }];
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -67,7 +67,7 @@ export class StoreThread<R extends Role> {
   async #start(): Promise<Worker> {
     // Flags of this process such as --input-type are not for a file.
     const worker = new Worker(ENTRY, { workerData: { role: this.#role, folder: this.#folder }, execArgv: [] });
-    worker.on("message", ([number, value, error]: ThreadAnswer) => {
+    worker.on("message", ([number, value, error]: StoreAnswer) => {
       const failure =
         error && (error.isConfig ? new ConfigError(error.message) : new OpenEnvError("SESSION_ERROR", error.message));
       this.#settle(worker, number, (one) => (failure === undefined ? one.resolve(value) : one.reject(failure)));
@@ -90,7 +90,7 @@ export class StoreThread<R extends Role> {
       };
       const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
       this.#waiting.set(++this.#last, { resolve, reject, timer });
-      worker.postMessage([this.#last, method, args] satisfies ThreadCall);
+      worker.postMessage([this.#last, method, args] satisfies StoreCall);
     });
   }
 

@@ -125,7 +125,7 @@ export class Writer {
         const text = this.#textOf(k);
         const { indexed } = this.#remove.get(k) as { indexed: number };
         if (indexed === 1 && text !== undefined) this.#removeWords.run(k, text);
-        // Nobody knows the words of damaged contents: all words are added again.
+        // The words of damaged contents are not known: all words are added again.
         else if (indexed === 1) {
           this.#db.exec("INSERT INTO words(words) VALUES ('delete-all'); UPDATE episodes SET indexed = 0");
         }

@@ -3,7 +3,7 @@ import type { Answer, SessionCallOptions } from "../../session/calls/call.js";
 import type { PeerRequest } from "../../session/calls/peer-request.js";
 import type { SessionEvent } from "../../session/calls/session-event.js";
 import { errorMessage } from "../../session/messages/message-codec.js";
-import type { RecordedCall, SessionHooks } from "../../session/restore/session-hooks.js";
+import type { EventCall, SessionHooks } from "../../session/restore/session-hooks.js";
 import type { Session } from "../../session/session.js";
 import { isThenable } from "../../util/async/thenable.js";
 import type { Eventual, MaybePromise } from "../../util/types.js";
@@ -195,7 +195,7 @@ function recordAll(
   if (lost !== undefined) throw lost;
 }
 
-function notesOf({ startedAt, view }: RecordedCall): EventNotes {
+function notesOf({ startedAt, view }: EventCall): EventNotes {
   return { ms: performance.now() - startedAt, view };
 }
 

@@ -5,7 +5,7 @@ import type { PeerRequest } from "../calls/peer-request.js";
 import type { SessionEvent } from "../calls/session-event.js";
 
 /** The call of an event. */
-export interface RecordedCall {
+export interface EventCall {
   readonly options: SessionCallOptions;
   /** The time by `performance.now()`. */
   readonly startedAt: number;
@@ -24,7 +24,7 @@ export interface SessionHooks {
    * then the state after the event. The event may share objects with the environment: serialise it before returning a
    * promise. If it throws or rejects, the answer is an error.
    */
-  record?(event: SessionEvent, call: RecordedCall): MaybePromise<void>;
+  record?(event: SessionEvent, call: EventCall): MaybePromise<void>;
   /** `view` of the recorded call is set if the environment has a view. */
   readonly views?: boolean;
   /** Called when the tool calls of agents become steps, before the client learns it. */
