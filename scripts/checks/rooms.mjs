@@ -71,7 +71,7 @@ export const CEILINGS = {
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 708,
   "packages/upstream/src/fleet": 807,
-  "packages/web/src": 18149,
+  "packages/web/src": 18354,
   "python/src": 4717,
 };
 
