@@ -50,6 +50,7 @@ export const createRollouts: CreateRollouts = (settings) => {
       const start = { handle: session.handle, worker, env, version, client, contents: settings.contents, parent };
       const recorded = recorder.open(session, start);
       return {
+        brief: true,
         views: settings.contents,
         record: (event, notes) => recorded.record(event, notes),
         ended: () => recorded.ended(),

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { Fault } from "#core/errors.js";
-import type { JsonObject, ServerMessage } from "#core/protocol/messages.js";
+import type { JsonObject } from "#core/protocol/messages.js";
 import { ROLLOUT_OUTCOMES, type RolloutOutcome } from "#core/protocol/rollout-query.js";
-import type { RolloutEvent, StripStep } from "#core/protocol/rollouts.js";
-import { isToolAction, type ToolErrorBody, toolFault } from "#core/protocol/tools.js";
+import type { StripStep } from "#core/protocol/rollouts.js";
 import type { EventNotes } from "#core/server/plugins/plugin.js";
 import type { SessionEvent } from "#core/session/calls/session-event.js";
 import { isObject } from "#core/util/is-object.js";
 import { clip } from "#core/util/text/clip.js";
 import type { StoredFailure } from "../query/summaries.js";
+import { readAnswer } from "../store/event-lines.js";
+import { isObservation, nameOf, readOutcome, toolOf } from "../store/outcome.js";
 import { EPISODE_COLUMNS, type EpisodeValues } from "../store/store-file.js";
 import type { Written } from "../store/writer.js";
 import { describeFailure, keyOf } from "./failure.js";
@@ -27,14 +27,10 @@ export interface EpisodeStart {
   contents: boolean;
 }
 
-/** The member of an observation's metadata with the named parts of a reward. */
-const COMPONENTS = "reward_components";
 const MAX_STRIP = 64;
 const MAX_NAME = 200;
 const MAX_LABELS = 20;
 const MAX_NOTE = 80;
-
-type ParsedAnswer = Pick<RolloutEvent, "answer" | "reward" | "error" | "components"> & { isTruncated: boolean };
 
 /** An episode while it runs: its columns, and the lines of its contents that are not written yet. */
 export class RecordedEpisode {
@@ -59,8 +55,8 @@ export class RecordedEpisode {
   #endsFailed = false;
   #failure: StoredFailure | undefined;
   #note = "";
-  /** The last observation, of which the note is made when it is needed. */
-  #last: JsonObject = {};
+  /** The last answer, of which the note is made when it is needed. */
+  #last: SessionEvent["answer"] | undefined;
   readonly #tools = new Set<string>();
   readonly #components: Record<string, number> = {};
   readonly #strip: StripStep[] = [];
@@ -81,47 +77,38 @@ export class RecordedEpisode {
   }
 
   /** Adds what happened. `endedAt`: when, in milliseconds since 1970. */
-  add(
-    { type, request, answer: given, recorded }: SessionEvent,
-    { ms: exact, view }: EventNotes,
-    endedAt: number,
-  ): void {
-    const tool = toolOf(type, request);
+  add({ type, request, answer, recorded }: SessionEvent, { ms: exact, view }: EventNotes, endedAt: number): void {
     // A reset without a seed got one from the server.
     this.#values.seed ??= recorded.seed ?? null;
-    const { isTruncated, ...read } = readAnswer(given);
-    const { answer, reward, error, components } = read;
+    const tool = toolOf(type, request);
+    const { reward, components, error, done, isTruncated } = readOutcome(answer);
     if (error !== null) this.#failure = describeFailure({ ...error, tool }, error.message);
-    this.#endsFailed = error !== null && error.fault !== "client" && answer === null;
-    this.isDone = answer?.done ?? false;
+    const isAnswered = error === null || isObservation(answer);
+    this.#endsFailed = !isAnswered && error.fault !== "client";
+    this.isDone = done;
     this.#isTruncated = isTruncated;
     if (tool !== null) this.#tools.add(tool);
-    if (type !== "reset") this.#count(reward, components, error !== null);
-    if (reward !== null && type !== "reset") this.#reward = (this.#reward ?? 0) + reward;
+    if (type !== "reset") {
+      this.#count(reward, components, error !== null);
+      if (reward !== null) this.#reward = (this.#reward ?? 0) + reward;
+    }
     this.#lastAt = endedAt;
+    this.#events++;
+    this.hasChanged = true;
+    if (this.isBroken) return;
     const { contents } = this.#start;
-    if (contents && answer !== null) this.#last = answer.observation;
     const ms = Math.round(exact * 1000) / 1000;
     const at = Math.max(0, Math.round(endedAt - this.startedAt - ms));
-    const event: Omit<RolloutEvent, "event" | "sameAs"> = {
-      ...{
-        type,
-        at,
-        ms,
-        request: contents ? request : null,
-        answer: contents ? answer : null,
-        reward,
-        components,
-        tool,
-      },
-      error: error !== null && !contents ? { ...error, message: this.#failure?.text ?? "" } : error,
-      view: contents ? (view ?? null) : null,
-    };
-    const line = toSafeJson(event);
+    let line: string;
+    if (contents) {
+      if (isAnswered) this.#last = answer;
+      line = toSafeJson({ type, at, ms, request, given: answer, view });
+    } else {
+      const named = error && { ...error, message: this.#failure?.text ?? "" };
+      line = JSON.stringify({ type, at, ms, reward, components, tool, error: named });
+    }
     this.#lines.push(line);
-    this.#events++;
     this.pending += line.length;
-    this.hasChanged = true;
   }
 
   /** The row, with the lines since the last one. */
@@ -131,7 +118,8 @@ export class RecordedEpisode {
     this.#lines = [];
     this.pending = 0;
     this.hasChanged = false;
-    this.#note = noteOf(this.#last) || this.#note;
+    if (this.#last !== undefined) this.#note = noteOf(readAnswer(this.#last)?.observation ?? {}) || this.#note;
+    this.#last = undefined;
     const { contents, parent, ...start } = this.#start;
     const failure = this.#failure;
     const shown = failure && (contents ? failure : { ...failure, message: failure.text });
@@ -164,8 +152,8 @@ export class RecordedEpisode {
   }
 
   #count(reward: number | null, components: Record<string, number> | null, failed: boolean): void {
-    for (const [name, part] of Object.entries(components ?? {}))
-      this.#components[name] = (this.#components[name] ?? 0) + part;
+    for (const name in components)
+      this.#components[name] = (this.#components[name] ?? 0) + (components[name] as number);
     const index = Math.floor(this.#steps++ / this.#perStrip);
     const step = (this.#strip[index] ??= { r: null, x: 0 });
     if (reward !== null) step.r = (step.r ?? 0) + reward;
@@ -205,50 +193,6 @@ function readStart(reset: JsonObject) {
     episode: nameOf(episode),
     labels: JSON.stringify(Object.fromEntries(labels)),
   };
-}
-
-function nameOf(value: unknown): string | null {
-  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return null;
-  return clip(String(value), MAX_NAME);
-}
-
-function toolOf(type: SessionEvent["type"], request: JsonObject): string | null {
-  if (type === "tool") return nameOf(request["name"]);
-  if (type !== "step" || !isToolAction(request)) return null;
-  return nameOf(request["tool_name"] ?? request["type"]);
-}
-
-function readAnswer(answer: SessionEvent["answer"]): ParsedAnswer {
-  const none = { answer: null, reward: null, components: null, isTruncated: false };
-  if (!("type" in answer)) {
-    if (answer.error !== null) return { ...none, error: toolFailure(answer.error) };
-    return { ...none, answer: { observation: { result: answer.result }, reward: null, done: false }, error: null };
-  }
-  if (answer.type === "error") {
-    const { code, message, fault } = answer.data;
-    return { ...none, error: { code, message, fault } };
-  }
-  const { observation, reward, done, metadata } = (answer as Extract<ServerMessage, { type: "observation" }>).data;
-  const { [COMPONENTS]: given } = metadata ?? {};
-  const parts = isObject(given) ? Object.entries(given).filter(([, part]) => typeof part === "number") : [];
-  const failed = isObject(observation["error"]) && "error_type" in observation["error"];
-  const { metadata: _, ...fields } = observation;
-  return {
-    answer: {
-      observation: fields,
-      reward: reward === null ? null : Number(reward),
-      done,
-      ...(metadata && { metadata }),
-    },
-    reward: reward === null ? null : Number(reward),
-    components: parts.length === 0 ? null : (Object.fromEntries(parts) as Record<string, number>),
-    isTruncated: metadata?.["truncated"] === true,
-    error: failed ? toolFailure(observation["error"] as unknown as ToolErrorBody) : null,
-  };
-}
-
-function toolFailure(error: ToolErrorBody): { code: string; message: string; fault: Fault } {
-  return { code: error.code ?? error.error_type, message: error.message, fault: toolFault(error) ?? "environment" };
 }
 
 /** The first text of an observation, in a line. */

@@ -5,13 +5,6 @@ import { EPISODE_COLUMNS } from "../store/store-file.js";
 import type { Written } from "../store/writer.js";
 import { type EpisodeStart, RecordedEpisode } from "./episode.js";
 
-interface Queued {
-  session: SessionRecorder;
-  event: SessionEvent;
-  notes: EventNotes;
-  at: number;
-}
-
 export interface RecorderOptions {
   write(batch: Written[]): Promise<void>;
   counts: { rollouts_episodes_total: number; rollouts_dropped_total: number; rollouts_up: number };
@@ -25,11 +18,8 @@ interface Sent {
   isLast: boolean;
 }
 
-/** Events that wait for their turn, and characters on their way to the file: episodes beyond that are dropped. */
-const MAX_QUEUED = 20_000;
+/** Characters on their way to the file: episodes beyond that are dropped. */
 const MAX_SENT = 64 * 1024 * 1024;
-/** Events that one turn of the event loop takes. */
-const PER_TURN = 32;
 const SEND_MS = 50;
 const SEND_ROWS = 64;
 /** The interval at which an episode that runs is written, and the characters from which it is written earlier. */
@@ -49,8 +39,6 @@ const INCOMPLETE = ROLLOUT_OUTCOMES.indexOf("incomplete");
 export class EpisodeRecorder {
   readonly #options: RecorderOptions;
   readonly #sessions = new Set<SessionRecorder>();
-  #queue: Queued[] = [];
-  #isTurning = false;
   #outbox: Sent[] = [];
   /** Rows that could not be written. Their contents are lost. */
   #failed: Sent[] = [];
@@ -72,13 +60,6 @@ export class EpisodeRecorder {
     return recorded;
   }
 
-  push(queued: Queued): void {
-    if (this.#queue.length >= MAX_QUEUED) return queued.session.drop();
-    queued.session.queued++;
-    this.#queue.push(queued);
-    if (!this.#isTurning) this.#turnLater();
-  }
-
   /** Puts what an episode has become into the next transaction. Returns the outcome that it got. */
   write(episode: RecordedEpisode, outcome: RolloutOutcome): RolloutOutcome {
     if (this.#sent + episode.pending > MAX_SENT) episode.isBroken = true;
@@ -98,23 +79,9 @@ export class EpisodeRecorder {
   /** Resolves when everything is in the file. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    while (this.#queue.length > 0) this.#turn();
     for (const session of this.#sessions) session.finish();
     this.#send();
     await this.#writing;
-  }
-
-  #turnLater(): void {
-    this.#isTurning = true;
-    setImmediate(() => {
-      this.#turn();
-      if (this.#queue.length > 0) this.#turnLater();
-      else this.#isTurning = false;
-    });
-  }
-
-  #turn(): void {
-    for (const { session, event, notes, at } of this.#queue.splice(0, PER_TURN)) session.take(event, notes, at);
   }
 
   #tick(): void {
@@ -172,10 +139,6 @@ export class SessionRecorder {
   /** What the row of the episode says. */
   #written: RolloutOutcome | undefined;
   #endedAt: number | undefined;
-  /** Its events in the queue. */
-  queued = 0;
-  /** An event was dropped. */
-  #hasGap = false;
 
   constructor(recorder: EpisodeRecorder, session: SessionHandle, start: EpisodeStart) {
     this.#recorder = recorder;
@@ -183,37 +146,32 @@ export class SessionRecorder {
     this.#start = start;
   }
 
-  /** Only keeps the event: the answer waits for this. */
-  record(event: SessionEvent, notes: EventNotes): void {
-    this.#recorder.push({ session: this, event, notes, at: Date.now() });
-  }
-
-  drop(): void {
-    this.#hasGap = true;
-  }
-
   ended(): void {
     this.#endedAt = performance.now();
-    // Events of the session may still be in the queue, and a call may still run.
+    // A call may still run.
     setTimeout(() => this.tick(), SEND_MS).unref();
   }
 
-  take(event: SessionEvent, notes: EventNotes, at: number): void {
-    this.queued--;
+  /** Makes a line of the event. The answer waits for this, which takes as long as a copy of the event would. */
+  record(event: SessionEvent, notes: EventNotes): void {
+    const at = Date.now();
     if (event.type === "reset" || this.#episode === undefined) {
       this.#close();
       this.#episode = new RecordedEpisode(this.#start, event, Math.round(at - notes.ms));
     }
-    if (this.#hasGap) this.#episode.isBroken = true;
-    this.#hasGap = false;
-    this.#episode.add(event, notes, at);
-    if (this.#episode.pending > MAX_PENDING) this.#write(this.#episode, this.#running);
+    const episode = this.#episode;
+    try {
+      episode.add(event, notes, at);
+    } catch (error) {
+      episode.isBroken = true;
+      throw error;
+    }
+    if (episode.pending > MAX_PENDING) this.#write(episode, this.#running);
     if (this.#endedAt !== undefined) this.tick();
   }
 
   tick(): void {
     const { busyMs } = this.#session;
-    if (this.queued > 0) return;
     if (this.#endedAt !== undefined && (busyMs === null || performance.now() - this.#endedAt > LATE_MS))
       return this.finish();
     const isStuck = busyMs !== null && busyMs > STUCK_MS;
@@ -241,7 +199,6 @@ export class SessionRecorder {
     const episode = this.#episode;
     if (episode === undefined) return;
     this.#episode = undefined;
-    if (this.#hasGap) episode.isBroken = true;
     this.#write(episode, episode.outcome);
     this.#written = undefined;
   }

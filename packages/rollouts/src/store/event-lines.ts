@@ -1,13 +1,40 @@
 import type { RolloutEvent } from "#core/protocol/rollouts.js";
+import type { SessionEvent } from "#core/session/calls/session-event.js";
+import { isObservation, readOutcome, toolOf } from "./outcome.js";
 
 /** The longest text of an episode that is searched, characters. */
 const MAX_TEXT = 65_536;
+
+type Line = Omit<RolloutEvent, "event" | "sameAs">;
+
+/** A line has the answer as it was given, so that nothing is made of it while a session waits. */
+function readLine(line: string): Line {
+  const { given, ...read } = JSON.parse(line) as Line & { given?: SessionEvent["answer"] };
+  if (given === undefined) return { ...read, request: null, answer: null, view: null };
+  const { reward, components, error } = readOutcome(given);
+  const tool = toolOf(read.type, read.request ?? {});
+  return { ...read, answer: readAnswer(given), reward, components, tool, error, view: read.view ?? null };
+}
+
+/** The observation without its metadata, which are a part of the answer. Null for an error. */
+export function readAnswer(given: SessionEvent["answer"]): RolloutEvent["answer"] {
+  if (!("type" in given)) {
+    return given.error === null ? { observation: { result: given.result }, reward: null, done: false } : null;
+  }
+  if (!isObservation(given)) return null;
+  const { observation, reward, done, metadata } = given.data;
+  const { metadata: _, ...fields } = observation;
+  return {
+    ...{ observation: fields, reward: reward === null ? null : Number(reward), done },
+    ...(metadata && { metadata }),
+  };
+}
 
 /** Reads the lines of an episode. `sameAs` follows from the others. */
 export function readEvents(lines: readonly string[]): RolloutEvent[] {
   const seen = new Map<string, number>();
   return lines.map((line, event) => {
-    const read = JSON.parse(line) as Omit<RolloutEvent, "event" | "sameAs">;
+    const read = readLine(line);
     const call = read.request === null || read.type === "reset" ? "" : `${read.tool} ${JSON.stringify(read.request)}`;
     const sameAs = call === "" ? null : (seen.get(call) ?? null);
     if (sameAs === null && call !== "") seen.set(call, event);
@@ -25,7 +52,7 @@ export function textOf(lines: readonly string[]): string {
   };
   for (const line of lines) {
     if (text.length >= MAX_TEXT) break;
-    const { request, answer, error } = JSON.parse(line) as RolloutEvent;
+    const { request, answer, error } = readLine(line);
     walk([request, answer?.observation, error?.message]);
   }
   return text;

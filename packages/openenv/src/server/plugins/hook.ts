@@ -15,11 +15,12 @@ const RESULTS: Readonly<Record<string, readonly [what: string, is: (value: objec
   authorize: ["a principal with a name", (value) => typeof (value as Principal).name === "string"],
   admit: ["a Disposable", (value) => typeof (value as Disposable)[Symbol.dispose] === "function"],
   session: [
-    "hooks (around, record, mustRecord, views, committed, detached, ended) without other members",
+    "hooks (around, record, mustRecord, views, brief, committed, detached, ended) without other members",
     isSessionHooks,
   ],
 };
-const SESSION_HOOKS: readonly string[] = ["around", "record", "mustRecord", "views", "committed", "detached", "ended"];
+const FLAGS: readonly string[] = ["mustRecord", "views", "brief"];
+const SESSION_HOOKS: readonly string[] = ["around", "record", ...FLAGS, "committed", "detached", "ended"];
 
 /** Calls the hooks of one plugin, and counts and logs those that fail. */
 export class HookCaller {
@@ -66,7 +67,7 @@ export class HookCaller {
 
 /** Another member is a misspelled one, which would have no effect. */
 function isSessionHooks(value: object): boolean {
-  const typeOf = (name: string): string => (name === "mustRecord" || name === "views" ? "boolean" : "function");
+  const typeOf = (name: string): string => (FLAGS.includes(name) ? "boolean" : "function");
   return Object.entries(value).every(
     ([name, given]) => SESSION_HOOKS.includes(name) && (given === undefined || typeof given === typeOf(name)),
   );

@@ -107,11 +107,13 @@ export interface PluginHooks {
   around?(request: PluginRequest, next: () => MaybePromise<PluginAnswer>): MaybePromise<PluginAnswer | PluginRefusal>;
   /**
    * Called after each reset, step and tool call that reached the environment, before its answer leaves. The event is a
-   * copy. An error is counted and logged, and the answer is sent.
+   * copy, unless all plugins that record are `brief`. An error is counted and logged, and the answer is sent.
    */
   record?(event: SessionEvent, notes: EventNotes): MaybePromise<void>;
   /** The notes of `record` have what the environment's `render` makes of each observation, if it has one. */
   readonly views?: boolean;
+  /** `record` is done with the event when it returns, and does not change it: no copy is made for it. */
+  readonly brief?: boolean;
   /** An error of `record` loses the session: its client gets `SESSION_LOST` with the reason instead of the answer. */
   readonly mustRecord?: boolean;
   /**

@@ -34,6 +34,7 @@ export function joinHooks(session: Session, all: readonly Hooked[]): SessionHook
       around: (request, options) => pass({ session, request, shown: show(request, options), guards, options }, 0),
     }),
     ...(recorders.length > 0 && { record: (event, call) => recordAll(recorders, event, notesOf(call)) }),
+    brief: recorders.every(({ hooks }) => hooks.brief === true),
     views: recorders.some(({ hooks }) => hooks.views === true),
     ...(all.some(({ hooks }) => hooks.committed !== undefined) && { committed }),
     detached: () => notify("detached"),

@@ -181,7 +181,8 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
   /** Plugins are first, so that what they refuse is not stored. */
   #record(event: SessionEvent, call: Call): MaybePromise<void> {
     const { hooks, plugins } = this;
-    const stored = hooks?.record === undefined || plugins?.record === undefined ? event : snapshot(event);
+    const isShared = hooks?.record !== undefined && plugins?.record !== undefined && plugins.brief !== true;
+    const stored = isShared ? snapshot(event) : event;
     const record = (): MaybePromise<void> => hooks?.record?.(stored, call);
     const seen = this.#show(event, call);
     return isThenable(seen) ? seen.then(record) : record();
@@ -191,7 +192,7 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
   #show(event: SessionEvent, call: Call): MaybePromise<void> {
     const { plugins } = this;
     if (plugins?.record === undefined || this.#expected !== undefined) return undefined;
-    return plugins.record(snapshot(event), call);
+    return plugins.record(plugins.brief === true ? event : snapshot(event), call);
   }
 
   /** Keeps the state after the event; one that cannot be saved is not kept. */

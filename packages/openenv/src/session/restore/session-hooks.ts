@@ -27,6 +27,8 @@ export interface SessionHooks {
   record?(event: SessionEvent, call: EventCall): MaybePromise<void>;
   /** `view` of the recorded call is set if the environment has a view. */
   readonly views?: boolean;
+  /** `record` does not change the event, and keeps nothing of it. */
+  readonly brief?: boolean;
   /** Called when the tool calls of agents become steps, before the client learns it. */
   chooseSteps?(): MaybePromise<void>;
   /** A commit of the session has succeeded, which began then, by `performance.now()`. */
