@@ -42,7 +42,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     expectProblem(/status of 40[13]/);
     const page = await open(server, { view: "rollouts" });
     await page.getByText("This view needs a right").waitFor();
-    expect(await faults(page)).toEqual([]);
+    expect(await faults(page, "Not connected")).toEqual([]);
     await page.getByLabel("Token").fill(OPERATOR_TOKEN);
     await page.getByRole("button", { name: "Open" }).click();
     await expect.poll(() => rows(page).count(), { timeout: 20_000 }).toBe(2);
@@ -63,7 +63,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await page.keyboard.type("stepz:>1");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("Did you mean steps?").waitFor();
-    expect(await faults(page)).toEqual([]);
+    expect(await faults(page, "Not connected")).toEqual([]);
     await heading(page, "5 episodes");
     await page.goBack();
     await page.getByRole("alert").waitFor({ state: "detached" });
@@ -111,7 +111,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await page.keyboard.press("x");
     const compare = page.getByRole("link", { name: /^Compare A and B/ });
     expect(await compare.getAttribute("href")).toMatch(/^#\/compare\/[0-9a-f]{16}\/[0-9a-f]{16}$/);
-    expect(await faults(page)).toEqual([]);
+    expect(await faults(page, "Not connected")).toEqual([]);
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowLeft");
     await expect.poll(() => rows(page).count()).toBe(4);
@@ -140,12 +140,12 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
       const server = await record();
       for (const by of ["episode", "group", "failure"]) {
         const page = await opened(server, `rollouts?by=${by}&q=steps:>0`, size);
-        expect(await faults(page, "Connected", true)).toEqual([]);
+        expect(await faults(page, "Not connected", true)).toEqual([]);
         expect(await width(page)).toBeLessThanOrEqual(size.width);
         if (size === PHONE && by === "group") {
           await page.getByRole("button", { name: "Filter" }).tap();
           await page.getByRole("dialog", { name: "Filters" }).waitFor();
-          expect(await faults(page)).toEqual([]);
+          expect(await faults(page, "Not connected")).toEqual([]);
         }
         await page.close();
       }
