@@ -11,6 +11,11 @@ export class RequestError extends Error {
   }
 }
 
+/** The token is missing, wrong, or without the right. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof RequestError && (error.status === 401 || error.status === 403);
+}
+
 export interface AskOptions {
   body?: unknown;
   signal?: AbortSignal;

@@ -1,6 +1,6 @@
 import type { EpisodeRow, RolloutPage } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
-import { ask, RequestError } from "../../server/get.js";
+import { ask, isRefusal, RequestError } from "../../server/get.js";
 import { Rollout } from "../rollouts/transcript/rollout.js";
 import type { ComparedEpisode } from "./branches.js";
 
@@ -37,8 +37,7 @@ export function useComparison(a: string, b: string): ComparisonState {
     readComparison(a, b, (value) => {
       if (!isOver) setState({ value, problem: undefined, refused: false });
     }).catch((error: Error) => {
-      const refused = error instanceof RequestError && (error.status === 401 || error.status === 403);
-      if (!isOver) setState({ value: undefined, problem: error.message, refused });
+      if (!isOver) setState({ value: undefined, problem: error.message, refused: isRefusal(error) });
     });
     return () => {
       isOver = true;

@@ -8,7 +8,7 @@ import type {
   RolloutPage,
 } from "openenv-ts/protocol";
 import type { RolloutsRoute } from "../../app/router.js";
-import { ask, RequestError } from "../../server/get.js";
+import { ask, isRefusal } from "../../server/get.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { readLive } from "./live.js";
 import { withWord } from "./terms.js";
@@ -258,10 +258,6 @@ export function groupKey({ group, run, policy }: GroupRow): string {
 
 function nameOf(row: EpisodeRow | GroupRow | FailureRow): string {
   return "id" in row ? row.id : "key" in row ? row.key : groupKey(row);
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof RequestError && (error.status === 401 || error.status === 403);
 }
 
 function withCounts(outcomes: RolloutFacets["outcomes"], all: RolloutLive["outcomes"]): RolloutFacets["outcomes"] {

@@ -1,5 +1,5 @@
 import type { ServerView } from "openenv-ts/protocol";
-import { ask, RequestError } from "../../server/get.js";
+import { ask, isRefusal } from "../../server/get.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { addSample, Rates, type Sample } from "./samples.js";
 
@@ -130,7 +130,7 @@ export class ServerWatch {
       this.#take(view, listed);
     } catch (error) {
       if (asking.signal.aborted) return;
-      if (error instanceof RequestError && (error.status === 401 || error.status === 403)) return this.#refuse();
+      if (isRefusal(error)) return this.#refuse();
       const problem = signal.aborted
         ? `The server has not responded for ${DEADLINE_MS / 1000} s.`
         : (error as Error).message;

@@ -1,5 +1,5 @@
 import type { RolloutDetail, RolloutEvent } from "openenv-ts/protocol";
-import { ask, RequestError } from "../../../server/get.js";
+import { ask, isRefusal } from "../../../server/get.js";
 
 /** What is known of an episode. Immutable: every answer creates a new object. */
 export interface RolloutState {
@@ -86,8 +86,7 @@ export class Rollout {
       this.#set({ detail, events, problem: undefined, refused: false });
     } catch (error) {
       this.#pages.delete(from / PAGE);
-      const refused = error instanceof RequestError && (error.status === 401 || error.status === 403);
-      this.#set({ problem: (error as Error).message, refused });
+      this.#set({ problem: (error as Error).message, refused: isRefusal(error) });
     }
   }
 
