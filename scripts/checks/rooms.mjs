@@ -71,7 +71,7 @@ export const CEILINGS = {
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 708,
   "packages/upstream/src/fleet": 807,
-  "packages/web/src": 18354,
+  "packages/web/src": 18350,
   "python/src": 4717,
 };
 
