@@ -85,8 +85,10 @@ describe.skipIf(!chromium.available)("the page counts the steps that the server 
   beforeAll(async () => {
     project = await createProject({ "environment.ts": ENVIRONMENT });
     const args = ["serve", "--port", "0", "--isolation", "process"];
-    unlimited = startCommand(args, { cwd: project.dir });
-    limited = startCommand([...args, "--step-timeout", "3"], { cwd: project.dir });
+    // The session of a page that was closed waits this long for its return.
+    const options = { cwd: project.dir, env: { RESUME_GUARANTEE: "1" } };
+    unlimited = startCommand(args, options);
+    limited = startCommand([...args, "--step-timeout", "3"], options);
   });
   afterAll(async () => {
     for (const part of [limited, unlimited, project]) await part?.[Symbol.asyncDispose]();
