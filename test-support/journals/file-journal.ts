@@ -2,11 +2,11 @@ import { copyFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { requireBun, requireDeno, requireNode24 } from "../requirement.js";
 
-const JOURNALS = `${import.meta.dirname}/../../packages/openenv/dist/parts/durable/journals`;
+const BUILT = `${import.meta.dirname}/../../packages/openenv/dist`;
 
 /** What programs in tests import to use a journal in a file, as it is built. */
-export const JOURNAL_MODULE = urlOf("sqlite/sqlite-journal.js");
-export const OWNER_MODULE = urlOf("owner.js");
+export const JOURNAL_MODULE = urlOf("parts/durable/journals/sqlite/sqlite-journal.js");
+export const OWNER_MODULE = urlOf("server/sqlite/owner.js");
 
 /** The runtimes that are there: each has another binding to SQLite. */
 export async function findRuntimes() {
@@ -25,5 +25,5 @@ export async function copyFileJournal(from: string, to: string): Promise<void> {
 }
 
 function urlOf(name: string): string {
-  return pathToFileURL(`${JOURNALS}/${name}`).href;
+  return pathToFileURL(`${BUILT}/${name}`).href;
 }

@@ -81,7 +81,7 @@ describe("openenv validate <folder>", () => {
   });
 
   test("reports an oracle that fails as an error, not as a fault of the environment", LIMIT, async () => {
-    const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: function, location: oracle.js }";
+    const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: script, location: oracle.js }";
     const manifest = MANIFEST.replace("verifier: { kind: reward_channel }", oracle);
     const files = {
       "openenv.yaml": manifest,

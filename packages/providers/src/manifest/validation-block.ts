@@ -40,7 +40,7 @@ const capabilities = z.strictObject({
   verifier: verifier.describe("how an episode is judged"),
   oracle: z
     .strictObject({
-      form: z.enum(["injected_state", "script", "function"]).describe("form of the oracle"),
+      form: z.enum(["injected_state", "script"]).describe("form of the oracle"),
       location: z.string().min(1).describe("path of the oracle in the package"),
     })
     .nullable()

@@ -19,7 +19,7 @@ validation:
   resources: { cpu: 1, memory_mb: 256, disk_mb: 64, episode_timeout_s: 60 }
   capabilities:
     verifier: { kind: reward_channel }
-    oracle: { form: function, location: oracle.js }
+    oracle: { form: script, location: oracle.js }
   types: { tags: [math] }
 `;
 

@@ -13,7 +13,7 @@ const VALIDATION = {
   reward: { range: [0, 1], oracle_tolerance: 0, floor_margin: 0.1 },
   capabilities: {
     verifier: { kind: "reward_channel" },
-    oracle: { form: "function", location: "validation/oracle.ts" },
+    oracle: { form: "script", location: "validation/oracle.ts" },
     canaries: "validation/canaries.jsonl",
   },
 } as unknown as NonNullable<SemanticOptions["validation"]>;
