@@ -20,7 +20,7 @@ export interface ReplayPair {
 export const SEED = 7;
 export const TIMEOUT_MS = 60_000;
 /** The checks without which an episode does not repeat. */
-export const BASIS = ["episode", "seed_honoured", "workers_agree"];
+export const BASIS = ["reset_resets", "episode", "seed_honoured", "workers_agree"];
 
 /** Checks that an episode gets the same rewards on two servers. */
 export function portabilityCheck({ first, second, actions, checking, made }: ReplayPair): checker.CheckDefinition {
