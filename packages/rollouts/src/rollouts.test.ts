@@ -108,7 +108,7 @@ describe("a server with a store", () => {
     await rpc("tools/call", { name: "fail", arguments: { why: "no row 17 in 'users'" }, session_id });
     await rpc("openenv/session/close", { session_id });
     const [called] = await rowsOf(url, 1, "?q=tool:fail");
-    expect(called).toMatchObject({ error: { text: "The tool … failed: no row # in …" }, steps: 2 });
+    expect(called).toMatchObject({ error: { text: "The tool “…” failed: no row # in “…”" }, steps: 2 });
     const batch = await open(server, "/ws?openenv=batch");
     const opened = await batch.ask({ type: "open_many", data: { count: 2 } });
     const numbers = (opened["data"] as { items: { data: { session: number } }[] }).items.map(

@@ -83,9 +83,9 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
     const wanted = readFork(await request.json().catch(() => undefined));
     if (typeof wanted === "string") return refuse(wanted);
     const detail = await reader.call("detail", id, 0, Number.MAX_SAFE_INTEGER);
-    return detail === undefined
-      ? missing(`There is no episode "${id}".`)
-      : forks.stream(detail, wanted, { server, request });
+    if (detail === undefined) return missing(`There is no episode "${id}".`);
+    if (forks.isBusy) return fail(503, "CAPACITY_REACHED", "Other forks are being played: wait for their end.");
+    return forks.stream(detail, wanted, { server, request });
   };
   return {
     "/rollouts": { access: "viewer", GET: answer(list) },
@@ -149,8 +149,7 @@ function answer(handler: Handler): NonNullable<PluginRoute["GET"]> {
     try {
       return await handler(new URL(request.url), request, call);
     } catch (error) {
-      const known = error instanceof OpenEnvError && (error.code === "TIMEOUT" || error.code === "CAPACITY_REACHED");
-      const code = known ? (error.code as "TIMEOUT") : "JOURNAL_UNAVAILABLE";
+      const code = error instanceof OpenEnvError && error.code === "TIMEOUT" ? "TIMEOUT" : "JOURNAL_UNAVAILABLE";
       call.server.log.error({ err: error }, "the store could not answer");
       return fail(STATUS[code], code, (error as Error).message);
     }

@@ -32,7 +32,7 @@ describe.skipIf(!chromium.available)(`a trial with the seed ${SEED}`, () => {
     await page.getByText("Failures", { exact: true }).last().click();
     await heading(page, `${FAILURES.length} kinds of failure`);
     expect(await rows(page).first().innerText()).toContain(
-      planted.failure.replace(/\d[\d.]*/g, "#").replace(/'.*'/, "…"),
+      planted.failure.replace(/\d[\d.]*/g, "#").replace(/'.*'/, "“…”"),
     );
 
     await page.getByText("Groups", { exact: true }).click();

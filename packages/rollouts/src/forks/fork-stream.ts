@@ -1,4 +1,4 @@
-import { OpenEnvError } from "#core/errors.js";
+import type { OpenEnvError } from "#core/errors.js";
 import type { ForkValue, RolloutDetail } from "#core/protocol/rollouts.js";
 import type { ServerHandle } from "#core/server/plugins/plugin.js";
 import { type ForkOrder, playForks } from "./forks.js";
@@ -10,12 +10,11 @@ interface Asked {
 
 /** Plays forks while their client reads, and sends it after each what the step is worth by then. */
 export class ForkStreams {
-  #isBusy = false;
+  /** Forks are being played in this process: no others are then. */
+  isBusy = false;
 
-  /** @throws OpenEnvError (CAPACITY_REACHED) while other forks are played in this process. */
   stream(detail: RolloutDetail, wanted: ForkOrder, { server, request }: Asked): Response {
-    if (this.#isBusy) throw new OpenEnvError("CAPACITY_REACHED", "Other forks are being played: wait for their end.");
-    this.#isBusy = true;
+    this.isBusy = true;
     const left = new AbortController();
     const signal = AbortSignal.any([left.signal, request.signal, server.signal]);
     const body = new ReadableStream<Uint8Array>({
@@ -39,7 +38,7 @@ export class ForkStreams {
       const { code, message } = error as OpenEnvError;
       send("problem", { code: code ?? "EXECUTION_ERROR", message });
     } finally {
-      this.#isBusy = false;
+      this.isBusy = false;
       if (!signal.aborted) controller.close();
     }
   }

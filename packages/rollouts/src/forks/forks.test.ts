@@ -51,7 +51,7 @@ async function startPlayed(environment = defineDice(), seed: object = { seed: 7 
   folders.push(folder);
   const server = await start({ store: join(folder, "data"), maxConcurrentEnvs: 4, ...WITH_OPERATOR }, { environment });
   const socket = await open(server);
-  await socket.ask({ type: "reset", data: { ...seed, metadata: { run: "r", group: "g" } } });
+  await socket.ask({ type: "reset", data: { metadata: { run: "r", group: "g" }, ...seed } });
   for (const risk of [1, 2, 0, 3]) await socket.ask({ type: "step", data: { risk } });
   socket.ws.close();
   const [episode] = await rowsOf(server.url, 1, "-outcome:running");
@@ -148,6 +148,30 @@ describe("forks of a recorded episode", () => {
     const { url, episode } = await startPlayed();
     const { status, text } = await fork(url, episode.id, body);
     expect([status, JSON.parse(text[0] as string)]).toEqual([400, { detail, code: "VALIDATION_ERROR" }]);
+  });
+
+  test("end with the first that fails, and the others are not played", async () => {
+    let resets = 0;
+    const environment = defineEnvironment(dice, () => ({
+      reset: () => ({ observation: { rolled: ++resets === 6 ? 2 : 1 } }),
+      step: () => ({ observation: { rolled: 1 }, reward: 1 }),
+    })) as unknown as EnvironmentDefinition;
+    const { url, episode, capacity } = await startPlayed(environment);
+    const { events } = await fork(url, episode.id, { step: 0, count: 200, policy: "recorded" });
+    expect(events.at(-1)).toMatchObject({ name: "problem", data: { code: "NOT_RESTORABLE" } });
+    await vi.waitFor(() => expect(capacity().active_sessions).toBe(0));
+    expect(resets).toBeLessThan(20);
+    const { events: again } = await fork(url, episode.id, { step: 0, count: 1, policy: "recorded" });
+    expect(again.at(-1)?.name).toBe("end");
+  });
+
+  test("of an episode whose secrets were not recorded are refused", async () => {
+    const { url, episode } = await startPlayed(defineDice(), { seed: 7, metadata: { api_key: "k" } });
+    const { events } = await fork(url, episode.id, { step: 1, count: 1 });
+    expect(events.at(-1)).toMatchObject({
+      name: "problem",
+      data: { message: expect.stringContaining("a secret in it") },
+    });
   });
 
   test("after a step that the episode does not have are refused with the reason", async () => {

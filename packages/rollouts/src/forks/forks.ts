@@ -6,6 +6,8 @@ import { offeredActions } from "#core/protocol/offered-actions.js";
 import type { ForkValue, RolloutDetail, RolloutEvent } from "#core/protocol/rollouts.js";
 import type { ServerHandle } from "#core/server/plugins/plugin.js";
 import { rng } from "#core/util/rng.js";
+import { HIDDEN } from "../record/redact.js";
+import { actionOf } from "../store/record.js";
 import { type ForkPlan, type ForkPolicy, playFork } from "./play-fork.js";
 import { summarizeForks } from "./value.js";
 
@@ -45,8 +47,11 @@ export async function playForks(
   const schema = offeredActions(contract.schemas());
   const rewards: (number | null)[] = [];
   let next = 0;
+  let failure: unknown;
+  const stop = new AbortController();
+  const ended = AbortSignal.any([signal, stop.signal]);
   const work = async (): Promise<void> => {
-    while (next < count && !signal.aborted) {
+    while (next < count && !ended.aborted) {
       const nth = next++;
       const plan: ForkPlan = {
         prefix,
@@ -54,16 +59,27 @@ export async function playForks(
         policy: await choosePolicy(policy, { nth, detail, after: prefix.length, schema, endpoint }),
         maxSteps: MAX_STEPS,
       };
-      const session = await open(server, { id: detail.episode.id, step, policy }, signal);
+      const session = await open(server, { id: detail.episode.id, step, policy }, ended);
+      const end = (): void => session.end("the fork has been played, or is not needed any more");
+      // A call that hangs ends with its session.
+      ended.addEventListener("abort", end);
       try {
-        rewards.push(await playFork(session, plan, signal));
+        rewards.push(await playFork(session, plan, ended));
       } finally {
-        session.end("the fork has been played");
+        ended.removeEventListener("abort", end);
+        end();
       }
       report(summarizeForks(step, policy, rewards));
     }
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, count) }, work));
+  const workers = Array.from({ length: Math.min(AT_ONCE, count) }, () =>
+    work().catch((error: unknown) => {
+      failure ??= error;
+      stop.abort();
+    }),
+  );
+  await Promise.all(workers);
+  if (failure !== undefined) throw failure;
 }
 
 export interface ForkParts {
@@ -81,6 +97,7 @@ function prefixOf({ events, complete, episode }: RolloutDetail, step: number): R
   if (!complete) refuse("it is not complete");
   if (events[0]?.type !== "reset") refuse("its reset is not recorded");
   if (events.some(({ request }) => request === null)) refuse("the store does not keep contents");
+  if (JSON.stringify(events.map(({ request }) => request)).includes(HIDDEN)) refuse("a secret in it was not recorded");
   let steps = 0;
   const end = events.findIndex(({ type }) => (type === "reset" ? step === 0 : ++steps === step));
   if (end < 0) refuse(`it has ${steps} steps, not ${step}`);
@@ -128,9 +145,4 @@ interface PolicyParts {
   after: number;
   schema: JsonObject;
   endpoint: ModelEndpoint | undefined;
-}
-
-function actionOf({ type, request, tool }: RolloutEvent): JsonObject {
-  if (type !== "tool") return request ?? {};
-  return { type: "call_tool", tool_name: tool, arguments: request?.["arguments"] ?? {} };
 }

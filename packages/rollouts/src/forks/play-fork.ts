@@ -1,8 +1,11 @@
 import { OpenEnvError } from "#core/errors.js";
 import type { JsonObject } from "#core/protocol/messages.js";
 import type { RolloutEvent } from "#core/protocol/rollouts.js";
-import type { PlayedSession, PluginAnswer } from "#core/server/plugins/plugin.js";
+import type { PlayedSession } from "#core/server/plugins/plugin.js";
+import type { SessionEvent } from "#core/session/calls/session-event.js";
 import { findDifference } from "#core/util/first-difference.js";
+import { readAnswer } from "../store/event-lines.js";
+import { readOutcome } from "../store/outcome.js";
 
 /** What a policy of forks sees. Null: it has no further action. */
 export type ForkPolicy = (turn: {
@@ -29,21 +32,21 @@ export interface ForkPlan {
  */
 export async function playFork(session: PlayedSession, plan: ForkPlan, signal: AbortSignal): Promise<number | null> {
   const { prefix, seed, policy, maxSteps } = plan;
-  let last: PluginAnswer | undefined;
+  let last: SessionEvent["answer"] | undefined;
   for (const event of prefix) {
     last = await session.play({ type: event.type, request: requestOf(event, seed) });
     compare(event, last);
   }
   for (let step = 0; step < maxSteps && !session.done; step++) {
     signal.throwIfAborted();
-    const { observation = {}, reward = null } = readAnswer(last);
+    const { observation = {}, reward = null } = (last && readAnswer(last)) ?? {};
     const action = await policy({ step, observation, reward });
     if (action === null) break;
     const answer = await session.play({ type: "step", request: action });
-    const { error } = readAnswer(answer);
-    // A mistake of the policy ends nothing; it has no new observation either.
-    if (error === undefined) last = answer;
-    else if (error.fault !== "client") return null;
+    const { error } = readOutcome(answer);
+    // A mistake of the policy ends nothing; without an answer it has no new observation either.
+    if (readAnswer(answer) !== null) last = answer;
+    else if (error?.fault !== "client") return null;
   }
   return session.reward;
 }
@@ -54,39 +57,20 @@ function requestOf({ type, request, tool }: RolloutEvent, seed: number | undefin
   return type === "reset" && seed !== undefined ? { seed, ...own } : own;
 }
 
-interface Read {
-  observation?: JsonObject;
-  reward?: number | null;
-  done?: boolean;
-  error?: { code: string; fault: string };
-}
-
-function readAnswer(answer: PluginAnswer | undefined): Read {
-  if (answer === undefined) return {};
-  if (!("type" in answer)) {
-    const { error, result } = answer;
-    if (error === null) return { observation: { result }, reward: null, done: false };
-    return { error: { code: error.code ?? error.error_type, fault: "client" } };
-  }
-  const { data } = answer as { data: JsonObject };
-  if (answer.type === "error") return { error: { code: String(data["code"]), fault: String(data["fault"]) } };
-  const { observation, reward, done } = data;
-  const { metadata: _, ...fields } = observation as JsonObject;
-  return { observation: fields, reward: reward === null ? null : Number(reward), done: done === true };
-}
-
 /** @throws OpenEnvError (NOT_RESTORABLE) */
-function compare({ event, answer, error }: RolloutEvent, now: PluginAnswer): void {
-  const read = readAnswer(now);
-  const recorded = answer && { observation: answer.observation, reward: answer.reward, done: answer.done };
-  const found = findDifference(
-    JSON.parse(JSON.stringify(recorded ?? { error: error?.code })),
-    JSON.parse(JSON.stringify(read.error === undefined ? read : { error: read.error.code })),
-  );
+function compare({ event, answer, error }: RolloutEvent, now: SessionEvent["answer"]): void {
+  const found = findDifference(comparable(answer, error), comparable(readAnswer(now), readOutcome(now).error));
   if (found === undefined) return;
   const [was, is] = [found.one, found.other].map((value) => (JSON.stringify(value) ?? "missing").slice(0, 80));
   throw new OpenEnvError(
     "NOT_RESTORABLE",
     `The episode cannot be played again: ${found.path} of event ${event} was ${was} and is ${is}. Its environment must honour the seed of its reset.`,
   );
+}
+
+/** What must be equal, as JSON: metadata may say how a step was served. */
+function comparable(answer: RolloutEvent["answer"], error: RolloutEvent["error"]): unknown {
+  if (answer === null) return { error: error?.code };
+  const { metadata: _, ...compared } = answer;
+  return JSON.parse(JSON.stringify(compared));
 }

@@ -1,4 +1,5 @@
 import { EPISODE_FORMAT, type EpisodeRecord, type RecordedFailure, type RecordedStep } from "#core/protocol/episode.js";
+import type { JsonObject } from "#core/protocol/messages.js";
 import type { RolloutDetail, RolloutEvent } from "#core/protocol/rollouts.js";
 
 /**
@@ -32,7 +33,7 @@ export function toRecord({ episode, reset, events }: RolloutDetail, number: numb
 }
 
 /** A tool call outside of steps is shown as the step that it could have been. */
-function actionOf({ type, request, tool }: RolloutEvent): EpisodeRecord["reset"] {
+export function actionOf({ type, request, tool }: RolloutEvent): JsonObject {
   if (type !== "tool") return request ?? {};
   return { type: "call_tool", tool_name: tool, arguments: request?.["arguments"] ?? {} };
 }
