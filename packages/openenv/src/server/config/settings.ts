@@ -347,7 +347,8 @@ export const SETTINGS = {
   }),
   /**
    * Bearer token that all sockets and requests need, except `/health`, `/livez`, `/readyz`, `/` and the files of the page;
-   * without it they get 401. The other two tokens are accepted as well. `OPENENV_CLIENT_TOKEN`, default none.
+   * without it they get 401. The operator and orchestrator tokens are accepted as well; the viewer token is not.
+   * `OPENENV_CLIENT_TOKEN`, default none.
    */
   clientToken: setting("OPENENV_CLIENT_TOKEN", text, undefined, {
     see: "[client token](../guide/authorization.md#client-token)",

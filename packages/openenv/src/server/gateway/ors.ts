@@ -3,7 +3,7 @@ import { sendDetail } from "../http/respond.js";
 import type { Handler, RequestContext, Route } from "../http/router.js";
 import { type GatewayRoute, loadGateway, NOT_INSTALLED } from "./gateway.js";
 
-type Handlers = Readonly<Record<string, Omit<Route, "key" | "askToken" | "isOpen" | "isGuarded">>>;
+type Handlers = Readonly<Record<string, Omit<Route, "key" | "askToken" | "isOpen" | "access">>>;
 
 /**
  * ORS, the Open Reward Standard, which `@openenv-ts/gateway` serves. Its client reaches only the root of a host. A path

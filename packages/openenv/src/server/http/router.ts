@@ -66,8 +66,8 @@ export type Route = { [M in Method]?: Handler } & {
   key?(ctx: RequestContext): SessionKey;
   /** A peer needs no token. */
   isOpen?: boolean;
-  /** Its handlers check another right than that of a client. */
-  isGuarded?: boolean;
+  /** Methods that need no token of a client: `open` to all peers, or `guarded`, whose handlers check another right. */
+  access?: { readonly [M in Method]?: "open" | "guarded" };
   /** Answers a request that lacks the client's token with a page; false if the request is not for a page. */
   askToken?(ctx: RequestContext): boolean;
 };
@@ -149,7 +149,7 @@ function answer(ctx: RequestContext, lookup: Lookup): void | Promise<void> {
 async function recognise(ctx: RequestContext, route: Route, authorize: Authorize): Promise<void> {
   const { request, path } = ctx;
   const { method = "GET", url = "/", headers } = request;
-  const isOpen = route.isOpen === true || OPEN_PATHS.test(path);
+  const isOpen = accessTo(route, method) === "open" || OPEN_PATHS.test(path);
   const decided = await authorize({ method, url, headers, address: clientAddress(request), isOpen });
   if (isRefusal(decided)) return refuse(ctx, route, refusalData(decided));
   ctx.principal = decided;
@@ -159,12 +159,16 @@ async function recognise(ctx: RequestContext, route: Route, authorize: Authorize
 function permit(ctx: RequestContext, route: Route): void | Promise<void> {
   const { context, path, principal, request } = ctx;
   if (principal !== undefined) return perform(ctx, route);
-  const isFree = route.isOpen === true || route.isGuarded === true || OPEN_PATHS.test(path);
-  const isViewer = path === "/web/info" && context.authorization.isViewer(request.headers, undefined, false);
-  if (!isFree && !isViewer && !context.authorization.isClient(request.headers))
-    return refuse(ctx, route, errorData("UNAUTHORIZED", CLIENTS_ONLY));
+  if (!context.authorization.isClient(request.headers) && accessTo(route, request.method) === undefined) {
+    const isViewer = path === "/web/info" && context.authorization.isViewer(request.headers, undefined, false);
+    if (!isViewer && !OPEN_PATHS.test(path)) return refuse(ctx, route, errorData("UNAUTHORIZED", CLIENTS_ONLY));
+  }
   if (isGuess(ctx)) return context.audit.refuse(requesterOf(ctx)).then(() => perform(ctx, route));
   return perform(ctx, route);
+}
+
+function accessTo({ isOpen, access }: Route, method = "GET"): "open" | "guarded" | undefined {
+  return isOpen === true ? "open" : access?.[method as Method];
 }
 
 /** True for a wrong token on a server that compares it only with the orchestrator's: the peer is a client. */
@@ -188,7 +192,7 @@ function perform(ctx: RequestContext, route: Route): void | Promise<void> {
   return passToWorker(ctx, route.key(ctx)).then((isPassed) => (isPassed ? undefined : handler(ctx)));
 }
 
-function methodsOf({ key: _, askToken: __, isOpen: ___, isGuarded: ____, ...handlers }: Route): string {
+function methodsOf({ key: _, askToken: __, isOpen: ___, access: ____, ...handlers }: Route): string {
   return Object.keys(handlers).join(", ");
 }
 

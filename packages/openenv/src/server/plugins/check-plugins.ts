@@ -14,7 +14,8 @@ const MEMBERS: readonly (keyof ServerPlugin)[] = [
   "start",
   "central",
 ];
-const ROUTE_MEMBERS: readonly (keyof PluginRoute)[] = ["GET", "POST", "DELETE", "access"];
+const METHODS = ["GET", "POST", "DELETE"] as const;
+const ROUTE_MEMBERS: readonly (keyof PluginRoute)[] = [...METHODS, "access"];
 const ACCESS: readonly unknown[] = ["open", "client", "operator", "viewer", undefined];
 const NAME = /^[a-z][a-z0-9-]*$/;
 const METRIC = /^(?!openenv_|process_)[a-z][a-z0-9_]*$/;
@@ -62,6 +63,7 @@ function checkRoute(route: string, given: unknown): void {
   if (!isObject(given)) throw new ConfigError(`${route} must be an object with a handler for each method.`);
   checkMembers(route, given, ROUTE_MEMBERS);
   const { access, ...handlers } = given;
+  if (isObject(access)) checkMembers(`${route}, in its access,`, access, METHODS);
   for (const one of isObject(access) ? Object.values(access) : [access]) {
     if (ACCESS.includes(one)) continue;
     throw new ConfigError(`${route} has the access "${String(one)}": it must be open, client, operator or viewer.`);

@@ -61,6 +61,24 @@ describe("routes of a plugin", () => {
     expect(await (await fetchAsOperator(`${url}/report`)).text()).toBe("for operators");
   });
 
+  test("are decided by the method: a route for readers does not open its other methods", async () => {
+    const answer = () => new Response("in");
+    const routes = {
+      "/read": { access: { GET: "viewer" }, GET: answer, POST: answer },
+      "/seen": { access: { GET: "open" }, GET: answer, POST: answer },
+    } as const;
+    const settings = { ...WITH_OPERATOR, clientToken: "of-clients", viewerToken: "of-readers" };
+    const { url } = await start({ ...settings, plugins: [definePlugin({ name: "own", routes })] });
+    const status = async (method: string, path: string, token?: string) => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      return (await fetch(url + path, { method, headers })).status;
+    };
+    expect([await status("GET", "/read"), await status("GET", "/read", "of-readers")]).toEqual([401, 200]);
+    expect([await status("POST", "/read"), await status("POST", "/read", "of-readers")]).toEqual([401, 401]);
+    expect([await status("GET", "/seen"), await status("POST", "/seen")]).toEqual([200, 401]);
+    for (const path of ["/read", "/seen"]) expect(await status("POST", path, "of-clients")).toBe(200);
+  });
+
   test("are closed to other origins and hosts", async () => {
     const { url } = await start({ plugins: [route("/own", { POST: () => new Response("in") })] });
     const send = (headers: Record<string, string>) => fetch(`${url}/own`, { method: "POST", headers });
@@ -141,13 +159,20 @@ describe("routes of a plugin", () => {
 
   test.each<[string, object | number, string]>([
     ["an unknown access", { access: "operators", GET: fail }, 'has the access "operators": it must be'],
+    [
+      "an access of an unknown method",
+      { access: { get: "viewer" }, GET: fail },
+      ", in its access, has an unknown member",
+    ],
     ["an unknown method", { get: fail }, 'has an unknown member "get"'],
     ["a method that the server does not have", { PUT: fail }, 'has an unknown member "PUT"'],
     ["a handler that is not a function", { GET: "in" }, "has a GET that is not a function"],
     ["a number instead of an object", 3, "must be an object"],
   ])("with %s stop the start", async (_what, given, message) => {
     const refused = start({ plugins: [route("/own", given as NonNullable<ServerPlugin["routes"]>[string])] });
-    await expect(refused).rejects.toThrow(`The route "/own" of the plugin "own" ${message}`);
+    await expect(refused).rejects.toThrow(
+      `The route "/own" of the plugin "own"${message.startsWith(",") ? "" : " "}${message}`,
+    );
   });
 
   test.each([

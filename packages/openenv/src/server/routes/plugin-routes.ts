@@ -56,7 +56,8 @@ function toRoute(mounted: Mounted, path: string, route: PluginRoute): Route {
     if (access === "viewer") return forViewers(handler);
     return access === "operator" ? forOperators(handler, `calls ${path}`) : handler;
   };
-  const handlers = METHODS.filter((method) => route[method] !== undefined).map((method) => [
+  const methods = METHODS.filter((method) => route[method] !== undefined);
+  const handlers = methods.map((method) => [
     method,
     guard((ctx) => {
       const url = readUrl(ctx.request);
@@ -65,8 +66,9 @@ function toRoute(mounted: Mounted, path: string, route: PluginRoute): Route {
       return answer(ctx, mounted, { url, handle: (request, call) => route[method]?.(request, call) });
     }, accessOf(method)),
   ]);
-  const isGuarded = METHODS.some((method) => accessOf(method) === "viewer");
-  return { ...Object.fromEntries(handlers), isOpen: route.access === "open", isGuarded };
+  const free = { open: "open", viewer: "guarded", client: undefined, operator: undefined } as const;
+  const access = Object.fromEntries(methods.map((method) => [method, free[accessOf(method)]]));
+  return { ...Object.fromEntries(handlers), access };
 }
 
 /** The URL that a handler sees, or why the request has none. */
