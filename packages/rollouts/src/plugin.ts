@@ -47,7 +47,7 @@ export const createRollouts: CreateRollouts = (settings) => {
       const { environment: env, contract, worker } = server;
       const { version } = contract;
       const parent = parentOf(client, principal);
-      const start = { handle: session.handle, worker, env, version, client, contents: settings.contents, parent };
+      const start = { worker, env, version, client, contents: settings.contents, parent };
       const recorded = recorder.open(session, start);
       return {
         brief: true,

@@ -11,12 +11,14 @@ import type {
   RolloutFacets,
   RolloutLive,
   RolloutPage,
+  RolloutSession,
 } from "#core/protocol/rollouts.js";
 import type { ViewPart } from "#core/protocol/web.js";
 import { SqliteDatabase } from "#core/server/sqlite/database.js";
 import { defineDesk } from "../../../test-support/environments/tool-environment.js";
 import { AS_OPERATOR, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { useServers } from "../../../test-support/servers/servers.js";
+import { connectVector } from "../../openenv/src/client/index.js";
 import { createTasks, defineContract, defineEnvironment } from "../../openenv/src/index.js";
 import { definePlugin } from "../../openenv/src/server/plugins/index.js";
 
@@ -92,6 +94,22 @@ describe("a server with a store", () => {
     expect((await fetch(`${url}/rollouts/sessions/unknown`)).status).toBe(404);
     const facets = await get<RolloutFacets>(`${url}/rollouts/facets?q=run:grpo-17`);
     expect(facets).toMatchObject({ total: 1, matching: 1, outcomes: { done: { all: 1, matching: 1 } } });
+  });
+
+  test.each([false, true])("finds the episodes of a session of a batch by its link; resume %s", async (resume) => {
+    const { url } = await start({ store: makeFolder() });
+    await using envs = await connectVector(url, { size: 2, resume });
+    const results = await envs.reset();
+    await envs.step([{ amount: 1 }, { amount: 2 }]);
+    for (const [index, result] of results.entries()) {
+      const handle = String(result?.url).split("/session/")[1];
+      const rewards = async () => {
+        const { episodes } = await get<RolloutSession>(`${url}/rollouts/sessions/${handle}`);
+        const { rows } = await get<RolloutPage<EpisodeRow>>(`${url}/rollouts`);
+        return rows.filter(({ id }) => episodes.includes(id)).map(({ reward }) => reward);
+      };
+      await expect.poll(rewards, { timeout: 20_000 }).toEqual([index + 1]);
+    }
   });
 
   test("records tool calls over MCP, steps of a batch, and requests over HTTP", async () => {

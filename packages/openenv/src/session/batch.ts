@@ -68,7 +68,7 @@ export class Batch {
 
   /** Adds a session that another process had under this number. */
   restore(number: number, session: Session): void {
-    this.#open.set(number, session);
+    this.#add(number, session);
     this.#next = Math.max(this.#next, number + 1);
   }
 
@@ -151,7 +151,7 @@ export class Batch {
 
   #adopt(session: Session): number {
     const number = this.#next++;
-    this.#open.set(number, session);
+    this.#add(number, session);
     this.#watcher?.opened(number, session);
     if (this.#isDetached) this.#sessions.keepDetached(session);
     else this.#attach(number, session);
@@ -159,9 +159,13 @@ export class Batch {
     return number;
   }
 
-  #attach(number: number, session: Session): void {
+  #add(number: number, session: Session): void {
     session.member = number;
     session.batchId = this.ownId;
+    this.#open.set(number, session);
+  }
+
+  #attach(number: number, session: Session): void {
     session.attach({
       sessionEnded: (reason) => this.#remove(number, reason),
       isGroupResumable: () => this.#id !== undefined && this.#sessions.keeper?.has(this.#id) === true,

@@ -16,6 +16,7 @@ import { toSafeJson } from "./redact.js";
 
 /** What is known of an episode before its first event. */
 export interface EpisodeStart {
+  /** The public name of its session. */
   handle: string;
   worker: number;
   env: string;

@@ -54,7 +54,7 @@ export class EpisodeRecorder {
     for (const timer of this.#timers) timer.unref();
   }
 
-  open(session: SessionHandle, start: EpisodeStart): SessionRecorder {
+  open(session: SessionHandle, start: SessionStart): SessionRecorder {
     const recorded = new SessionRecorder(this, session, start);
     this.#sessions.add(recorded);
     return recorded;
@@ -129,18 +129,21 @@ function lostRow({ row }: Written): Written {
   return { row: changed, body: null };
 }
 
+/** What is known of all episodes of a session. A session of a batch gets its name after it has opened. */
+export type SessionStart = Omit<EpisodeStart, "handle">;
+
 /** The episodes of a session, one after the other. */
 export class SessionRecorder {
   readonly #recorder: EpisodeRecorder;
   readonly #session: SessionHandle;
-  readonly #start: EpisodeStart;
+  readonly #start: SessionStart;
   #episode: RecordedEpisode | undefined;
   #isStuck = false;
   /** What the row of the episode says. */
   #written: RolloutOutcome | undefined;
   #endedAt: number | undefined;
 
-  constructor(recorder: EpisodeRecorder, session: SessionHandle, start: EpisodeStart) {
+  constructor(recorder: EpisodeRecorder, session: SessionHandle, start: SessionStart) {
     this.#recorder = recorder;
     this.#session = session;
     this.#start = start;
@@ -157,7 +160,11 @@ export class SessionRecorder {
     const at = Date.now();
     if (event.type === "reset" || this.#episode === undefined) {
       this.#close();
-      this.#episode = new RecordedEpisode(this.#start, event, Math.round(at - notes.ms));
+      this.#episode = new RecordedEpisode(
+        { ...this.#start, handle: this.#session.handle },
+        event,
+        Math.round(at - notes.ms),
+      );
     }
     const episode = this.#episode;
     try {
