@@ -136,15 +136,24 @@ describe("the context of a request", () => {
     expect(tree()).toEqual([]);
   });
 
-  test.each(["", "00-0-0-01", `ff-${TRACE}-${SPAN}-01`, `00-${"0".repeat(32)}-${SPAN}-01`, 5, null, { a: 1 }])(
-    "that is not valid (%j) is ignored",
-    async (traceparent) => {
-      const socket = await open(await start({ plugins }));
-      await socket.ask({ type: "reset" });
-      await socket.ask({ type: "step", data: { amount: 1, metadata: { traceparent } } });
-      expect(tree()).toEqual(["root > openenv.reset", "root > openenv.step"]);
-    },
-  );
+  const none = "0".repeat(32);
+  const tooLong = `${sampled}-more`;
+  test.each([
+    "",
+    "x-00",
+    tooLong,
+    `ff-${TRACE}-${SPAN}-00`,
+    `00-${none}-${SPAN}-01`,
+    `00-${none}-${SPAN}-00`,
+    5,
+    null,
+    {},
+  ])("that is not valid (%j) is ignored", async (traceparent) => {
+    const socket = await open(await start({ plugins }));
+    await socket.ask({ type: "reset" });
+    await socket.ask({ type: "step", data: { amount: 1, metadata: { traceparent } } });
+    expect(tree()).toEqual(["root > openenv.reset", "root > openenv.step"]);
+  });
 
   test("is the header of an HTTP request", async () => {
     rootsAreSampled = false;

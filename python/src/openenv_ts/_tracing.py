@@ -51,7 +51,9 @@ def _current() -> dict[str, str]:
 
 
 def with_context(message: JsonObject) -> JsonObject:
-    """A reset or a step with the current span in its metadata; one of many sessions has it for each of them."""
+    """A reset or a step with the current span in its metadata; in a batch, each item gets it."""
+    if not _has_api:
+        return message
     kind = str(message["type"])
     context = _current() if kind.startswith(("reset", "step")) else {}
     data = message.get("data")

@@ -21,14 +21,21 @@ const [CLIENT, ERROR] = [2, 2];
  * Calls `send` in the span of a reset or a step, or of the tool that the step calls. What `send` gets adds the context of the
  * span to data, as metadata.
  */
-export async function traced<T>(
+export function traced<T>(
+  request: { method: string; data: JsonObject },
+  send: (add: (data: JsonObject) => JsonObject) => Promise<T>,
+): Promise<T> {
+  return request.method === "state" || findApi() === undefined ? send((given) => given) : inSpan(request, send);
+}
+
+async function inSpan<T>(
   { method, data }: { method: string; data: JsonObject },
   send: (add: (data: JsonObject) => JsonObject) => Promise<T>,
 ): Promise<T> {
   const tool = data["type"] === "call_tool" ? String(data["tool_name"]) : undefined;
   const name = tool === undefined ? `openenv.${method}` : `execute_tool ${tool}`;
   const attributes = { ...(tool && { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool }) };
-  const span = method === "state" ? undefined : startSpan(name, attributes);
+  const span = startSpan(name, attributes);
   if (span === undefined) return send((given) => given);
   try {
     return await send((given) => addContext(given, span));
@@ -49,8 +56,11 @@ export function traceHeaders(): Record<string, string> {
 }
 
 function startSpan(name: string, attributes: Record<string, string>): Span | undefined {
-  const api = (globalThis as { [API]?: { trace?: { getTracer(name: string): Tracer } } })[API];
-  return api?.trace?.getTracer("openenv-ts").startSpan(name, { kind: CLIENT, attributes });
+  return findApi()?.getTracer("openenv-ts").startSpan(name, { kind: CLIENT, attributes });
+}
+
+function findApi(): { getTracer(name: string): Tracer } | undefined {
+  return (globalThis as { [API]?: { trace?: { getTracer(name: string): Tracer } } })[API]?.trace;
 }
 
 function addContext(data: JsonObject, span: Span): JsonObject {
@@ -58,7 +68,9 @@ function addContext(data: JsonObject, span: Span): JsonObject {
   return isObject(metadata) ? { ...data, metadata: { ...contextOf(span), ...metadata } } : data;
 }
 
-function contextOf(span: Span): { traceparent: string } {
+/** Nothing for a span of an API without an SDK, which has no trace. */
+function contextOf(span: Span): { traceparent?: string } {
   const { traceId, spanId, traceFlags } = span.spanContext();
+  if (/^0*$/.test(traceId)) return {};
   return { traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}` };
 }
