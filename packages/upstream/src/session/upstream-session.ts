@@ -55,6 +55,10 @@ export class UpstreamSession implements relaying.Hosted, relaying.Relay {
   async #sendKept({ type, text, view = false }: relaying.RelayedMessage): Promise<string> {
     if (view && !this.#isDecided) {
       this.#open = await openAgain(this.#open);
+      if (this.#isClosed) {
+        await this.#open.socket.close();
+        throw new SessionLostError("the session was closed");
+      }
       this.#watch(this.#open);
     }
     this.#isDecided = true;
