@@ -41,6 +41,6 @@ export function patternOf(message: string): string {
   return message
     .replace(/"[^"\n]*"|`[^`\n]*`|“[^”\n]*”|(?<!\w)'[^'\n]*'(?!\w)/g, "“…”")
     .replace(/(?:\/[\w.-]+){2,}/g, "…")
-    .replace(/\b(?=[a-z-]*\d)[\w-]{8,}\b/gi, "…")
+    .replace(/[\w-]{8,}/g, (word) => (/\d/.test(word) ? "…" : word))
     .replace(/\d+(?:[.,]\d+)*/g, "#");
 }
