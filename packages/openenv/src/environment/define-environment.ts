@@ -10,7 +10,7 @@ import {
 } from "./environment.js";
 import { checkEpisodeLimits } from "./episode-limits.js";
 import { manage } from "./managed-environment.js";
-import { Resources } from "./resources.js";
+import { Resources, withResources } from "./resources.js";
 import type { Task } from "./tasks/tasks.js";
 
 type Awaitable<T> = T extends PromiseLike<infer U> ? U : T;
@@ -75,8 +75,9 @@ export function defineEnvironment<
   const { resources: declared, ...rest } = options as EnvironmentOptions;
   const manages = manage(factory as (context: FactoryContext) => MaybePromise<never>, rest);
   const resources = declared && new Resources(declared);
-  const create = (context: Omit<FactoryContext, "resources">) =>
-    resources?.create(context, manages) ?? manages(Object.assign(context, { resources: {} }));
+  const create = resources
+    ? (context: Omit<FactoryContext, "resources">) => resources.create(context, manages)
+    : (context: Omit<FactoryContext, "resources">) => manages(withResources(context, {}));
   return {
     ...rest,
     contract,

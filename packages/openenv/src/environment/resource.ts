@@ -15,7 +15,7 @@ export interface Resource<T = unknown> {
   spares?: number;
   /** Called before a session gets one that has been open for a while. Unless it returns true, another is opened. */
   check?(value: T): MaybePromise<boolean>;
-  /** Milliseconds for `open`; default 60,000. */
+  /** Milliseconds for `open`, and for `check`; default 60,000. */
   timeoutMs?: number;
 }
 

@@ -126,6 +126,48 @@ test("a shared resource that fails its check is replaced, and closes after its l
   expect(log).toContain("close 1");
 });
 
+test("one that has just opened is not checked, so a check that always fails ends", async () => {
+  const { log, define } = bind(new Databases());
+  const environment = define({ scope: "worker", check: () => false });
+  await using held = await openResources(environment);
+  void held;
+  await using one = await connect(environment);
+  expect(await dbOf(one)).toBe(2);
+  expect(log).toEqual(["open 1", "close 1", "open 2"]);
+});
+
+test("a check that hangs ends after the time limit, and the resource is replaced", async () => {
+  const { define } = bind(new Databases());
+  const environment = define({ scope: "worker", check: () => new Promise<boolean>(() => {}), timeoutMs: 20 });
+  await using held = await openResources(environment);
+  void held;
+  await using one = await connect(environment);
+  expect(await dbOf(one)).toBe(2);
+});
+
+test("a server that stops does not wait for spares that open, and closes them later", async () => {
+  const { log, define } = bind(new Databases());
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let opened = 0;
+  const environment = define({
+    spares: 1,
+    open: async () => {
+      if (opened++ > 0) await released;
+      return opened;
+    },
+  });
+  const server = await serve(environment, { port: 0, logLevel: "silent" });
+  const env = await connect(server.url, contract);
+  await env.close();
+  await server.close();
+  expect(log).toEqual(["end 1", "close 1"]);
+  release();
+  await expect.poll(() => log.length).toBe(3);
+});
+
 test("a resource that does not open stops the start, and fails a session, by its name", async () => {
   const databases = new Databases();
   databases.fails = true;
@@ -148,21 +190,28 @@ test("a resource that does not open stops the start, and fails a session, by its
   await expect.poll(() => closed).toEqual([7]);
 });
 
-test("a factory that fails gives its resources back", async () => {
+test.each([
+  ["", undefined],
+  [", and its error is reported before that of close()", "no close"],
+])("a factory that fails gives its resources back%s", async (_, refused) => {
   const { log, resource } = bind(new Databases());
+  const close = (db: number): void => {
+    log.push(`close ${db}`);
+    if (refused !== undefined) throw new Error(refused);
+  };
   const environment = defineEnvironment(
     contract,
     (): never => {
-      throw new Error("no");
+      throw new Error("no factory");
     },
-    { resources: { db: resource() } },
+    { resources: { db: resource({ close }) } },
   );
-  await expect(connect(environment)).rejects.toThrow("no");
+  await expect(connect(environment)).rejects.toThrow("failed: no factory");
   expect(log).toEqual(["open 1", "close 1"]);
 });
 
 test.each<[Partial<Resource<number>>, string]>([
-  [{ spares: -1 }, 'The resource "db" needs a number of spares, got -1'],
+  [{ spares: -1 }, 'The resource "db" must have spares as a non-negative integer, got -1'],
   [{ spares: 1, scope: "worker" }, 'only "session" can have spares'],
   [{ scope: "process" as never }, 'must have the scope "server", "worker" or "session", got process'],
   [{ timeoutMs: 0 }, "needs a positive timeoutMs"],

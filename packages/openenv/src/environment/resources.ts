@@ -33,15 +33,17 @@ export class Resources implements HeldResources {
 
   async hold({ spares = true, isolated = false } = {}): Promise<AsyncDisposable> {
     const pools = this.#pools.filter(({ scope }) => scope === "server" || !isolated);
-    const leave = this.#enter();
+    if (spares) for (const pool of pools) pool.keepsSpares++;
+    const leave = this.#enter(() => {
+      if (spares) for (const pool of pools) pool.keepsSpares--;
+    });
     try {
-      if (spares) for (const pool of pools) pool.keepsSpares++;
       await allOrFirstError(pools.map((pool) => pool.prepare()));
     } catch (error) {
-      await this.#end(pools, spares, leave);
+      await leave().catch(() => {});
       throw error;
     }
-    return { [Symbol.asyncDispose]: () => this.#end(pools, spares, leave) };
+    return { [Symbol.asyncDispose]: leave };
   }
 
   async shared(): Promise<Record<string, unknown>> {
@@ -75,13 +77,14 @@ export class Resources implements HeldResources {
         values[pool.name] = opened.value;
       };
       await allOrFirstError(this.#pools.map(take));
-      const made = await factory(Object.assign(context, { resources: values }));
+      const made = await factory(withResources(context, values));
       // The caller reports a value that is not an environment.
       if (typeof made?.reset === "function") return new UsesResources(made, release) as Environment;
       await release();
       return made;
     } catch (error) {
-      await release();
+      // The first error is the one to report.
+      await release().catch(() => {});
       throw error;
     }
   }
@@ -110,19 +113,15 @@ export class Resources implements HeldResources {
     };
   }
 
-  #enter(): () => Promise<void> {
+  #enter(onLeave?: () => void): () => Promise<void> {
     this.#users++;
     let left = false;
     return async () => {
       if (left) return;
       left = true;
+      onLeave?.();
       if (--this.#users === 0) await allOrFirstError(this.#pools.map((pool) => pool.empty()));
     };
-  }
-
-  async #end(pools: readonly Pool[], spares: boolean, leave: () => Promise<void>): Promise<void> {
-    if (spares) for (const pool of pools) pool.keepsSpares--;
-    await leave();
   }
 }
 
@@ -139,6 +138,8 @@ class Pool {
   readonly #resource: Resource;
   #spares: Promise<Opened>[] = [];
   #shared: Promise<Opened> | undefined;
+  /** Aborts what opens for no session. */
+  #unused = new AbortController();
 
   constructor(name: string, resource: Resource) {
     const { open, scope = "session", spares = 0, timeoutMs = TIMEOUT_MS } = resource;
@@ -147,7 +148,8 @@ class Pool {
     };
     if (typeof open !== "function") refuse("needs a function open()");
     if (!SCOPES.includes(scope)) refuse(`must have the scope "server", "worker" or "session", got ${String(scope)}`);
-    if (!(Number.isSafeInteger(spares) && spares >= 0)) refuse(`needs a number of spares, got ${spares}`);
+    if (!(Number.isSafeInteger(spares) && spares >= 0))
+      refuse(`must have spares as a non-negative integer, got ${spares}`);
     if (spares > 0 && scope !== "session") refuse(`has the scope "${scope}": only "session" can have spares`);
     if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMER_MS)) refuse(`needs a positive timeoutMs, got ${timeoutMs}`);
     this.name = name;
@@ -170,12 +172,13 @@ class Pool {
 
   /** One for a session. */
   async take(signal?: AbortSignal): Promise<Opened> {
-    if (this.scope !== "session") return this.#takeShared();
+    if (this.scope !== "session") return this.#takeShared(signal);
     const next = this.#spares.shift();
     // A spare that cannot be opened is tried again by the next session.
     for (const one of this.#fill()) one.catch(() => this.#forget(one));
-    const spare = await next?.catch(() => undefined);
-    if (spare === undefined) return this.#start(signal);
+    const spare = next && (await untilAborted(next, signal).catch(() => undefined));
+    if (signal?.aborted) void next?.then((late) => this.#end(late)).catch(() => {});
+    if (spare === undefined || signal?.aborted) return this.#start(signal);
     if (await this.#works(spare)) return spare;
     await this.#end(spare);
     return this.#start(signal);
@@ -197,24 +200,28 @@ class Pool {
     const left = [...this.#spares, ...(this.#shared ? [this.#shared] : [])];
     this.#spares = [];
     this.#shared = undefined;
+    this.#unused.abort(new Error("no session needs it"));
+    this.#unused = new AbortController();
     await allOrFirstError(left.map(async (one) => this.#end(await one.catch(() => undefined))));
   }
 
-  async #takeShared(): Promise<Opened> {
-    const opened = await this.#share();
-    if (!opened.isReplaced && !(await this.#works(opened)) && !opened.isReplaced) {
+  async #takeShared(signal?: AbortSignal): Promise<Opened> {
+    const known = this.#shared;
+    let opened = await untilAborted(this.#share(), signal);
+    // One that has just opened is not checked, so that a check that always fails ends here.
+    if (known !== undefined && !opened.isReplaced && !(await this.#works(opened)) && !opened.isReplaced) {
       opened.isReplaced = true;
       this.#shared = undefined;
       if (opened.users === 0) await this.#end(opened);
     }
-    if (opened.isReplaced) return this.#takeShared();
+    if (opened.isReplaced) opened = await untilAborted(this.#share(), signal);
     opened.users++;
     return opened;
   }
 
   #share(): Promise<Opened> {
     if (this.#shared !== undefined) return this.#shared;
-    const opening = this.#start();
+    const opening = this.#start(this.#unused.signal);
     this.#shared = opening;
     opening.catch(() => {
       if (this.#shared === opening) this.#shared = undefined;
@@ -226,7 +233,7 @@ class Pool {
   #fill(): Promise<Opened>[] {
     const { spares = 0 } = this.#resource;
     const missing = this.keepsSpares > 0 ? Math.max(0, spares - this.#spares.length) : 0;
-    const started = Array.from({ length: missing }, () => this.#start());
+    const started = Array.from({ length: missing }, () => this.#start(this.#unused.signal));
     this.#spares.push(...started);
     return started;
   }
@@ -237,8 +244,11 @@ class Pool {
   }
 
   async #works({ value }: Opened): Promise<boolean> {
+    const { check, timeoutMs = TIMEOUT_MS } = this.#resource;
+    if (check === undefined || this.#isGiven) return true;
     try {
-      return (await this.#resource.check?.(value)) ?? true;
+      const checked = (async () => this.#resource.check?.(value))();
+      return (await untilAborted(checked, AbortSignal.timeout(timeoutMs))) === true;
     } catch {
       return false;
     }
@@ -256,8 +266,8 @@ class Pool {
       return { value, users: 0, isReplaced: false };
     } catch (cause) {
       this.opens.failed++;
-      // It may still open.
-      if (either.aborted) void opening.then((late) => this.#resource.close?.(late)).catch(() => {});
+      // It may still open, or be open with a value that cannot be shared.
+      void opening.then((late) => this.#resource.close?.(late)).catch(() => {});
       const reason = limit.aborted
         ? `did not open within ${timeoutMs / 1000} s`
         : `could not be opened: ${text(cause)}`;
@@ -298,7 +308,23 @@ class UsesResources extends Wrapper {
   }
 }
 
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** The context of a factory with its resources. The signal is not read here, because it is created on first read. */
+export function withResources(
+  context: Omit<FactoryContext, "resources">,
+  resources: Record<string, unknown>,
+): FactoryContext {
+  return {
+    resources,
+    wait: (work) => context.wait(work),
+    traceparent: context.traceparent,
+    get signal() {
+      return context.signal;
+    },
+  };
+}
+
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);
     if (signal.aborted) stop();
