@@ -119,7 +119,6 @@ export interface Environment<C extends Contract = Contract> extends Episodes<C>,
  * What a factory creates: `step` is not needed for a tools-only contract, `tools` is required if the contract has
  * tools.
  */
-/** What a factory of a contract returns. */
 export type Made<C extends Contract, T extends Task = Task> = Episodes<C, T> &
   (C["action"] extends CallToolAction ? unknown : Steps<C>) &
   Tooled<C["tools"]>;

@@ -127,8 +127,9 @@ class StepScore<C extends Contract> implements ScoreContext {
     return this.#call.record;
   }
 
-  readonly state = (): MaybePromise<Record<string, unknown>> =>
-    (this.#env.state?.() ?? {}) as MaybePromise<Record<string, unknown>>;
+  get state(): () => MaybePromise<Record<string, unknown>> {
+    return () => (this.#env.state?.() ?? {}) as MaybePromise<Record<string, unknown>>;
+  }
 }
 
 interface Result extends ToolTransition {

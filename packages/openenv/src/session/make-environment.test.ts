@@ -42,9 +42,9 @@ test("an environment that is created too late is closed, and an error in close i
 test.each([
   ["snapshot", "restore"],
   ["restore", "snapshot"],
-])("an environment with only %s() is refused with the name of the missing method", (has, lacks) => {
+])("an environment with only %s() is refused with the name of the missing method", async (has, lacks) => {
   const observe = () => ({ observation: { count: 0 } });
   const create = () => ({ reset: observe, step: observe, [has]: () => ({}) });
   const runtime = createRuntime({ ...defineCounter().environment, create } as EnvironmentDefinition);
-  expect(() => makeEnvironment(runtime)).toThrow(`it has only ${has}(): add ${lacks}()`);
+  await expect(async () => makeEnvironment(runtime)).rejects.toThrow(`it has only ${has}(): add ${lacks}()`);
 });

@@ -1,4 +1,5 @@
 import type { Environment, EnvironmentDefinition, FactoryContext } from "../environment/environment.js";
+import { closeAndThrow } from "../environment/wrappers/wrapper.js";
 import { errorData } from "../protocol/messages.js";
 import { isThenable } from "../util/async/thenable.js";
 import { describeError, faultOf, toError } from "./failure.js";
@@ -61,8 +62,14 @@ export function createChecked(
   context?: FactoryCall,
 ): Environment | Promise<Environment> {
   const made = definition.create(context);
-  if (!isThenable(made)) return checkMembers(made, definition);
-  return Promise.resolve(made).then((late) => checkMembers(late, definition));
+  const check = (env: Environment): Environment | Promise<Environment> => {
+    try {
+      return checkMembers(env, definition);
+    } catch (error) {
+      return closeAndThrow(env, error);
+    }
+  };
+  return isThenable(made) ? Promise.resolve(made).then(check) : check(made);
 }
 
 function checkMembers(made: Environment, { contract }: EnvironmentDefinition): Environment {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import {
   type Action,
@@ -33,7 +34,8 @@ type Shown<C extends Contract> = z.input<C["resetObservation"]>;
 
 /**
  * Changes each observation. The results of tools are not observations, and stay. With a schema, the observation has
- * another shape; the views of the inner environment are then made of its own observation.
+ * another shape; the views of the inner environment are then made of its own observation, and an outer wrapper that
+ * changes the new observation leaves none.
  * @example transformObservation(environment, ({ board }) => ({ board: board.toUpperCase() }));
  */
 export function transformObservation<C extends Contract>(
@@ -119,8 +121,8 @@ interface TransformOptions {
 
 class TransformObservation extends Wrapper {
   readonly #options: TransformOptions;
-  /** That of the last result. Views are only made for it. */
-  #inner: ObservationInput<Contract> | undefined;
+  /** The observation of the last result, and what became of it. */
+  #last: { inner: ObservationInput<Contract>; shown: unknown } | undefined;
 
   constructor(env: Environment, options: TransformOptions) {
     super(env);
@@ -136,19 +138,29 @@ class TransformObservation extends Wrapper {
   }
 
   override render(observation: ObservationInput<Contract>): MaybePromise<ViewPart[]> {
-    return super.render(this.#inner ?? observation);
+    const inner = this.#innerOf(observation);
+    return inner === undefined ? [] : super.render(inner);
   }
 
   override actions(observation: ObservationInput<Contract>): MaybePromise<ActionChoice[]> {
-    return super.actions(this.#inner ?? observation);
+    const inner = this.#innerOf(observation);
+    return inner === undefined ? [] : super.actions(inner);
+  }
+
+  /** Undefined for an observation that an outer wrapper has changed: a view of the inner one could show what it removed. */
+  #innerOf(observation: ObservationInput<Contract>): ObservationInput<Contract> | undefined {
+    if (!this.#options.showsInner) return observation;
+    return isDeepStrictEqual(observation, this.#last?.shown) ? this.#last?.inner : undefined;
   }
 
   #apply(result: Transition, action?: Action<Contract>): Transition | Promise<Transition> {
     // Validation reports an invalid result.
     if (!isObject(result) || !isObject(result.observation)) return result;
-    if (this.#options.showsInner) this.#inner = result.observation;
     const changed = this.#options.transform(result.observation, action);
-    return after(changed, (observation) => ({ ...result, observation }));
+    return after(changed, (observation) => {
+      if (this.#options.showsInner) this.#last = { inner: result.observation, shown: observation };
+      return { ...result, observation };
+    });
   }
 }
 
@@ -163,8 +175,16 @@ class HistoryObservation extends TransformObservation {
   #last: Shown<Contract> = {};
 
   constructor(env: Environment, size: number) {
-    super(env, { transform: (observation, action) => this.#add(observation, action), showsInner: true });
+    super(env, { transform: (observation, action) => this.#add(observation, action), showsInner: false });
     this.#size = size;
+  }
+
+  override render({ history: _, ...observation }: ObservationInput<Contract>): MaybePromise<ViewPart[]> {
+    return super.render(observation);
+  }
+
+  override actions({ history: _, ...observation }: ObservationInput<Contract>): MaybePromise<ActionChoice[]> {
+    return super.actions(observation);
   }
 
   protected override saveState(): Record<string, unknown> {

@@ -45,6 +45,12 @@ export class Wrapper<C extends Contract = Contract, I extends Contract = C> {
 
   constructor(env: Environment<I>) {
     this.env = env;
+    for (const name of ["snapshot", "restore"] as const) {
+      if (this[name] === Wrapper.prototype[name]) continue;
+      throw new TypeError(
+        `${this.constructor.name} overrides ${name}(): implement saveState() and loadState() instead.`,
+      );
+    }
     const own = this as unknown as Record<string, unknown>;
     for (const name of OPTIONAL) {
       if (env[name] === undefined && this[name] === Wrapper.prototype[name]) own[name] = undefined;
@@ -53,7 +59,7 @@ export class Wrapper<C extends Contract = Contract, I extends Contract = C> {
     if (env.step === undefined) own["step"] = undefined;
     if (env.tools === undefined) return;
     const isPlain = this.callTool === Wrapper.prototype.callTool;
-    this.tools = (isPlain ? env.tools : this.#handlers(Object.keys(env.tools))) as ToolHandlers<C["tools"]>;
+    this.tools = (isPlain ? env.tools : this.#handlers(namesOf(env.tools))) as ToolHandlers<C["tools"]>;
   }
 
   reset(request: ResetRequest<C>): MaybePromise<Transition<C>> {
@@ -133,6 +139,26 @@ export class Wrapper<C extends Contract = Contract, I extends Contract = C> {
   }
 }
 
+/** The names of the handlers, also of those that a class has. */
+function namesOf(tools: object): string[] {
+  const names = new Set<string>();
+  for (let from = tools; from !== null && from !== Object.prototype; from = Object.getPrototypeOf(from)) {
+    for (const name of Object.getOwnPropertyNames(from)) names.add(name);
+  }
+  names.delete("constructor");
+  return [...names];
+}
+
+/** Closes what a factory has created, when it cannot be used. @throws the reason. */
+export async function closeAndThrow(made: Environment | undefined, reason: unknown): Promise<never> {
+  try {
+    await made?.close?.();
+  } catch {
+    // The first error is the one to report.
+  }
+  throw reason;
+}
+
 /** Calls `snapshot()`, and adds what is kept around the author's environment. */
 export function saveAll(environment: Savable): MaybePromise<SavedEnvironment> {
   if (environment[saver] !== undefined) return environment[saver].save();
@@ -170,9 +196,14 @@ export function wrapEnvironment(
   if (environment.passesOn === true) {
     throw new TypeError(`${contract.name} passes messages on to another server: wrap the environment of that server.`);
   }
-  const wrapMade = (made: Environment): Environment => {
+  const wrapMade = (made: Environment): MaybePromise<Environment> => {
     // The caller reports a value that is not an environment.
-    return typeof made?.reset === "function" ? (wrap(made) as Environment) : made;
+    if (typeof made?.reset !== "function") return made;
+    try {
+      return wrap(made) as Environment;
+    } catch (error) {
+      return closeAndThrow(made, error);
+    }
   };
   return {
     ...environment,

@@ -101,16 +101,57 @@ describe("wrappers", () => {
     expect((await env.tools.peek({})).data).toBe(observation.count);
     await env.step({ add: 1 });
     expect(await env.step({ add: 1 })).toMatchObject({ outcome: "truncated", reward: 21 });
-    const made = await wrapped.create();
-    expect(await made.render?.({ count: 1 })).toEqual([{ kind: "text", runs: [{ text: '{"count":1}' }] }]);
-    expect(await made.actions?.({ count: 1 })).toEqual([{ label: "one", action: { add: 1 } }]);
+  });
+
+  test.each([
+    ["the history", historyObservation(define(), 2)],
+    ["nothing", define()],
+  ])("leave removed fields out of views; inside is %s", async (_, inner) => {
+    const made = await filterObservation(inner as ReturnType<typeof define>, ["count"]).create();
+    const { observation } = await made.reset({ rng: { int: () => 4 } } as never);
+    expect(await made.render?.(observation)).toEqual([{ kind: "text", runs: [{ text: '{"count":4}' }] }]);
+    expect(await made.actions?.(observation)).toEqual([{ label: "one", action: { add: 1 } }]);
   });
 
   test("of a shape that changes show people the observation of the environment", async () => {
     const doubled = transformObservation(define(), ({ count }) => ({ twice: 2 * count }), z.object({ twice: z.int() }));
-    const made = await doubled.create();
-    await made.reset({ rng: { int: () => 4 } } as never);
-    expect(await made.render?.({ twice: 8 })).toEqual([{ kind: "text", runs: [{ text: '{"count":4}' }] }]);
+    const shown = [{ kind: "text", runs: [{ text: '{"count":4}' }] }];
+    for (const [environment, view] of [
+      [doubled, shown],
+      [historyObservation(doubled, 2), shown],
+      [filterObservation(doubled, []), []],
+    ] as const) {
+      const made = await environment.create();
+      const { observation } = await made.reset({ rng: { int: () => 4 } } as never);
+      expect(await made.render?.(observation as never)).toEqual(view);
+    }
+  });
+
+  test("reach the tools of a class, and name a method that they cannot override", async () => {
+    class Tools {
+      peek() {
+        return 5;
+      }
+    }
+    const result = () => ({ observation: { count: 1 } });
+    const environment = defineEnvironment(counter, () => ({ reset: result, step: result, tools: new Tools() }));
+    await using env = await connect(simulateFaults(environment, { step: () => result() }));
+    await env.reset();
+    expect((await env.tools.peek({})).data).toBe(5);
+    class Saving extends Wrapper<typeof counter> {
+      override snapshot() {
+        return {};
+      }
+    }
+    let closed = 0;
+    const counted = defineEnvironment(counter, () => ({
+      ...{ reset: result, step: result, tools: new Tools() },
+      close: () => void closed++,
+    }));
+    await expect(connect(wrapEnvironment(counted, (one) => new Saving(one)))).rejects.toThrow(
+      "Saving overrides snapshot(): implement saveState() and loadState() instead.",
+    );
+    expect(closed).toBe(1);
   });
 
   test("lack what the environment lacks", async () => {
