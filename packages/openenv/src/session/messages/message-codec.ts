@@ -109,15 +109,16 @@ export function serializeReply(reply: object, maxBytes: number): string {
   }
   // UTF-8 needs at most three bytes per UTF-16 code unit, so short texts need no count.
   if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
-    const { path, size } = largestPart(reply);
-    throw new SerializationError(`${tooLarge(maxBytes).message}: ${path} has ${size} characters of JSON`);
+    const { path, size } = largestPart(reply, text.length);
+    const part = path && `: ${path} has ${size} characters of JSON`;
+    throw new SerializationError(`${tooLarge(maxBytes).message}${part}`);
   }
   return text;
 }
 
 /** The member that most of an answer consists of, as long as one member has more than half of it. */
-function largestPart(reply: object): { path: string; size: number } {
-  let found = { path: "", size: stringifyJson(reply).length, value: reply as unknown };
+function largestPart(reply: object, length: number): { path: string; size: number } {
+  let found = { path: "", size: length, value: reply as unknown };
   for (;;) {
     const { value, path, size } = found;
     if (typeof value !== "object" || value === null) return found;
