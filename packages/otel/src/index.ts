@@ -18,9 +18,13 @@ export default definePlugin({
   session: (session, opener, server) => new SessionTrace(session, opener, server),
 });
 
+/** The SDK that this plugin has started, for all servers of the process. */
+let started: BasicTracerProvider | undefined;
+
 /** @throws Error for a protocol that the exporter does not speak. */
 function startSdk({ environment, log }: ServerHandle): AsyncDisposable | undefined {
   const { env } = process;
+  if (started !== undefined) return flushing(started);
   const hasSdk = (trace.getTracerProvider() as ProxyTracerProvider).getDelegateTracer("openenv-ts") !== undefined;
   if (hasSdk || env["OTEL_SDK_DISABLED"] === "true" || env["OTEL_TRACES_EXPORTER"] === "none") return undefined;
   const protocol = env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] ?? env["OTEL_EXPORTER_OTLP_PROTOCOL"] ?? PROTOCOL;
@@ -33,13 +37,17 @@ function startSdk({ environment, log }: ServerHandle): AsyncDisposable | undefin
     log.warn({}, `OpenTelemetry: ${message}`);
   };
   diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
-  const provider = new BasicTracerProvider({
+  started = new BasicTracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ "service.name": environment, "process.pid": process.pid }))
       .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
-  trace.setGlobalTracerProvider(provider);
-  // Another server of this process may still use it.
+  trace.setGlobalTracerProvider(started);
+  return flushing(started);
+}
+
+/** The provider stays, because another server of this process may still use it. */
+function flushing(provider: BasicTracerProvider): AsyncDisposable {
   return { [Symbol.asyncDispose]: () => provider.forceFlush() };
 }

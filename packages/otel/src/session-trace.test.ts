@@ -245,6 +245,10 @@ describe("the TypeScript client", () => {
     await expect(env.step({ amount: "wrong" })).rejects.toThrow();
     await env.close();
     await expect.poll(tree).toContain("openenv.connect > openenv.session");
+    const [connected, session] = [find("openenv.connect"), find("openenv.session")];
+    // The session opens while the client connects.
+    const ms = ([seconds, nanoseconds]: [number, number]) => seconds * 1e3 + nanoseconds / 1e6;
+    expect(ms(connected.endTime)).toBeGreaterThanOrEqual(ms(session.startTime));
     expect(tree().filter((line) => line.startsWith("root"))).toEqual([
       "root > openenv.connect",
       "root > openenv.reset",

@@ -90,7 +90,7 @@ export class SessionTrace implements PluginHooks {
     const parent = given === undefined ? this.#context : (given ?? undefined);
     if (parent === undefined) return next();
     const episode = this.#begin(parent);
-    // A span of the caller is exported, whatever happens to this process.
+    // A span of the caller is exported, even if this process is killed.
     return this.#call(request, next, given ?? episode);
   }
 
