@@ -9,7 +9,7 @@ import { compileActionCheck } from "./contract/generic.js";
 import { contractShape, genericShape, type Shape } from "./contract/shape.js";
 import { toRemoteError } from "./failures.js";
 import { type ConnectOptions, DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, requestHeaders } from "./options.js";
-import { traceHeaders } from "./tracing.js";
+import { tracedOpen } from "./tracing.js";
 import { parseAddress } from "./transport/address.js";
 import { openConnection } from "./transport/connection.js";
 import { createHttpClient, type HttpClient } from "./transport/http.js";
@@ -69,8 +69,9 @@ export async function prepare(
     const socketUrl = address.socket(sessionId === undefined ? query : { ...query, session_id: sessionId });
     // With this header, a balancer routes the socket to the server that holds the session.
     const hints = sessionId === undefined || header === undefined ? {} : { [SESSION_HEADER]: header };
-    const optional = { ...hints, ...traceHeaders() };
-    return openConnection(socketUrl, { ...opening, hints: optional, signal, binary, pingIntervalMs });
+    return tracedOpen((trace) =>
+      openConnection(socketUrl, { ...opening, hints: { ...hints, ...trace }, signal, binary, pingIntervalMs }),
+    );
   };
   return {
     base: address.base,

@@ -36,9 +36,18 @@ async function inSpan<T>(
   const name = tool === undefined ? `openenv.${method}` : `execute_tool ${tool}`;
   const attributes = { ...(tool && { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool }) };
   const span = startSpan(name, attributes);
-  if (span === undefined) return send((given) => given);
+  return span === undefined ? send((given) => given) : during(span, () => send((given) => addContext(given, span)));
+}
+
+/** Opens a connection in a span of its own, whose context is a header of the handshake. */
+export function tracedOpen<T>(open: (headers: Record<string, string>) => Promise<T>): Promise<T> {
+  const span = startSpan("openenv.connect", {});
+  return span === undefined ? open({}) : during(span, () => open(contextOf(span)));
+}
+
+async function during<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
-    return await send((given) => addContext(given, span));
+    return await work();
   } catch (error) {
     span.setAttribute("error.type", (error as OpenEnvError).code ?? "_OTHER");
     span.setStatus({ code: ERROR });
@@ -46,13 +55,6 @@ async function inSpan<T>(
   } finally {
     span.end();
   }
-}
-
-/** The header of a handshake: its own span is a part of the current one. */
-export function traceHeaders(): Record<string, string> {
-  const span = startSpan("openenv.connect", {});
-  span?.end();
-  return span === undefined ? {} : contextOf(span);
 }
 
 function startSpan(name: string, attributes: Record<string, string>): Span | undefined {
@@ -69,7 +71,7 @@ function addContext(data: JsonObject, span: Span): JsonObject {
 }
 
 /** Nothing for a span of an API without an SDK, which has no trace. */
-function contextOf(span: Span): { traceparent?: string } {
+function contextOf(span: Span): Record<string, string> {
   const { traceId, spanId, traceFlags } = span.spanContext();
   if (/^0*$/.test(traceId)) return {};
   return { traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}` };
