@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sampleValue } from "#core/contract/json-schema/sample-value.js";
 import { OpenEnvError } from "#core/errors.js";
@@ -122,7 +123,8 @@ export const FORKS = "rollouts:fork";
 
 async function choosePolicy(policy: ForkOrder["policy"], parts: PolicyParts): Promise<ForkPolicy> {
   const { nth, detail, after, schema, endpoint } = parts;
-  const random = rng(nth);
+  // Forks of a later request differ.
+  const random = rng(randomInt(2 ** 31));
   if (policy === "random") return () => sampleValue(schema, random) as JsonObject;
   if (policy === "recorded") {
     const actions = detail.events.slice(after).map(actionOf);
