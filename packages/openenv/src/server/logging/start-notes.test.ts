@@ -18,6 +18,7 @@ const PROGRAM = `
 const UNSET = { OPENENV_OPERATOR_TOKEN: "", OPENENV_ORCHESTRATOR_TOKEN: "", OPENENV_CLIENT_TOKEN: "" };
 const CLOSED = /are closed: set OPENENV_OPERATOR_TOKEN/;
 const NO_EFFECT = /OPENENV_ORCHESTRATOR_TOKEN has no effect in simulation mode/;
+const NO_STORE = /OPENENV_VIEWER_TOKEN has no effect without a store: set OPENENV_STORE/;
 const ANYBODY = /any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN/;
 const NETWORK = /any client on the network can open sessions: set OPENENV_CLIENT_TOKEN/;
 
@@ -31,6 +32,7 @@ test.each<[string, ServeOptions, RegExp[]]>([
   ["nothing is set", {}, [CLOSED]],
   ["all tokens that have an effect are set", { ...tokens(), mode: "production", host: "0.0.0.0" }, []],
   ["the orchestrator's token has no effect", tokens(), [NO_EFFECT]],
+  ["the viewer's token has no effect", { viewerToken: "reads" }, [CLOSED, NO_STORE]],
   ["any client on the network can reset and step", { mode: "production", host: "0.0.0.0" }, [CLOSED, ANYBODY, NETWORK]],
 ])("serve() in a program logs at its start which access its settings allow: %s", async (_when, options, expected) => {
   const args = ["run", "app.ts", JSON.stringify({ port: 0, ...options })];

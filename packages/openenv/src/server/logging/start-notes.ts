@@ -6,14 +6,20 @@ import type { Config } from "../config/config.js";
 
 type Access = Pick<
   Config,
-  "host" | "mode" | "clientToken" | "operatorToken" | "operators" | "orchestratorToken" | "plugins"
+  | "host"
+  | "mode"
+  | "clientToken"
+  | "operatorToken"
+  | "operators"
+  | "orchestratorToken"
+  | "viewerToken"
+  | "store"
+  | "plugins"
 >;
 
 /** Logs once, at the start, which settings leave a server open and which have no effect. */
-export function noteAccess(
-  { host, mode, operatorToken, operators, orchestratorToken, clientToken, plugins }: Access,
-  log: Log,
-): void {
+export function noteAccess(access: Access, log: Log): void {
+  const { host, mode, operatorToken, operators, orchestratorToken, clientToken, viewerToken, store, plugins } = access;
   if (operatorToken === undefined && operators.length === 0) {
     log.info(
       {},
@@ -22,6 +28,9 @@ export function noteAccess(
   }
   if (mode === "simulation" && orchestratorToken !== undefined) {
     log.warn({}, "OPENENV_ORCHESTRATOR_TOKEN has no effect in simulation mode: set OPENENV_MODE=production");
+  }
+  if (viewerToken !== undefined && store === undefined) {
+    log.warn({}, "OPENENV_VIEWER_TOKEN has no effect without a store: set OPENENV_STORE");
   }
   if (mode === "production" && orchestratorToken === undefined) {
     log.warn({}, "any client can reset, step and read the state: set OPENENV_ORCHESTRATOR_TOKEN");
