@@ -40,7 +40,7 @@ export async function call(host: Host, ctx: HostRequest, session: HostSession, b
   if ("reason" in action) return void sendTask(response, id, Promise.resolve(render(host, session, action)));
   const options = {
     arrivedAt: ctx.arrivedAt,
-    traceparent: parts.traceOf(ctx.request),
+    traceparent: parts.headerTrace(ctx.request),
     requestId: id,
     orchestrator: context.authorization.isOrchestrator(ctx.request.headers),
     inEpisode: true,

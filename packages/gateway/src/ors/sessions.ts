@@ -163,7 +163,7 @@ export class OrsSessions {
     if (!ID.test(id)) return undefined;
     const orchestrator = authorization.isOrchestrator(ctx.request.headers);
     const { principal } = ctx;
-    const traceparent = this.#host.parts.traceOf(ctx.request);
+    const traceparent = this.#host.parts.headerTrace(ctx.request);
     const opener = { client: "http", orchestrator, principal, id, start: opening?.reset, traceparent } as const;
     const attached = await addresses.attach(addressOf(id), { use, opener, waiter: opening?.waiter });
     const session = attached?.target as HostSession | undefined;

@@ -31,16 +31,16 @@ export function openerOf(
   client: "http" | "mcp" = "http",
 ): SessionOpener {
   const orchestrator = context.authorization.isOrchestrator(request.headers);
-  return { client, orchestrator, principal, traceparent: traceOf(request) };
+  return { client, orchestrator, principal, traceparent: headerTrace(request) };
 }
 
 /** The same peer without the right to keep its session from others. */
 export function visitorOf({ request, principal }: RequestContext): SessionOpener {
-  return { ...OVER_HTTP, principal, traceparent: traceOf(request) };
+  return { ...OVER_HTTP, principal, traceparent: headerTrace(request) };
 }
 
 /** The trace context of a request (W3C). */
-export function traceOf({ headers: { traceparent } }: Pick<HttpRequest, "headers">): string | undefined {
+export function headerTrace({ headers: { traceparent } }: Pick<HttpRequest, "headers">): string | undefined {
   return typeof traceparent === "string" ? traceparent : undefined;
 }
 

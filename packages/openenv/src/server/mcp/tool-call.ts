@@ -3,10 +3,10 @@ import type { JsonObject } from "../../protocol/messages.js";
 import { toCallToolResult } from "../../protocol/tool-server.js";
 import type { AgentOutcome } from "../../protocol/tools.js";
 import type { ToolRequest } from "../../session/calls/tool-call.js";
-import { traceOf } from "../../session/doors/rpc.js";
+import { metaTrace } from "../../session/doors/rpc.js";
 import { serializationFailure, serializeReply } from "../../session/messages/message-codec.js";
 import { isObject } from "../../util/is-object.js";
-import { traceOf as headerTrace } from "../http/http-session.js";
+import { headerTrace } from "../http/http-session.js";
 import type { IncomingRequest } from "./fetch-adapter.js";
 
 /** A `tools/call` request that needs nothing of the SDK. */
@@ -35,7 +35,7 @@ export function readDirectCall({ request, value }: IncomingRequest): DirectCall 
   const { "content-type": type, "mcp-protocol-version": version } = request.headers;
   if (!isJsonContentType(type ?? null)) return undefined;
   if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) return undefined;
-  const traceparent = traceOf(params, { traceparent: headerTrace(request) });
+  const traceparent = metaTrace(params, { traceparent: headerTrace(request) });
   return { id, request: { name, given }, progressToken, traceparent };
 }
 

@@ -13,11 +13,11 @@ import type { MaybePromise } from "../../util/types.js";
 import { checkBody, locateInBody } from "../http/body.js";
 import {
   attachAddress,
+  headerTrace,
   knownSession,
   markSession,
   requireSession,
   sessionHeaders,
-  traceOf,
   visitorOf,
 } from "../http/http-session.js";
 import { passToRoom } from "../http/pass-on.js";
@@ -120,7 +120,7 @@ function callNamed(
   keeper.remember(session);
   return session.call(message, {
     arrivedAt: ctx.arrivedAt,
-    traceparent: traceOf(ctx.request),
+    traceparent: headerTrace(ctx.request),
     timeoutMs,
     requestId: request_id,
   });
@@ -152,7 +152,7 @@ export async function withEphemeralSession(
 
 /** A client that disconnects cancels its call, unless it can come back to the address; the session stays open. */
 export function cancelledWith({ request, response, arrivedAt, address }: RequestContext): SessionCallOptions {
-  const traceparent = traceOf(request);
+  const traceparent = headerTrace(request);
   if (address !== undefined) return { arrivedAt, traceparent, peer: new HttpPeer(response, address.retry === true) };
   return { arrivedAt, traceparent, onDisconnect: (cancel) => response.once("close", cancel) };
 }

@@ -9,7 +9,7 @@ import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { ServerContext } from "../context.js";
 import { readBody } from "../http/body.js";
-import { attachAddress, traceOf } from "../http/http-session.js";
+import { attachAddress, headerTrace } from "../http/http-session.js";
 import { passToRoom, passToWorker } from "../http/pass-on.js";
 import { sendStatus, sendText } from "../http/respond.js";
 import type { RequestContext, Route } from "../http/router.js";
@@ -57,7 +57,7 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
   };
   const ofAddress = ctx.address === undefined ? { onDisconnect } : { attach };
   const answering = answerRpc(value, {
-    ...{ runtime, sessions, orchestrator, principal: ctx.principal, traceparent: traceOf(ctx.request) },
+    ...{ runtime, sessions, orchestrator, principal: ctx.principal, traceparent: headerTrace(ctx.request) },
     ...ofAddress,
   });
   const answer = isThenable(answering) ? await answering : answering;

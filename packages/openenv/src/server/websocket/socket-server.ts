@@ -8,7 +8,7 @@ import { CLIENTS_ONLY, selectSubprotocol } from "../access/authorization.js";
 import type { Cluster } from "../cluster.js";
 import type { ServerContext } from "../context.js";
 import type { AddressProblem } from "../http/address.js";
-import { traceOf } from "../http/http-session.js";
+import { headerTrace } from "../http/http-session.js";
 import { isRefusal } from "../plugins/hook.js";
 import type { Plugins } from "../plugins/plugins.js";
 import { Connection } from "./connection.js";
@@ -173,7 +173,7 @@ export class SocketServer {
       protocol: selectSubprotocol(upgrade.request.headers),
       maxBytes: maxMessageBytes,
       open: (ws) =>
-        this.#accept(ws, target, { protocol: handler, orchestrator, newId, traceparent: traceOf(upgrade.request) }),
+        this.#accept(ws, target, { protocol: handler, orchestrator, newId, traceparent: headerTrace(upgrade.request) }),
     });
   }
 

@@ -150,7 +150,7 @@ function callNamedTool(params: JsonObject, context: RpcContext): MaybePromise<Ag
   // Only a client in process has no `sessions`, and it always has its own session.
   const request = { name, given: given ?? {} };
   const { onDisconnect, onCancel, numbered } = context;
-  const options = { onDisconnect, onCancel, numbered, traceparent: traceOf(params, context) };
+  const options = { onDisconnect, onCancel, numbered, traceparent: metaTrace(params, context) };
   const { runtime, sessions } = context as RpcContext & { sessions: Sessions };
   const outcome =
     named === undefined
@@ -199,11 +199,11 @@ async function createSession(params: JsonObject, context: RpcContext): Promise<o
 
 function openerOf(params: JsonObject, context: RpcContext): SessionOpener {
   const { orchestrator = false, principal } = context;
-  return { client: "mcp", orchestrator, principal, traceparent: traceOf(params, context) };
+  return { client: "mcp", orchestrator, principal, traceparent: metaTrace(params, context) };
 }
 
 /** The trace context of a request: that of MCP is in `_meta`. */
-export function traceOf(
+export function metaTrace(
   { _meta }: JsonObject,
   { traceparent }: { traceparent?: string | undefined },
 ): string | undefined {
