@@ -132,7 +132,7 @@ describe.skipIf(!chromiumFound.available)("in a browser", () => {
     expect(api.filter(({ height }) => height > 20_000)).toEqual([]);
   });
 
-  test("axe finds nothing, light and dark", { timeout: 120_000 }, async () => {
+  test("axe reports no violations in light and dark mode", { timeout: 120_000 }, async () => {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     const found: string[] = [];
     for (const path of ["", "docs/guide/access", "docs/reference/api/openenv-ts/", "docs/reference/settings", "none"]) {

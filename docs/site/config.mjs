@@ -63,7 +63,7 @@ function renderForSearch(source, env, markdown) {
   return env.relativePath.startsWith("docs/reference/api/") ? html.replace(/<pre[\s\S]*?<\/pre>/g, "") : html;
 }
 
-/** A cell without a text heads nothing. */
+/** An empty header cell becomes a data cell. */
 function withoutEmptyHead({ type }, at, tokens) {
   if (type !== "th_open" || tokens[at + 1].content !== "") return;
   for (const token of [tokens[at], tokens[at + 2]]) token.tag = "td";

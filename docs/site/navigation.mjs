@@ -12,7 +12,7 @@ const UNFOLDED = 3;
 
 /**
  * The sidebars: the groups of docs/README.md, then those of the pages elsewhere. `pages` has `file`, `page` and `title`.
- * `missing` names the pages of the documentation that no index lists, which nobody would find.
+ * `missing` names the pages that no index lists and that cannot be reached by links.
  */
 export function createSidebar(pages, read) {
   const listed = new Set(["README.md", "docs/README.md"]);

@@ -36,13 +36,13 @@ test.each([false, true])(
 
 test("the link of a session by address does not have its name", async () => {
   const server = await start();
-  await using env = await connect(`${server.url}/session/a-name-that-nobody-guesses`, counterContract);
+  await using env = await connect(`${server.url}/session/a-secret-name`, counterContract);
   expect((await env.reset()).url).toMatch(LINK);
 });
 
 test("other clients get the frames that they had", async () => {
   const socket = await open(await start(), "/ws?openenv=warnings");
-  expect(await socket.ask({ type: "state" })).toMatchObject({ openenv: { extensions: ["warnings"] } });
+  expect(await socket.ask({ type: "state" })).toHaveProperty("openenv", { extensions: ["warnings"] });
   const stock = await open(await start());
   expect(await stock.ask({ type: "state" })).not.toHaveProperty("openenv");
 });

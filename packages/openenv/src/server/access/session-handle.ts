@@ -3,8 +3,8 @@ import { createHmac } from "node:crypto";
 const LENGTH = 12;
 
 /**
- * The public name of a session, for addresses and logs. It opens nothing: an id has 122 random bits, which nobody finds
- * from a hash of it. It needs no key, so all workers of a server give the same one, also after a restart. Sessions of a
+ * The public name of a session, for addresses and logs. It opens nothing: an id has 122 random bits and cannot be
+ * recovered from its hash. It needs no key, so all workers of a server give the same one, also after a restart. Sessions of a
  * batch have the name of the batch, with their numbers.
  */
 export function handleOf({

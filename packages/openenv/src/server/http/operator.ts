@@ -16,7 +16,7 @@ export function forOperators(handler: Handler, act: string, how: "acts" | "polls
   });
 }
 
-/** Requires the right to read rollouts, and a host name of the server. A server without any token on loopback gives it to all. */
+/** Requires the right to read rollouts, and a host name of the server. A server without any token on loopback grants it to all clients. */
 export function forViewers(handler: Handler): Handler {
   return guard(
     () => "this route is for viewers: send the value of OPENENV_VIEWER_TOKEN or OPENENV_OPERATOR_TOKEN as bearer token",

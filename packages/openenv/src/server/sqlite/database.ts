@@ -90,7 +90,10 @@ export class SqliteDatabase {
   }
 }
 
-/** Call this only in a process that does not have the file open: see `open-file.ts`. @throws when it cannot be opened. */
+/**
+ * Call this only in a process that does not have the file open, because closing it releases the locks of the process.
+ * @throws when it cannot be opened.
+ */
 export function hasSqliteHeader(path: string): boolean {
   const file = openSync(path, "r");
   try {

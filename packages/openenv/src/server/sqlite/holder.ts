@@ -37,7 +37,7 @@ export async function holdFile(db: SqliteDatabase, owner: string): Promise<() =>
     }
     db.exec("COMMIT");
     if (!isHeld) break;
-    if (end === false || beat !== (first ??= beat)) throw new Error(`${describe(String(found))} has it`);
+    if (end === false || beat !== (first ??= beat)) throw new Error(`it is in use by ${describe(String(found))}`);
     await sleep(LOOK_MS);
   }
   return keepFile(db, owner);
