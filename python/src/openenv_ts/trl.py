@@ -64,6 +64,8 @@ class TrlEnvironment(Episode):
                 options[name] = row[name]
         self._env = spec._open(self._env)
         self.group_id = encode(dict(sorted(options.items())))
+        if spec._training:
+            options["metadata"] = {**spec._training, **(options.get("metadata") or {})}
         self.episode_id = str(options.setdefault("episode_id", uuid.uuid4().hex))
         self.server, self.session, self.link = self._env.url, None, None
         try:
@@ -185,6 +187,8 @@ class TrlSpec:
         self._open_envs: set[Env] = set()
         client = connect(url, **options)
         self._prompt = prompt or run(read_prompt(client._env))
+        self._records = "server_version" in run(client._env.get("/metadata"))
+        self._training: dict[str, Any] = {}
         self._toolbox = run(read_toolbox(client._env))
         self._client = client
         given = [reward_funcs] if callable(reward_funcs) else list(reward_funcs or [episode_reward])
@@ -213,16 +217,24 @@ class TrlSpec:
 
     @property
     def callback(self) -> Any:
-        """A ``TrainerCallback`` that closes the sessions when training ends."""
+        """A ``TrainerCallback`` that names the run and its step in each reset, and closes the sessions at the end."""
         from transformers import TrainerCallback  # noqa: PLC0415
 
         spec = self
 
-        class CloseSessions(TrainerCallback):  # type: ignore[misc, unused-ignore]
+        class FollowTraining(TrainerCallback):  # type: ignore[misc, unused-ignore]
+            def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+                spec._begin_step(str(args.run_name or args.output_dir), state.global_step)
+
             def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
                 spec.close()
 
-        return CloseSessions()
+        return FollowTraining()
+
+    def _begin_step(self, run: str, policy_step: int) -> None:
+        """Names what the server records of the next rollouts. Other servers may pass metadata to the environment."""
+        if self._records:
+            self._training = {"run": run, "policy_step": policy_step}
 
     def close(self) -> None:
         """Closes the sessions. Rollouts after it open new ones."""
