@@ -26,6 +26,7 @@ export const openArchive: OpenArchive = async (folder, access) => {
       return found && toRecord(found, number);
     },
     ids: (query) => reader.ids(query),
+    pairs: () => reader.pairs(),
     remove: (ids) => needWriter().remove(ids),
     add(records) {
       needWriter().write(records.map(toWritten));

@@ -7,6 +7,7 @@ import { FORKS } from "./forks/forks.js";
 import type { EpisodeStart } from "./record/episode.js";
 import { EpisodeRecorder, type RecorderOptions } from "./record/recorder.js";
 import { createRoutes } from "./routes.js";
+import type { StoreChange } from "./store/roles.js";
 import { StoreThread } from "./store/thread.js";
 
 const QUERY_MS = 2_000;
@@ -65,12 +66,12 @@ function parentOf(client: string, principal: Principal | undefined): EpisodeStar
   return isFork ? (principal?.claims as unknown as EpisodeStart["parent"]) : undefined;
 }
 
-/** The process that has the file: it marks, indexes and deletes for all workers. */
+/** The process that has the file: it marks, indexes and changes for all workers. */
 async function openCentral({ folder, limits }: StoreSettings, log: Log) {
   const keeper = new StoreThread("keeper", folder);
   await keeper.call("begin", limits);
   return {
-    answer: (ids: unknown) => keeper.call("remove", ids as string[]),
+    answer: (change: unknown) => keeper.call("change", change as StoreChange),
     workerEnded: (worker: number) =>
       void keeper
         .call("abandon", worker)

@@ -6,8 +6,10 @@ import type { PluginRoute, RouteCall } from "#core/server/plugins/plugin.js";
 import { isObject } from "#core/util/is-object.js";
 import { ForkStreams } from "./forks/fork-stream.js";
 import { FORK_POLICIES, type ForkOrder, MAX_FORKS } from "./forks/forks.js";
+import { refusePair } from "./pairs.js";
 import { SORTS } from "./query/reader.js";
 import { toRecord } from "./store/record.js";
+import type { StoreChange } from "./store/roles.js";
 import type { StoreThread } from "./store/thread.js";
 
 type Handler = (url: URL, request: Request, call: RouteCall) => Promise<Response>;
@@ -54,6 +56,7 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
         ? Response.json({ episodes, live: isLive })
         : missing(`There is no session "${second}".`);
     }
+    if (ID.test(first) && second === "pairs") return Response.json({ pairs: await reader.call("pairs", first) });
     if (ID.test(first) && second === "forks") return Response.json({ values: await reader.call("forks", first) });
     if (!ID.test(first) || !(second === undefined || second === "export"))
       return missing("There is no such episode or route below /rollouts.");
@@ -72,14 +75,37 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
     };
     return new Response(line, { headers });
   };
+  const change = (server: RouteCall["server"], wanted: StoreChange): Promise<unknown> => server.ask(wanted);
   const remove: Handler = async (url, _request, { server }) => {
-    const id = url.pathname.split("/")[2] as string;
-    const removed = await server.ask([id]);
-    return removed === 1 ? new Response(null, { status: 204 }) : missing(`There is no episode "${id}".`);
+    const [, , id = "", what, rejected = ""] = url.pathname.split("/");
+    const isPair = what === "pairs";
+    if (what !== undefined && !isPair) return missing("There is no such route below /rollouts.");
+    const removed = await change(server, isPair ? { unpair: { chosen: id, rejected } } : { remove: [id] });
+    const lacking = isPair ? `pair of "${id}" and "${rejected}"` : `episode "${id}"`;
+    return removed === 1 ? new Response(null, { status: 204 }) : missing(`There is no ${lacking}.`);
+  };
+  const prefer: Handler = async (url, request, { server }) => {
+    const chosen = url.pathname.split("/")[2] as string;
+    const body: unknown = await request.json().catch(() => undefined);
+    const rejected = isObject(body) ? body["rejected"] : undefined;
+    if (typeof rejected !== "string")
+      return refuse("The body must be a JSON object with rejected, the name of an episode.");
+    const [a, b] = [await reader.call("detail", chosen), await reader.call("detail", rejected)];
+    if (a === undefined || b === undefined) return missing(`There is no episode "${a ? rejected : chosen}".`);
+    const reason = refusePair(a, b);
+    if (reason !== undefined) return refuse(reason);
+    await change(server, { pair: { chosen, rejected } });
+    return Response.json({ pairs: await reader.call("pairs", chosen) }, { status: 201 });
+  };
+  const post: Handler = async (url, request, call) => {
+    const [, , id = "", what, ...more] = url.pathname.split("/");
+    const handler = { forks: fork, pairs: prefer }[what as "forks"];
+    if (!ID.test(id) || handler === undefined || more.length > 0)
+      return missing("There is no such route below /rollouts.");
+    return handler(url, request, call);
   };
   const fork: Handler = async (url, request, { server }) => {
-    const [, , id = "", what] = url.pathname.split("/");
-    if (!ID.test(id) || what !== "forks") return missing("There is no such route below /rollouts.");
+    const id = url.pathname.split("/")[2] as string;
     const wanted = readFork(await request.json().catch(() => undefined));
     if (typeof wanted === "string") return refuse(wanted);
     const detail = await reader.call("detail", id, 0, Number.MAX_SAFE_INTEGER);
@@ -92,7 +118,7 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
     "/rollouts/*": {
       access: { GET: "viewer", POST: "operator", DELETE: "operator" },
       GET: answer(below),
-      POST: answer(fork),
+      POST: answer(post),
       DELETE: answer(remove),
     },
   };

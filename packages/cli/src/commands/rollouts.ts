@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { ConfigError, loadArchive, toColumns } from "openenv-ts/internal";
+import { ConfigError, countShared, loadArchive, toColumns } from "openenv-ts/internal";
 import {
   type EpisodeRecord,
   type EpisodeRow,
@@ -10,6 +10,8 @@ import {
   parseRolloutQuery,
   renderEpisode,
 } from "openenv-ts/protocol";
+import { PREFERENCE, pairOf } from "../export/forms.js";
+import { openRowFile } from "../export/row-file.js";
 import { toTraces } from "../export/verifiers.js";
 import { readRollouts } from "../rollouts/import-file.js";
 import { wholeNumber } from "../terminal/option-values.js";
@@ -21,7 +23,8 @@ const EXAMPLES: Record<string, string> = {
   openenv rollouts ls --by failure`,
   show: "openenv rollouts show 3f2a90c41b7de856",
   export: `openenv rollouts export "reward:>0.9" -o best.jsonl
-  openenv rollouts export --to verifiers -o traces.jsonl`,
+  openenv rollouts export --to verifiers -o traces.jsonl
+  openenv rollouts export --pairs "run:grpo-17" -o pairs.parquet`,
   import: "openenv rollouts import episodes.jsonl",
   rm: 'openenv rollouts rm "before:2026-01-01"',
 };
@@ -51,6 +54,12 @@ interface ListFlags extends StoreFlags {
   json?: boolean;
 }
 
+interface ExportFlags extends StoreFlags {
+  to: string;
+  pairs?: boolean;
+  output: string;
+}
+
 export function configureRollouts(command: Command): void {
   const add = (name: string, summary: string): Command =>
     command
@@ -72,8 +81,9 @@ export function configureRollouts(command: Command): void {
   add("export", "write episodes to a file")
     .argument("[query]", "what to write", "")
     .addOption(new Option("--to <form>", "form of the lines").choices(["episodes", "verifiers"]).default("episodes"))
+    .option("--pairs", "write the preference pairs whose chosen episode matches, as Parquet for DPOTrainer of TRL")
     .requiredOption("-o, --output <file>", "file to write, which must not exist")
-    .action(write);
+    .action((q: string, flags: ExportFlags) => (flags.pairs ? writePairs(q, flags) : write(q, flags)));
   add("import", "add the episodes of files of ours or of verifiers")
     .argument("<files...>", "files of JSON lines")
     .action(importFiles);
@@ -116,7 +126,7 @@ async function show(id: string, { store, json }: StoreFlags & { json?: boolean }
   }
 }
 
-async function write(q: string, { store, to, output }: StoreFlags & { to: string; output: string }): Promise<void> {
+async function write(q: string, { store, to, output }: ExportFlags): Promise<void> {
   checkQuery(q);
   const archive = await (await loadArchive())(store, "read");
   const file = createWriteStream(output, { flags: "wx" });
@@ -140,6 +150,32 @@ async function write(q: string, { store, to, output }: StoreFlags & { to: string
       ? cause
       : new ConfigError(`Cannot write ${output}: ${message}`);
   } finally {
+    archive.close();
+  }
+}
+
+async function writePairs(q: string, { store, output }: ExportFlags): Promise<void> {
+  checkQuery(q);
+  if (existsSync(output)) throw new ConfigError(`${output} exists: pass another file.`);
+  const archive = await (await loadArchive())(store, "read");
+  const file = openRowFile(output, await PREFERENCE.writer());
+  try {
+    const matching = new Set(archive.ids(q));
+    let written = 0;
+    for (const names of archive.pairs()) {
+      if (!matching.has(names.chosen)) continue;
+      const [chosen, rejected] = [archive.record(names.chosen, 0), archive.record(names.rejected, 0)];
+      // One was deleted meanwhile.
+      if (chosen === undefined || rejected === undefined) continue;
+      const row = pairOf(chosen, rejected, countShared(chosen, rejected));
+      file.write(row, JSON.stringify(row).length);
+      written++;
+    }
+    if (written > 0) file.finish();
+    printNote(`${written} pairs`);
+    exit(written === 0 ? 1 : 0);
+  } finally {
+    file.discard();
     archive.close();
   }
 }

@@ -120,14 +120,17 @@ export const PREFERENCE = {
     }),
 };
 
-/** A row of the episodes of one group with the highest and the lowest reward. */
-export function pairOf(chosen: EpisodeRecord, rejected: EpisodeRecord): Record<string, unknown> {
+/**
+ * A row of two episodes. The prompt is their start, with all that follows compared; with `shared`, it is that number of
+ * messages, and only the next action of each is compared.
+ */
+export function pairOf(chosen: EpisodeRecord, rejected: EpisodeRecord, shared?: number): Record<string, unknown> {
   const [best, worst] = [toColumns(chosen), toColumns(rejected)];
-  const [prompt, ...answers] = chatOf(best.messages);
+  const [from, to] = shared === undefined ? [1, undefined] : [shared, shared + 1];
   return {
-    prompt: [prompt],
-    chosen: answers,
-    rejected: chatOf(worst.messages).slice(1),
+    prompt: chatOf(best.messages.slice(0, from)),
+    chosen: chatOf(best.messages.slice(from, to)),
+    rejected: chatOf(worst.messages.slice(from, to)),
     tools: toolsOf(chosen),
     environment: chosen.environment,
     group_id: best.group_id,

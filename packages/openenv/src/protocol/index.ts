@@ -25,6 +25,7 @@ export type {
   FailureRow,
   ForkValue,
   GroupRow,
+  PreferencePair,
   RolloutDetail,
   RolloutError,
   RolloutEvent,

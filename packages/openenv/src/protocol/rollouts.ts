@@ -182,6 +182,14 @@ export interface RolloutSession {
   live: boolean;
 }
 
+/** Two episodes with the same start, of which someone has preferred one. By their public names. */
+export interface PreferencePair {
+  chosen: string;
+  rejected: string;
+  /** Milliseconds since 1970. */
+  savedAt: number;
+}
+
 /** What a step is worth: the rewards of forks that were made after it and played to their end. */
 export interface ForkValue {
   /** The forks are made after this step; 0 is after the reset. */

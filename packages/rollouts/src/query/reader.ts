@@ -12,6 +12,7 @@ import type {
   FailureRow,
   ForkValue,
   GroupRow,
+  PreferencePair,
   RolloutDetail,
   RolloutFacets,
   RolloutLive,
@@ -48,6 +49,7 @@ export class Reader {
   readonly #parts: Statement;
   readonly #sessions: Statement;
   readonly #forks: Statement;
+  readonly #pairs: Statement;
   /** The rows of the last list, for its next page. */
   #listed: { key: string; rows: readonly (number | GroupRow | FailureRow)[] } | undefined;
 
@@ -61,6 +63,9 @@ export class Reader {
     this.#sessions = db.prepare("SELECT id FROM episodes WHERE handle = ? ORDER BY started DESC LIMIT 1000");
     this.#forks = db.prepare(
       "SELECT parent_step, policy_name, reward, outcome FROM episodes WHERE parent = ? ORDER BY parent_step, policy_name",
+    );
+    this.#pairs = db.prepare(
+      "SELECT chosen, rejected, saved FROM pairs WHERE ?1 IS NULL OR ?1 IN (chosen, rejected) ORDER BY saved",
     );
     this.#columns.refresh();
   }
@@ -138,6 +143,15 @@ export class Reader {
       found.rewards.push(isLost ? null : Number(reward ?? 0));
     }
     return [...rewards.values()].map(({ step, policy, rewards: all }) => summarizeForks(step, policy, all));
+  }
+
+  /** The preference pairs of an episode, or all. */
+  pairs(id: string | null = null): PreferencePair[] {
+    return this.#pairs.all(id).map(({ chosen, rejected, saved }) => ({
+      chosen: String(chosen),
+      rejected: String(rejected),
+      savedAt: Number(saved),
+    }));
   }
 
   /** What has changed since the last call. */

@@ -4,10 +4,13 @@ import { holdFile } from "#core/server/sqlite/holder.js";
 import { ownerName } from "#core/server/sqlite/owner.js";
 import { Reader } from "../query/reader.js";
 import { describeProblem, openStore } from "./store-file.js";
-import { type Limits, Writer, type Written } from "./writer.js";
+import { type Limits, type PairNames, Writer, type Written } from "./writer.js";
 
 const INDEX_MS = 500;
 const RETAIN_MS = 10_000;
+
+/** What a process of a server asks of the one that has the file. */
+export type StoreChange = { remove: string[] } | { pair: PairNames } | { unpair: PairNames };
 
 /** What each thread of a store does. */
 export interface Roles {
@@ -68,8 +71,10 @@ export class StoreKeeper {
     this.#writer.abandon(worker);
   }
 
-  remove(ids: readonly string[]): number {
-    return this.#writer.remove(ids);
+  /** Returns the number of rows that it deleted or added. */
+  change(change: StoreChange): number {
+    if ("remove" in change) return this.#writer.remove(change.remove);
+    return "pair" in change ? this.#writer.addPair(change.pair) : this.#writer.removePair(change.unpair);
   }
 
   close(): void {

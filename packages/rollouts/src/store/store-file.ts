@@ -61,6 +61,7 @@ const SCHEMA = [
   "CREATE INDEX episodes_parent ON episodes (parent) WHERE parent IS NOT NULL",
   "CREATE INDEX episodes_unindexed ON episodes (k) WHERE indexed = 0",
   "CREATE TABLE contents (n INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
+  "CREATE TABLE pairs (chosen TEXT NOT NULL, rejected TEXT NOT NULL, saved INTEGER NOT NULL, PRIMARY KEY (chosen, rejected)) STRICT, WITHOUT ROWID",
   "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
   "CREATE TABLE servers (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
   // It keeps no text: the text of an episode is made again from its contents when it is deleted.

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { ROLLOUT_OUTCOMES } from "#core/protocol/rollout-query.js";
+import type { PreferencePair } from "#core/protocol/rollouts.js";
 import type { SqliteDatabase, Statement, Value } from "#core/server/sqlite/database.js";
 import { textOf } from "./event-lines.js";
 import { EPISODE_COLUMNS, PARTS } from "./store-file.js";
@@ -9,6 +10,8 @@ export interface Written {
   row: Value[];
   body: string | null;
 }
+
+export type PairNames = Pick<PreferencePair, "chosen" | "rejected">;
 
 export interface Limits {
   /** Milliseconds. */
@@ -39,6 +42,9 @@ export class Writer {
   readonly #oldest: Statement;
   readonly #remove: Statement;
   readonly #removeParts: Statement;
+  readonly #addPair: Statement;
+  readonly #removePair: Statement;
+  readonly #removePairsOf: Statement;
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
@@ -58,8 +64,11 @@ export class Writer {
     this.#removeWords = db.prepare("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)");
     this.#find = db.prepare("SELECT k FROM episodes WHERE id = ?");
     this.#oldest = db.prepare(`SELECT k FROM episodes WHERE outcome NOT IN (${RUNNING}) ORDER BY started LIMIT ?`);
-    this.#remove = db.prepare("DELETE FROM episodes WHERE k = ? RETURNING indexed");
+    this.#remove = db.prepare("DELETE FROM episodes WHERE k = ? RETURNING id, indexed");
     this.#removeParts = db.prepare("DELETE FROM contents WHERE n >= ? AND n < ?");
+    this.#addPair = db.prepare("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?)");
+    this.#removePair = db.prepare("DELETE FROM pairs WHERE chosen = ? AND rejected = ? RETURNING 1");
+    this.#removePairsOf = db.prepare("DELETE FROM pairs WHERE ? IN (chosen, rejected)");
   }
 
   write(batch: readonly Written[]): void {
@@ -104,6 +113,19 @@ export class Writer {
     return this.#removeAll(ids.flatMap((id) => Number(this.#find.get(id)?.["k"] ?? 0) || []));
   }
 
+  /** Saves that one episode is preferred to another; the reverse is then no longer saved. */
+  addPair({ chosen, rejected }: PairNames): number {
+    this.#transact(() => {
+      this.#removePair.all(rejected, chosen);
+      this.#addPair.run(chosen, rejected, Date.now());
+    });
+    return 1;
+  }
+
+  removePair({ chosen, rejected }: PairNames): number {
+    return this.#removePair.all(chosen, rejected).length;
+  }
+
   /** Deletes the oldest episodes beyond the limits, a batch at a time. Returns the number of those that it deleted. */
   retain({ maxAge, maxEpisodes, maxBytes }: Limits): number {
     const count = Number(this.#db.read("SELECT count(*) FROM episodes"));
@@ -123,7 +145,8 @@ export class Writer {
       this.#count("deleted");
       for (const k of keys) {
         const text = this.#textOf(k);
-        const { indexed } = this.#remove.get(k) as { indexed: number };
+        const { id, indexed } = this.#remove.get(k) as { id: string; indexed: number };
+        this.#removePairsOf.run(id);
         if (indexed === 1 && text !== undefined) this.#removeWords.run(k, text);
         // The words of damaged contents are not known: all words are added again.
         else if (indexed === 1) {

@@ -1,5 +1,5 @@
 import type { EpisodeRecord } from "../../protocol/episode.js";
-import type { RolloutDetail, RolloutFacets, RolloutPage } from "../../protocol/rollouts.js";
+import type { PreferencePair, RolloutDetail, RolloutFacets, RolloutPage } from "../../protocol/rollouts.js";
 import { loadPart } from "../../util/load-part.js";
 import type { Settings } from "../config/settings.js";
 import { checkPlugins } from "../plugins/check-plugins.js";
@@ -22,6 +22,8 @@ export interface Archive {
   /** The episode as `openenv collect` writes it. `number`: of the episode in its file. */
   record(id: string, number: number): EpisodeRecord | undefined;
   ids(query: string): string[];
+  /** The preference pairs, the oldest first. */
+  pairs(): PreferencePair[];
   /** Returns the number of those that were there. */
   remove(ids: readonly string[]): number;
   add(records: readonly EpisodeRecord[]): void;

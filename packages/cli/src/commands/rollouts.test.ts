@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { callCommand, createProject, type Project } from "../../../../test-support/commands/command-line.js";
+import { AS_OPERATOR, fetchAsOperator, WITH_OPERATOR } from "../../../../test-support/operator.js";
+import { useServers } from "../../../../test-support/servers/servers.js";
+import type { EpisodeRow, PreferencePair, RolloutPage } from "../../../openenv/src/protocol/rollouts.js";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const { start, open } = useServers();
+let project: Project;
+beforeAll(async () => {
+  project = await createProject();
+});
+afterAll(() => project[Symbol.asyncDispose]());
+
+test("preference pairs are saved, listed and exported with their shared start, and go with their episodes", async () => {
+  const store = join(project.dir, "data");
+  const server = await start({ store, viewerToken: "views", ...WITH_OPERATOR });
+  /** Plays an episode, and returns its public name. */
+  const play = async (seed: number, ...amounts: number[]): Promise<string> => {
+    await using socket = await open(server);
+    await socket.ask({ type: "reset", data: { seed, start: seed } });
+    for (const amount of amounts) await socket.ask({ type: "step", data: { amount } });
+    socket.ws.close();
+    const q = encodeURIComponent(`seed:${seed} reward:${amounts.reduce((sum, amount) => sum + amount)} outcome:done`);
+    const rows = async () =>
+      ((await (await fetchAsOperator(`${server.url}/rollouts?q=${q}`)).json()) as RolloutPage<EpisodeRow>).rows;
+    await expect.poll(async () => (await rows()).length, { timeout: 20_000 }).toBe(1);
+    return (await rows())[0]?.id as string;
+  };
+  const call = async (method: string, path: string, body?: object, headers: Record<string, string> = AS_OPERATOR) => {
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const answer = await fetch(`${server.url}/rollouts/${path}`, init);
+    const text = await answer.text();
+    return [answer.status, text === "" ? {} : JSON.parse(text)] as const;
+  };
+  const [good, bad, same, other] = [
+    await play(1, 2, 30),
+    await play(1, 2, 20),
+    await play(1, 2, 30, 5),
+    await play(3, 40),
+  ];
+
+  expect(await call("POST", `${bad}/pairs`, { rejected: good })).toMatchObject([201, { pairs: [{ chosen: bad }] }]);
+  // The reverse replaces it.
+  const [, saved] = await call("POST", `${good}/pairs`, { rejected: bad });
+  expect(saved).toEqual({ pairs: [{ chosen: good, rejected: bad, savedAt: expect.any(Number) }] });
+  const viewed = await call("GET", `${bad}/pairs`, undefined, { authorization: "Bearer views" });
+  expect(viewed[1].pairs.map(({ chosen }: PreferencePair) => chosen)).toEqual([good]);
+  const refused: [string, object, number, RegExp][] = [
+    [good, {}, 400, /a JSON object with rejected/],
+    [good, { rejected: "0".repeat(16) }, 404, /There is no episode "0{16}"/],
+    [good, { rejected: good }, 400, /one of them only has actions of the other/],
+    [good, { rejected: same }, 400, /one of them only has actions of the other/],
+    [good, { rejected: other }, 400, /their first observations differ/],
+  ];
+  for (const [chosen, body, status, detail] of refused) {
+    const given = await call("POST", `${chosen}/pairs`, body);
+    expect(given).toMatchObject([status, { detail: expect.stringMatching(detail) }]);
+  }
+  expect((await call("POST", `${good}/pairs`, { rejected: bad }, { authorization: "Bearer views" }))[0]).toBe(401);
+
+  const run = (...args: string[]) =>
+    callCommand(["rollouts", "export", "--store", store, ...args], { cwd: project.dir });
+  expect(await run("--pairs", "seed:3", "-o", "none.parquet")).toMatchObject({ code: 1, stderr: "0 pairs\n" });
+  expect(await run("--pairs", "-o", "pairs.parquet")).toMatchObject({ code: 0, stderr: "1 pairs\n" });
+  const file = await asyncBufferFromFile(join(project.dir, "pairs.parquet"));
+  const [row] = (await parquetReadObjects({ file })) as Record<string, unknown>[];
+  const action = (amount: number) => [
+    expect.objectContaining({
+      tool_calls: [expect.objectContaining({ function: { name: "step", arguments: { amount } } })],
+    }),
+  ];
+  expect(row).toMatchObject({ chosen: action(30), rejected: action(20), chosen_reward: 32, rejected_reward: 22 });
+  const prompt = row?.["prompt"] as { role: string }[] | undefined;
+  expect(prompt?.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+  expect(await run("--pairs", "-o", "pairs.parquet")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/exists/),
+  });
+
+  expect((await call("DELETE", `${bad}/pairs/${good}`))[0]).toBe(404);
+  expect((await call("DELETE", `${good}/pairs/${bad}`))[0]).toBe(204);
+  await call("POST", `${good}/pairs`, { rejected: bad });
+  expect((await call("DELETE", bad))[0]).toBe(204);
+  expect((await call("GET", `${good}/pairs`))[1]).toEqual({ pairs: [] });
+});
