@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { connect } from "openenv-ts/client";
+import type { EpisodeRow, RolloutPage } from "openenv-ts/protocol";
 import { describe, expect, test, vi } from "vitest";
 import {
   callCommand,
@@ -8,6 +10,7 @@ import {
   createProject,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
+import { AS_OPERATOR, fetchAsOperator, OPERATOR_VARIABLES } from "../../../../test-support/operator.js";
 import { requireTraining } from "../../../../test-support/requirement.js";
 
 /** Python loads torch and trains for one step. */
@@ -45,13 +48,18 @@ rows = load_dataset("parquet", data_files="sft.parquet", split="train")
 sft = SFTTrainer("model", args=SFTConfig(assistant_only_loss=True, **options), train_dataset=rows)
 sft.train()
 row = next(iter(sft.train_dataset))
-pairs = load_dataset("parquet", data_files="preference.parquet", split="train")
-dpo = DPOTrainer("model", args=DPOConfig(**options), train_dataset=pairs)
-dpo.train()
+def prefer(file):
+    pairs = load_dataset("parquet", data_files=file, split="train")
+    dpo = DPOTrainer("model", args=DPOConfig(**options), train_dataset=pairs)
+    dpo.train()
+    row = next(iter(dpo.train_dataset))
+    return [tokenizer.decode(row[name]) for name in ("prompt_ids", "chosen_ids", "rejected_ids")]
+
 print(json.dumps({
     "text": tokenizer.decode(row["input_ids"]),
     "learned": tokenizer.decode([i for i, label in zip(row["input_ids"], row["labels"]) if label != -100]),
-    "chosen": tokenizer.decode(next(iter(dpo.train_dataset))["chosen_ids"]),
+    "chosen": prefer("preference.parquet")[1],
+    "saved": prefer("saved.parquet"),
 }))
 `;
 
@@ -62,7 +70,7 @@ describe.skipIf(!python.available)("exported episodes", () => {
       "policy.mjs": "export default ({ random }) => ({ amount: random.int(1, 9) });",
     });
     const { dir: cwd } = project;
-    await using server = startCommand(["serve", "--port", "0"], { cwd });
+    await using server = startCommand(["serve", "--port", "0", "--store", "data"], { cwd, env: OPERATOR_VARIABLES });
     const [, url = ""] = await server.printed(/at (http:\S+)/);
     const collected = await callCommand(["collect", url, "-n", "4", "--group-size", "4", "--policy", "policy.mjs"], {
       cwd,
@@ -71,13 +79,42 @@ describe.skipIf(!python.available)("exported episodes", () => {
     for (const form of ["trl-sft", "trl-preference"]) {
       expect((await callCommand(["export", "episodes.jsonl", "--to", form], { cwd })).code).toBe(0);
     }
+    await savePair(url);
+    expect(
+      (await callCommand(["rollouts", "export", "--store", "data", "--pairs", "-o", "saved.parquet"], { cwd })).code,
+    ).toBe(0);
     const env = { ...process.env, HF_HUB_OFFLINE: "1", HF_HOME: join(cwd, "home") };
     const { stdout } = await promisify(execFile)(python.path, ["-c", TRAIN], { cwd, env, maxBuffer: 1 << 26 });
-    const { text, learned, chosen } = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "");
+    const { text, learned, chosen, saved } = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "");
     expect(text).toContain('"name": "step"');
     expect(text).toContain('<tool_response>\n{"count":');
     expect(learned).toMatch(/<tool_call>\n\{"name": "step", "arguments": \{"amount": \d\}\}\n<\/tool_call>/);
     expect(learned).not.toContain("tool_response");
     expect(chosen).toContain('"arguments": {"amount":');
+    const [prompt, better, worse] = saved as string[];
+    expect(prompt).toMatch(/"amount": 1\}[\s\S]*<tool_response>\n\{"count":1\}/);
+    expect(better).toMatch(/"arguments": \{"amount": 9\}\}\n<\/tool_call>\S*\s*$/);
+    expect(worse).toMatch(/"arguments": \{"amount": 2\}\}\n<\/tool_call>\S*\s*$/);
   });
 });
+
+/** Plays two episodes whose first steps are equal, and prefers the one that reaches the end first. */
+async function savePair(url: string): Promise<void> {
+  for (const last of [9, 2]) {
+    await using env = await connect(url);
+    await env.reset({ seed: 1, metadata: { group: "saved" } });
+    for (const amount of [1, last]) await env.step({ amount });
+  }
+  const rows = async () =>
+    (
+      (await (
+        await fetchAsOperator(`${url}/rollouts?q=group:saved%20-outcome:running&sort=outcome`)
+      ).json()) as RolloutPage<EpisodeRow>
+    ).rows;
+  await expect.poll(async () => (await rows()).length, { timeout: 20_000 }).toBe(2);
+  const [chosen, rejected] = await rows();
+  const body = JSON.stringify({ rejected: rejected?.id });
+  expect(
+    (await fetch(`${url}/rollouts/${chosen?.id}/pairs`, { method: "POST", headers: AS_OPERATOR, body })).status,
+  ).toBe(201);
+}
