@@ -25,29 +25,31 @@ export interface AskOptions {
  * Fetches JSON from a route of the server with the tab's token.
  * @throws RequestError with a message that can be shown.
  */
-export async function ask<T>(path: string, { body, signal }: AskOptions = {}): Promise<T> {
-  const headers: Record<string, string> = { accept: "application/json", ...tokenHeaders() };
-  if (body !== undefined) headers["content-type"] = "application/json";
+export async function ask<T>(path: string, options: AskOptions = {}): Promise<T> {
+  return (await request(path, "application/json", options)).json() as Promise<T>;
+}
+
+/**
+ * Sends a request with the tab's token: a POST if it has a body.
+ * @throws RequestError with a message that can be shown, also for a response that is an error.
+ */
+export async function request(path: string, accept: string, { body, signal }: AskOptions): Promise<Response> {
+  const headers = { accept, ...tokenHeaders() };
+  const post = { method: "POST", headers: { ...headers, "content-type": "application/json" } };
+  const sent = body === undefined ? { headers } : { ...post, body: JSON.stringify(body) };
   let response: Response;
   try {
-    response = await fetch(BASE + path, {
-      method: body === undefined ? "GET" : "POST",
-      headers,
-      cache: "no-store",
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal ? { signal } : {}),
-    });
+    response = await fetch(BASE + path, { ...sent, cache: "no-store", signal: signal ?? null });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new RequestError(0, "The server cannot be reached.");
   }
-  const text = await response.text();
-  if (!response.ok) throw new RequestError(response.status, describe(response.status, text));
-  return JSON.parse(text) as T;
+  if (response.ok) return response;
+  throw new RequestError(response.status, describe(response.status, await response.text()));
 }
 
 /** What the server said about a failure, as a message that can be shown. */
-export function describe(status: number, text: string): string {
+function describe(status: number, text: string): string {
   try {
     const { detail, message } = JSON.parse(text) as Record<string, unknown>;
     const reason = detail ?? message;

@@ -56,7 +56,7 @@ export class ServerSocketClosedError extends Error {
 
 const OPEN_TIMEOUT_MS = 15_000;
 
-/** After these, nobody resumes the session: it has ended, another page has it, or a request was too large for it. */
+/** After these, the session is not resumed: it has ended, another page has it, or a request was too large for it. */
 export const FINAL_CODES: readonly number[] = [4000, 4001, 1009];
 
 /** Opens a session, or returns to one. */
