@@ -1,8 +1,7 @@
-import { isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { BASE } from "../server/base.js";
 import type { PageSession } from "../server/kept-session.js";
-import { readReward } from "./answer.js";
+import { readAnswer } from "./answer.js";
 import { EMPTY_TIMELINE, lastEpisodes, type Timeline, type TimelineStep } from "./timeline.js";
 
 /** The episode and the step that a copy of a session begins after. */
@@ -74,36 +73,44 @@ export function isTooLarge(timeline: Timeline): boolean {
 }
 
 /** The newest episodes that are small enough, and no part of one. */
-function render(saved: Omit<Saved, "dropped">): string {
+export function render(saved: Omit<Saved, "dropped">): string {
   const { timeline } = saved;
-  for (let from = 0; ; from++) {
-    const rest = from > timeline.episodes.length ? EMPTY_TIMELINE : lastEpisodes(timeline, from);
-    const dropped = timeline.steps.length - rest.steps.length;
-    const origin = saved.origin && { ...saved.origin, index: saved.origin.index - from };
-    const text = JSON.stringify({ ...saved, origin, timeline: thin(rest), dropped });
-    if (text.length <= MAX_LENGTH || rest === EMPTY_TIMELINE) return text;
-  }
+  const lengths = lengthsOf(timeline);
+  let from = timeline.episodes.length;
+  let length = JSON.stringify({ ...saved, timeline: EMPTY_TIMELINE }).length;
+  while (from > 0 && (length += lengths[from - 1] as number) <= MAX_LENGTH) from--;
+  const rest = lastEpisodes(timeline, from);
+  const dropped = timeline.steps.length - rest.steps.length;
+  const origin = saved.origin && { ...saved.origin, index: saved.origin.index - from };
+  return JSON.stringify({ ...saved, origin, timeline: thin(rest), dropped });
 }
 
+/** The number of characters of each episode: rows before the first belong to it. */
+function lengthsOf(timeline: Timeline): number[] {
+  const lengths = timeline.episodes.map((episode) => JSON.stringify(episode).length);
+  const { steps } = thin(timeline);
+  let at = 0;
+  for (const row of timeline.rows) {
+    if (row.kind === "episode") at = row.episode;
+    const step = row.kind === "step" ? JSON.stringify(steps[row.step]).length : 0;
+    lengths[at] = (lengths[at] ?? 0) + step + JSON.stringify(row).length + SEPARATORS;
+  }
+  return lengths;
+}
+
+/** The commas after an episode, a step and a row. */
+const SEPARATORS = 3;
+
 /** The frames have the observation and the view once more. */
-function thin(timeline: Timeline): object {
+function thin(timeline: Timeline) {
   const steps = timeline.steps.map(({ observation, view, metadata, ...step }) =>
     step.exchange ? step : { ...step, observation, view, metadata },
   );
   return { ...timeline, steps };
 }
 
-/** JSON has no NaN and no infinities. */
 function revive(step: TimelineStep): TimelineStep {
-  const received = step.exchange?.received;
-  if (!received) return step;
-  const { observation, metadata, reward } = received.data;
-  const isResult = received.type !== "error";
-  return {
-    ...step,
-    observation: isResult && isObject(observation) ? observation : null,
-    metadata: isObject(metadata) ? metadata : undefined,
-    view: received.view,
-    reward: isResult ? readReward(reward, metadata) : null,
-  };
+  if (!step.exchange) return step;
+  const { observation, metadata, view, reward } = readAnswer(step.kind, step.action, step.exchange);
+  return { ...step, observation, metadata, view, reward };
 }
