@@ -108,12 +108,7 @@ export class Play {
   start(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
-    const sent = this.#resend;
-    this.#resend = undefined;
-    void this.#connection.open().then(() => {
-      if (sent && this.#snapshot.connection.status === "connected")
-        void this[sent.kind === "reset" ? "reset" : "send"](sent.action);
-    });
+    void this.#connection.open();
   }
 
   /** Keeps the session for the next page of the tab. */
@@ -236,9 +231,10 @@ export class Play {
   /** Keeps the request in the timeline when the session is lost before the response. */
   #addUnanswered(code: string, message: string): void {
     const { pending } = this.#snapshot;
-    if (!this.#sent) return;
-    const { kind, action } = this.#sent;
-    this.#sent = undefined;
+    const sent = this.#sent ?? this.#resend;
+    if (!sent) return;
+    const { kind, action } = sent;
+    this.#sent = this.#resend = undefined;
     const ms = pending ? Date.now() - pending.since : 0;
     this.#set(this.#withStep(kind, unanswered(kind, action, { code, message, ms })));
   }
@@ -292,6 +288,10 @@ export class Play {
       this.#note("Connection lost", lost.reason);
     }
     this.#set({ connection: this.#connection.state });
+    const again = this.#resend;
+    if (!again || this.#connection.state.status !== "connected") return;
+    this.#resend = undefined;
+    void this[again.kind === "reset" ? "reset" : "send"](again.action);
   }
 
   #note(text: string, detail: string): void {
