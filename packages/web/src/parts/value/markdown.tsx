@@ -1,4 +1,4 @@
-import { Component, type ComponentProps, type ReactNode, useState } from "react";
+import { Component, type ComponentProps, type ComponentType, type ReactNode, useMemo, useState } from "react";
 import ReactMarkdown, { type Components, defaultUrlTransform, type ExtraProps } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { count } from "../text/format.js";
@@ -30,18 +30,15 @@ export default function Markdown({ text }: { text: string }) {
 
 interface SafeMarkdownProps {
   text: string;
-  components: Components;
+  components: Components & { a: ComponentType<ComponentProps<"a">> };
   plugins?: NonNullable<ComponentProps<typeof ReactMarkdown>["remarkPlugins"]>;
 }
 
-/** Parses Markdown to elements. HTML in it is text; a picture must be in its URL. */
+/** Parses Markdown to elements. HTML in it is text; a picture that is not in its URL is a link. */
 export function SafeMarkdown({ text, components, plugins = [] }: SafeMarkdownProps) {
+  const all = useMemo(() => ({ ...SCROLLING, img: imageOr(components.a), ...components }), [components]);
   return (
-    <ReactMarkdown
-      remarkPlugins={[remarkGfm, ...plugins]}
-      components={{ ...SCROLLING, ...components }}
-      urlTransform={keepPictures}
-    >
+    <ReactMarkdown remarkPlugins={[remarkGfm, ...plugins]} components={all} urlTransform={keepPictures}>
       {text}
     </ReactMarkdown>
   );
@@ -83,13 +80,14 @@ function Link({ href = "", children }: ComponentProps<"a">) {
   );
 }
 
-function Image({ src, alt = "" }: ComponentProps<"img">) {
-  if (typeof src !== "string") return <span>{alt}</span>;
-  if (pictureOf(src)) return <img src={src} alt={alt} />;
-  return <Link href={src}>{alt}</Link>;
+function imageOr(Link: SafeMarkdownProps["components"]["a"]) {
+  return ({ src, alt = "" }: ComponentProps<"img">) => {
+    if (typeof src !== "string") return <span>{alt}</span>;
+    return pictureOf(src) ? <img src={src} alt={alt} /> : <Link href={src}>{alt || "Picture"}</Link>;
+  };
 }
 
-const COMPONENTS: Components = {
+const COMPONENTS: SafeMarkdownProps["components"] = {
   h1: Heading,
   h2: Heading,
   h3: Heading,
@@ -97,7 +95,6 @@ const COMPONENTS: Components = {
   h5: Heading,
   h6: Heading,
   a: Link,
-  img: Image,
   // Footnotes have ids, which the values of a page could have twice.
   li: ({ children }: ComponentProps<"li"> & ExtraProps) => <li>{children}</li>,
   input: ({ checked }) => <span>{checked ? "☑" : "☐"}</span>,

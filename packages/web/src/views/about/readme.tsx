@@ -1,7 +1,6 @@
 import type { ComponentProps } from "react";
-import type { Components, ExtraProps } from "react-markdown";
+import type { ExtraProps } from "react-markdown";
 import { SafeMarkdown } from "../../parts/value/markdown.js";
-import { pictureOf } from "../../parts/value/picture.js";
 import { Outside } from "./facts-cards.js";
 import { anchorId, dropComments, textOf, withoutFrontMatter } from "./readme-text.js";
 
@@ -37,7 +36,7 @@ function Heading({ node, children }: ComponentProps<"h1"> & ExtraProps) {
   );
 }
 
-const COMPONENTS: Components = {
+const COMPONENTS = {
   h1: Heading,
   h2: Heading,
   h3: Heading,
@@ -45,7 +44,6 @@ const COMPONENTS: Components = {
   h5: Heading,
   h6: Heading,
   a: Link,
-  img: Image,
 };
 
 /** The URL fragment selects the view, so links inside the README scroll by script. */
@@ -61,10 +59,4 @@ function Link({ href = "", children }: ComponentProps<"a">) {
       {children}
     </a>
   );
-}
-
-function Image({ src, alt = "" }: ComponentProps<"img">) {
-  if (typeof src !== "string") return <span>{alt}</span>;
-  if (pictureOf(src)) return <img src={src} alt={alt} />;
-  return /^https?:\/\//.test(src) ? <Outside href={src}>{alt || "Picture"}</Outside> : <span>{alt}</span>;
 }
