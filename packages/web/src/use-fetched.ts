@@ -1,5 +1,5 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
-import { ask, RequestError } from "./server/get.js";
+import { ask, isRefusal, RequestError } from "./server/get.js";
 
 /** The data of a route of the server. */
 export interface Fetched<T> {
@@ -9,6 +9,8 @@ export interface Fetched<T> {
   problem: string | undefined;
   /** True when the request failed because of a missing or wrong token. */
   needsToken: boolean;
+  /** True when the token is missing, wrong, or without the right. */
+  refused: boolean;
   /** Repeats the request. */
   load(): void;
 }
@@ -35,5 +37,5 @@ export function useFetched<T>(path: string, sessions: number): Fetched<T> {
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each new session
   useLayoutEffect(load, [load, isBack && sessions]);
   const needsToken = problem instanceof RequestError && problem.status === 401;
-  return { value, problem: problem?.message, needsToken, load };
+  return { value, problem: problem?.message, needsToken, refused: isRefusal(problem), load };
 }

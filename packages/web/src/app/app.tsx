@@ -1,6 +1,7 @@
 import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useEffect, useLayoutEffect, useState, useSyncExternalStore } from "react";
 import { Button } from "../parts/button.js";
+import { Instead } from "../parts/instead.js";
 import { Boundary } from "../parts/loading/boundary.js";
 import { Loading } from "../parts/loading/loading.js";
 import { Notice } from "../parts/notice.js";
@@ -91,18 +92,13 @@ const PLAYING: readonly string[] = ["play", "server", "about"];
 function ClientAccess({ onToken }: { onToken(token: string): void }) {
   const problem = tabToken() === undefined ? null : "The server rejected this token.";
   return (
-    <main className="page" id="main" tabIndex={-1}>
-      <section className="card">
-        <div className="empty">
-          <h2 className="empty__title">This server requires a token</h2>
-          <p>
-            Paste the value of <code>OPENENV_CLIENT_TOKEN</code> of the server. It is stored in this tab only; a cookie
-            gives access to the documentation of the server. The operator token works, too.
-          </p>
-          <TokenForm label="Token" problem={problem} onToken={onToken} />
-        </div>
-      </section>
-    </main>
+    <Instead title="This server requires a token">
+      <p>
+        Paste the value of <code>OPENENV_CLIENT_TOKEN</code> of the server. It is stored in this tab only; a cookie
+        gives access to the documentation of the server. The operator token works, too.
+      </p>
+      <TokenForm label="Token" problem={problem} onToken={onToken} />
+    </Instead>
   );
 }
 

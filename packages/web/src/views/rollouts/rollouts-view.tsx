@@ -1,6 +1,7 @@
 import type { FailureRow } from "openenv-ts/protocol";
-import { type ReactNode, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import { hrefOf, navigate, type RolloutsRoute, useRoute } from "../../app/router.js";
+import { Instead } from "../../parts/instead.js";
 import { TokenForm } from "../../parts/token-form.js";
 import type { ViewProps } from "../../views.js";
 import { Facets, failureName, messageOf } from "./facets.js";
@@ -34,26 +35,13 @@ function Recorded({ route }: { route: RolloutsRoute }) {
   const { refused, problem } = useSyncExternalStore(data.subscribe, data.snapshot);
   if (!refused) return <Rollouts route={route} />;
   return (
-    <Instead title="This view needs a right">
+    <Instead title="You need permission to read rollouts">
       <p>
         It shows what clients sent and received. Paste the value of <code>OPENENV_VIEWER_TOKEN</code> or{" "}
         <code>OPENENV_OPERATOR_TOKEN</code> of this server. It is stored in this tab only.
       </p>
       <TokenForm label="Token" problem={problem ?? null} onToken={(token) => data.open(token)} />
     </Instead>
-  );
-}
-
-function Instead({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <main className="page" id="main" tabIndex={-1}>
-      <section className="card">
-        <div className="empty">
-          <h2 className="empty__title">{title}</h2>
-          {children}
-        </div>
-      </section>
-    </main>
   );
 }
 
@@ -92,7 +80,7 @@ function Browser({ route, state, chips }: BrowserProps) {
   const { episode } = selection;
   const onQuery = (text: string, replace = false): void => go({ q: text, sel: null }, replace);
   return (
-    <div className="rollouts" ref={page}>
+    <div className="view rollouts" ref={page}>
       <QueryBar
         q={q}
         chips={chips}

@@ -23,11 +23,7 @@ export default function ServerView({ info, play }: ViewProps) {
   }, [mayAsk]);
   const { view, samples, problem, paused, refused, checking } = state;
   if (refused || checking || !mayAsk) {
-    return (
-      <main className="page" id="main" tabIndex={-1}>
-        <Access hopeless={!info.has_operator} problem={problem} onToken={(token) => watch.start(token)} />
-      </main>
-    );
+    return <Access hopeless={!info.has_operator} problem={problem} onToken={(token) => watch.start(token)} />;
   }
   return (
     <main className="page" id="main" tabIndex={-1}>
