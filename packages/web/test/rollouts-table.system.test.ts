@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
+import { startGateway } from "../../../test-support/proxies/gateway.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
@@ -41,7 +42,13 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     const server = await record(EPISODES.slice(0, 2), WITH_OPERATOR);
     expectProblem(/status of 40[13]/);
     const page = await open(server, { view: "rollouts" });
-    await page.getByText("This view needs a right").waitFor();
+    await page.goto(`${server.url}/web/#/session/some`);
+    await page.getByText("This page requires a token with permission to read rollouts.").waitFor();
+    await page.getByLabel("Token").fill("wrong");
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.getByText("The server rejected this token.").waitFor();
+    await page.goto(`${server.url}/web/#/rollouts`);
+    await page.getByText("You need permission to read rollouts").waitFor();
     expect(await faults(page, "Not connected")).toEqual([]);
     await page.getByLabel("Token").fill(OPERATOR_TOKEN);
     await page.getByRole("button", { name: "Open" }).click();
@@ -85,10 +92,14 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await heading(page, "16 episodes");
     const box = await page.locator(".facet--reward .brush").boundingBox();
     if (!box) throw new Error("there is no histogram");
-    await page.mouse.move(box.x + 1, box.y + 10);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width * 0.8, box.y + 10, { steps: 4 });
-    await page.mouse.up();
+    for (const isCanceled of [true, false]) {
+      await page.mouse.move(box.x + 1, box.y + 10);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.8, box.y + 10, { steps: 4 });
+      if (isCanceled) await page.locator(".facet--reward .brush").dispatchEvent("pointercancel");
+      await page.mouse.up();
+      expect(new URL(page.url()).hash.includes("reward")).toBe(!isCanceled);
+    }
     await heading(page, "1 episode");
     await page.getByRole("button", { name: /^Remove reward/ }).click();
     await page.getByRole("region", { name: "Failures" }).getByRole("button").click();
@@ -96,13 +107,19 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     expect(await page.locator(".chip").innerText()).toMatch(/Order # is closed/);
   });
 
-  test("shows groups by the spread of their rewards, folds them, and leads two episodes to a comparison", async () => {
+  test("shows groups by the spread of their rewards, folds them, and compares two marked episodes", async () => {
     const page = await opened(await record(), "rollouts?by=group");
     await heading(page, "4 groups");
     expect(await names(page)).toEqual(["wide", "refused", "narrow", "equal"]);
     expect(await rows(page).filter({ hasText: "No signal" }).allInnerTexts()).toHaveLength(1);
     await page.getByRole("treegrid").focus();
     await page.keyboard.press("ArrowDown");
+    expectProblem(/ERR_FAILED/);
+    await page.route(/\/rollouts\?q=group/, (route) => route.abort());
+    await page.keyboard.press("ArrowRight");
+    await page.getByText("The rows are out of date.").waitFor();
+    expect(await rows(page).count()).toBe(4);
+    await page.unroute(/\/rollouts\?q=group/);
     await page.keyboard.press("ArrowRight");
     await expect.poll(() => rows(page).count()).toBe(8);
     await page.keyboard.press("j");
@@ -134,6 +151,37 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await running.getByText("0.75", { exact: true }).waitFor();
   });
 
+  test("shows what changed while its stream was interrupted", async () => {
+    const server = await record();
+    await using gateway = await startGateway(server, "passes");
+    const [page, other] = [await opened({ url: gateway.url }), await opened(server)];
+    const running = (of: Page) => rows(of).filter({ hasText: "Running" });
+    await using socket = await openTestSocket(`${server.url}/ws`);
+    await playOn(socket, { seed: 99, group: "late", steps: [{ reward: 0.25 }] });
+    for (const one of [page, other]) {
+      await one.getByRole("button", { name: "1 new" }).click();
+      await running(one).getByText("0.25", { exact: true }).waitFor();
+    }
+    gateway.turn("refuses");
+    gateway.cut();
+    await page.getByText("No response").waitFor();
+    await socket.ask({ type: "step", data: { reward: 0.5 } });
+    await running(other).getByText("0.75", { exact: true }).waitFor();
+    gateway.turn("passes");
+    await running(page).getByText("0.75", { exact: true }).waitFor();
+  });
+
+  test("names a failure of the first rows, and reads them again", async () => {
+    const page = await open(await record(), { view: "about" });
+    expectProblem(/ERR_FAILED/);
+    await page.route(/\/rollouts\?/, (route) => route.abort());
+    await page.getByRole("link", { name: "Rollouts" }).click();
+    await page.getByText("The rollouts could not be read.").waitFor();
+    await page.unroute(/\/rollouts\?/);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await rows(page).first().waitFor();
+  });
+
   test.each([PHONE, { width: 768, height: 1024 }, { width: 1280, height: 800 }, DESK, { width: 1920, height: 1080 }])(
     "fits $width × $height, without an accessibility violation",
     async (size) => {
@@ -157,18 +205,18 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     const page = await open(server, { view, size });
     await rows(page).first().waitFor();
     // The last episodes are written a moment after their answers.
-    await expect.poll(async () => Number(/\d+/.exec(await total(server.url))?.[0]), { timeout: 20_000 }).toBe(16);
+    await expect.poll(() => total(server.url), { timeout: 20_000 }).toBe(16);
     await page.reload();
     await rows(page).first().waitFor();
     return page;
   }
 });
 
-async function total(url: string): Promise<string> {
+async function total(url: string): Promise<number> {
   const { outcomes } = (await (await fetch(`${url}/rollouts/facets`)).json()) as {
     outcomes: { done: { all: number } };
   };
-  return String(outcomes.done.all);
+  return outcomes.done.all;
 }
 
 function rows(page: Page) {

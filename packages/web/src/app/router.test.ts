@@ -42,6 +42,10 @@ describe("routes", () => {
     expect(parseRoute("#/rollouts/%E0%A4%A?by=rows&q=%E0%A4%A")).toMatchObject({ id: "%E0%A4%A", by: "episode" });
   });
 
+  test("a query begins and ends with a term", () => {
+    expect(parseRoute("#/rollouts?q=+run:a+")).toEqual({ ...ROLLOUTS, q: "run:a" });
+  });
+
   test("a path after the query is part of the query", () => {
     expect(parseRoute("#/rollouts?q=a?b/c")).toEqual({ ...ROLLOUTS, q: "a?b/c" });
   });

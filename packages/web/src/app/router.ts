@@ -51,7 +51,7 @@ export function parseRoute(hash: string): PageRoute {
     case "rollouts": {
       const query = new URLSearchParams(search);
       const by = GROUPINGS.find((name) => name === query.get("by")) ?? "episode";
-      const [q, sort, sel] = [query.get("q") ?? "", query.get("sort") ?? "", query.get("sel")];
+      const [q, sort, sel] = [(query.get("q") ?? "").trim(), query.get("sort") ?? "", query.get("sel")];
       return { view, id: rest[0] || null, step: rest[0] ? stepOf(rest.slice(1)) : null, q, by, sort, sel };
     }
     default:

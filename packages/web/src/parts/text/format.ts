@@ -64,6 +64,11 @@ export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+/** `step 3`, and `the reset` for 0. */
+export function stepInWords(number: number): string {
+  return number === 0 ? "the reset" : `step ${number}`;
+}
+
 /** `14:02:51`, with milliseconds on request. */
 export function formatTime(at: number, precise = false): string {
   const time = new Date(at);

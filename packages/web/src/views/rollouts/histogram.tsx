@@ -31,9 +31,7 @@ export function Histogram(props: HistogramProps) {
         <span>{aside}</span>
       </header>
       {bins.length < 2 ? (
-        <p className="hint">
-          {bins.length === 0 ? "No episode has one yet." : `Always ${format(bins[0]?.from ?? 0)}.`}
-        </p>
+        <p className="hint">{bins.length === 0 ? "No data yet." : `Always ${format(bins[0]?.from ?? 0)}.`}</p>
       ) : (
         <Plot {...props} bins={bins} />
       )}
@@ -139,10 +137,13 @@ function useBrush({ field, bins, range, onRange }: PlotProps) {
     const [from, to] = [anchor.current, binAt(event)];
     setDragged({ low: Math.min(from, to), high: Math.max(from, to) + 1 });
   };
-  const onPointerUp = (): void => {
+  const onPointerCancel = (): void => {
     anchor.current = undefined;
-    if (dragged) commit(dragged, false);
     setDragged(undefined);
+  };
+  const onPointerUp = (): void => {
+    if (dragged) commit(dragged, false);
+    onPointerCancel();
   };
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
     let next = brushAfterKey(event, brush, last);
@@ -163,7 +164,7 @@ function useBrush({ field, bins, range, onRange }: PlotProps) {
     onPointerDown,
     onPointerMove,
     onPointerUp,
-    onPointerCancel: onPointerUp,
+    onPointerCancel,
   };
 }
 

@@ -14,7 +14,7 @@ export function outcomeInWords(outcome: RolloutOutcome): string {
   return OUTCOMES[outcome].words;
 }
 
-/** The shape says it without the color, the words without the shape. */
+/** Distinguishable without color. */
 export function OutcomeDot({ outcome, silent = false }: { outcome: RolloutOutcome; silent?: boolean }) {
   const { words, dot } = OUTCOMES[outcome];
   return (

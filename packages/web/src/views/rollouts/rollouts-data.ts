@@ -9,9 +9,9 @@ import type {
 } from "openenv-ts/protocol";
 import type { RolloutsRoute } from "../../app/router.js";
 import { ask, isRefusal } from "../../server/get.js";
+import { readStream } from "../../server/read-stream.js";
 import { keepToken, tabToken } from "../../server/token.js";
-import { readLive } from "./live.js";
-import { withWord } from "./terms.js";
+import { queryOf } from "./terms.js";
 
 export type TableQuery = Pick<RolloutsRoute, "q" | "by" | "sort">;
 
@@ -70,6 +70,10 @@ class RolloutsData {
   #isAskingMore = false;
   #streaming: AbortController | undefined;
   #facetsAt = 0;
+  /** The query of the facets in the state. */
+  #facetsOf: string | undefined;
+  /** A stream was read, so messages may have been missed since. */
+  #hasStreamed = false;
   /** Names of the rows that are loaded. */
   #known = new Set<string>();
 
@@ -94,7 +98,7 @@ class RolloutsData {
     const before = this.#query;
     if (before && before.q === query.q && before.by === query.by && before.sort === query.sort) return;
     this.#query = query;
-    void this.reload(before?.q === query.q && this.#state.facets !== undefined);
+    void this.reload(this.#state.facets !== undefined && this.#facetsOf === query.q);
   }
 
   /** Reads the first rows again. */
@@ -142,20 +146,19 @@ class RolloutsData {
   /** Shows the episodes of a group below it, or folds them. */
   async fold(group: GroupRow, open: boolean): Promise<void> {
     const key = groupKey(group);
-    const now = new Map(this.#state.open);
-    if (!open) {
-      now.delete(key);
-      return this.#set({ open: now });
-    }
-    this.#set({ open: now.set(key, undefined) });
-    const q = withWord(withWord("", "group", group.group), "run", group.run ?? undefined);
-    const only = group.policy === null ? q : `${q} policy:${group.policy}`;
+    const close = (): void => this.#set({ open: new Map([...this.#state.open].filter(([one]) => one !== key)) });
+    if (!open) return close();
+    const signal = this.#asking?.signal;
+    this.#set({ open: new Map(this.#state.open).set(key, undefined) });
+    const { group: name, run, policy } = group;
+    const q = queryOf({ group: name, run, policy });
     try {
-      const page = await this.#ask({ q: only, by: "episode", sort: "reward" }, null, PAGE_ROWS, this.#asking?.signal);
+      const page = await this.#ask({ q, by: "episode", sort: "reward" }, null, PAGE_ROWS, signal);
       if (!this.#state.open.has(key)) return;
       this.#set({ open: new Map(this.#state.open).set(key, page.rows as EpisodeRow[]) });
     } catch (error) {
-      this.#fail(error, this.#asking?.signal);
+      close();
+      this.#fail(error, signal);
     }
   }
 
@@ -187,6 +190,7 @@ class RolloutsData {
     this.#facetsAt = performance.now();
     const q = this.#query?.q ?? "";
     const facets = await ask<RolloutFacets>(`/rollouts/facets?${new URLSearchParams({ q })}`, signal ? { signal } : {});
+    this.#facetsOf = q;
     this.#set({ facets });
   }
 
@@ -201,13 +205,18 @@ class RolloutsData {
 
   async #stream(signal: AbortSignal): Promise<void> {
     for (let tries = 0; !signal.aborted; ) {
+      let isFirst = true;
       try {
-        await readLive(signal, (message) => {
+        await readStream("/rollouts/live", { signal }, (event, data) => {
+          if (event !== "message") return;
           tries = 0;
-          this.#take(message);
+          this.#take(data as RolloutLive);
+          if (isFirst && this.#hasStreamed) void this.#refresh();
+          isFirst = false;
+          this.#hasStreamed = true;
         });
       } catch (error) {
-        if (signal.aborted || isRefusal(error)) return;
+        if (isRefusal(error)) return this.#fail(error, signal);
       }
       if (signal.aborted) return;
       this.#set({ live: "lost" });
@@ -231,6 +240,24 @@ class RolloutsData {
     if (total === 0 && message.added > 0) return void this.reload();
     const isOld = performance.now() - this.#facetsAt > FACETS_EVERY_MS;
     if (isOld && message.added + message.ended > 0) this.#readFacets(this.#asking?.signal).catch(() => {});
+  }
+
+  /** Reads the rows that are shown again, each where it is: messages about them were missed. */
+  async #refresh(): Promise<void> {
+    const [query, asking, { rows }] = [this.#query, this.#asking, this.#state];
+    if (!rows) return this.reload();
+    if (!query || !asking || rows.by !== query.by) return;
+    const { signal } = asking;
+    try {
+      const most = Math.min(MOST_ROWS, rows.list.length + PAGE_ROWS);
+      const [page] = await Promise.all([this.#ask(query, null, most, signal), this.#readFacets(signal)]);
+      const now = new Map(page.rows.map((row) => [nameOf(row), row]));
+      const list = (this.#state.rows?.list ?? []).map((row) => now.get(nameOf(row)) ?? row);
+      const fresh = Math.max(this.#state.fresh, page.total - this.#state.total);
+      this.#set({ rows: { by: query.by, list } as Rows, fresh, problem: undefined });
+    } catch (error) {
+      this.#fail(error, signal);
+    }
   }
 
   #fail(error: unknown, signal: AbortSignal | undefined): void {

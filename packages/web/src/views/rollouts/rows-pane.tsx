@@ -40,7 +40,7 @@ export function RowsPane({ state, route, items, selection, layout, page, go }: R
       {problem === undefined ? null : (
         <Notice
           tone="wait"
-          title="The rows are out of date."
+          title={rows ? "The rows are out of date." : "The rollouts could not be read."}
           bar
           actions={
             <Button look="sm" onClick={() => void data.reload()}>
@@ -53,7 +53,7 @@ export function RowsPane({ state, route, items, selection, layout, page, go }: R
       )}
       {rows || problem !== undefined ? null : <Loading what="the rollouts" />}
       {rows?.list.length === 0 ? (
-        <Nothing q={q} total={facets?.total ?? 0} onQuery={(text) => go({ q: text, sel: null })} />
+        <Nothing q={q} by={rows.by} total={facets?.total ?? 0} onQuery={(text) => go({ q: text, sel: null })} />
       ) : null}
       {rows && rows.list.length > 0 ? (
         <Table
@@ -110,17 +110,26 @@ function Head({ state: { rows, total, facets, fresh }, by, q, onBy }: HeadProps)
   );
 }
 
-function Nothing({ q, total, onQuery }: { q: string; total: number; onQuery(q: string): void }) {
+interface NothingProps {
+  q: string;
+  by: RolloutsRoute["by"];
+  total: number;
+  onQuery(q: string): void;
+}
+
+function Nothing({ q, by, total, onQuery }: NothingProps) {
+  const [title, text] =
+    q !== ""
+      ? ["Nothing matches", "No recorded episode has all terms of the query."]
+      : total === 0
+        ? ["No episode is recorded yet", "The first reset of any client begins one. It appears here automatically."]
+        : by === "group"
+          ? ["No episode belongs to a group", "A group is named at a reset; a seed and a task make one, too."]
+          : ["No failures", "No recorded episode has an error."];
   return (
     <div className="empty">
-      <h3 className="empty__title">{q === "" && total === 0 ? "No episode is recorded yet" : "Nothing matches"}</h3>
-      <p>
-        {q === "" && total === 0
-          ? "The first reset of any client begins one. It appears here by itself."
-          : q === ""
-            ? "No episode has what these rows are made of: groups need a group, or a seed and a task, failures an error."
-            : "No recorded episode has all terms of the query."}
-      </p>
+      <h3 className="empty__title">{title}</h3>
+      <p>{text}</p>
       {q === "" ? null : <Button onClick={() => onQuery("")}>Clear the query</Button>}
     </div>
   );
@@ -147,7 +156,7 @@ function Foot({ marks, isEpisode, onMark }: { marks: readonly string[]; isEpisod
         </a>
       ) : (
         <>
-          <span className="ro__marked">{a === undefined ? "Mark two episodes to compare them" : "A is marked"}</span>
+          <span>{a === undefined ? "Mark two episodes to compare them" : "A is marked"}</span>
           <Button look="sm" free={isEpisode} onClick={onMark}>
             Mark
           </Button>

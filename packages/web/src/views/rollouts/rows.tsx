@@ -4,6 +4,7 @@ import { hrefOf, ROLLOUTS } from "../../app/router.js";
 import { Icon } from "../../parts/icon.js";
 import { formatClock, formatReward } from "../../parts/text/format.js";
 import { FailureWords } from "./facets.js";
+import { factsOf, policyInWords } from "./facts.js";
 import { OutcomeDot } from "./outcome.js";
 import { Dots, StepStrip } from "./strip.js";
 
@@ -15,45 +16,37 @@ interface EpisodeLineProps {
 }
 
 /** The cells of an episode: outcome, name and note, steps, reward, duration. */
-export const EpisodeLine = memo(({ row, isKid, mark, scale }: EpisodeLineProps) => {
-  const facts = [
-    row.task,
-    row.seed === null ? null : `seed ${row.seed}`,
-    row.run,
-    row.policy === null ? null : `policy ${row.policy}`,
-  ];
-  return (
-    <>
-      <span role="gridcell" className="gt__sign">
-        <OutcomeDot outcome={row.outcome} />
+export const EpisodeLine = memo(({ row, isKid, mark, scale }: EpisodeLineProps) => (
+  <>
+    <span role="gridcell" className="gt__sign">
+      <OutcomeDot outcome={row.outcome} />
+    </span>
+    <span role="gridcell" className="gt__name">
+      <span className="t">
+        <a href={hrefOf({ ...ROLLOUTS, id: row.id })} tabIndex={-1} className="mono">
+          {row.id.slice(0, 8)}
+        </a>
+        {mark ? (
+          <span className="pick" title="Marked for comparison">
+            {mark}
+          </span>
+        ) : null}
+        {row.outcome === "stuck" ? <span className="badge badge--wait">Stuck</span> : null}
+        <span className="why clip">{row.note}</span>
       </span>
-      <span role="gridcell" className="gt__name">
-        <span className="t">
-          <a href={hrefOf({ ...ROLLOUTS, id: row.id })} tabIndex={-1} className="mono">
-            {row.id.slice(0, 8)}
-          </a>
-          {mark ? (
-            <span className="pick" title="Marked for comparison">
-              {mark}
-            </span>
-          ) : null}
-          {row.outcome === "stuck" ? <span className="badge badge--wait">Stuck</span> : null}
-          <span className="why clip">{row.note}</span>
-        </span>
-        {isKid ? null : <span className="s clip">{facts.filter((fact) => fact !== null).join(" · ") || row.env}</span>}
-      </span>
-      <span role="gridcell">
-        <StepStrip row={row} scale={scale} />
-      </span>
-      <span role="gridcell" className="num">
-        {row.reward === null ? <span className="muted">none</span> : <b>{formatReward(row.reward)}</b>}
-      </span>
-      <span role="gridcell" className="num muted lo">
-        {formatClock(row.duration)}
-      </span>
-    </>
-  );
-});
+      {isKid ? null : <span className="s clip">{factsOf(row).join(" · ") || row.env}</span>}
+    </span>
+    <span role="gridcell">
+      <StepStrip row={row} scale={scale} />
+    </span>
+    <span role="gridcell" className="num">
+      {row.reward === null ? <span className="muted">none</span> : <b>{formatReward(row.reward)}</b>}
+    </span>
+    <span role="gridcell" className="num muted lo">
+      {formatClock(row.duration)}
+    </span>
+  </>
+));
 
 interface GroupLineProps {
   row: GroupRow;
@@ -64,7 +57,7 @@ interface GroupLineProps {
 /** The cells of a group: task, rewards as dots, mean and deviation, number of episodes. */
 export const GroupLine = memo(({ row, isOpen, axis }: GroupLineProps) => {
   const matching = row.episodes.filter(({ matches }) => matches).length;
-  const facts = [row.task === null ? null : row.group, row.run, row.policy === null ? null : `policy ${row.policy}`];
+  const facts = [row.task === null ? null : row.group, row.run, policyInWords(row)];
   return (
     <>
       <span role="gridcell" className="gt__sign">

@@ -32,7 +32,12 @@ const COLUMNS: Record<
     ["Time", "duration", "num lo"],
   ],
   group: [["Task"], ["Rewards", "mean"], ["± Spread", "spread", "num"], ["Size", "count", "num lo"]],
-  failure: [["Failure"], ["Compared"], ["Episodes", "count", "num"], ["Part", undefined, "num lo"]],
+  failure: [
+    ["Failure"],
+    ["Compared to the most frequent", undefined, "sr"],
+    ["Episodes", "count", "num"],
+    ["Share", undefined, "num lo"],
+  ],
 };
 /** Rows before the last one from which on more are read. */
 const AHEAD = 30;
@@ -172,8 +177,8 @@ interface ColumnHeadProps {
 function ColumnHead({ label, name, look, sort, onSort }: ColumnHeadProps) {
   if (name === undefined) {
     return (
-      <span role="columnheader" className={look}>
-        {label}
+      <span role="columnheader" className={look === "sr" ? undefined : look}>
+        {look === "sr" ? <span className="sr">{label}</span> : label}
       </span>
     );
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chipsOf, rangeOf, withoutChip, withRange, withWord, wordOf } from "./terms.js";
+import { chipsOf, queryOf, rangeOf, withoutChip, withRange, withWord, wordOf } from "./terms.js";
 
 describe("chips", () => {
   test("are the terms in the order of the text, with an invalid one in its place", () => {
@@ -40,5 +40,14 @@ describe("a term of the query", () => {
     expect(withWord("run:a steps:>2", "run", "b c")).toBe('steps:>2 run:"b c"');
     expect(wordOf('steps:>2 run:"b c"', "run")).toBe("b c");
     expect(withWord("outcome:stuck", "outcome", undefined)).toBe("");
+  });
+
+  test("is removed from a text that begins with spaces", () => {
+    expect(withWord("  run:a steps:>2 run:b ", "run", undefined)).toBe("steps:>2");
+  });
+
+  test("has each value that is known", () => {
+    expect(queryOf({ group: 'a "b"', run: null, policy: 40 })).toBe('group:"a \\"b\\"" policy:40');
+    expect(queryOf({ run: null })).toBe("");
   });
 });

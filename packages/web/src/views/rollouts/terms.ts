@@ -15,6 +15,10 @@ export interface Chip {
 export type RangeField = "reward" | "steps" | "duration";
 type WordField = "outcome" | "error" | "run";
 
+interface QueryValues extends Partial<Record<WordField | "group" | "task", string | null>> {
+  policy?: number | null;
+}
+
 /** The terms of a query in the order of its text. `nameOf` is the text of a failure with this key. */
 export function chipsOf(text: string, nameOf: (key: string) => string | undefined = () => undefined): Chip[] {
   const { terms, places, errors } = parseRolloutQuery(text);
@@ -63,17 +67,25 @@ export function wordOf(text: string, field: WordField): string | undefined {
 }
 
 /** The query with another value for a field, or without one. */
-export function withWord(text: string, field: WordField | "group", value: string | undefined): string {
-  const rest = withoutField(text, field);
-  return value === undefined ? rest : joined(rest, formatRolloutQuery([{ negated: false, field, value }]));
+export function withWord(text: string, field: WordField, value: string | undefined): string {
+  return joined(withoutField(text, field), queryOf({ [field]: value }));
+}
+
+/** The query for episodes with all of these values; null and undefined are not asked for. */
+export function queryOf(values: QueryValues): string {
+  const terms = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
+  return formatRolloutQuery(
+    terms.map(([field, value]) => ({ negated: false, field, value: String(value) }) as RolloutTerm),
+  );
 }
 
 function withoutField(text: string, field: RolloutTerm["field"]): string {
-  const { terms, places } = parseRolloutQuery(text);
+  const trimmed = text.trim();
+  const { terms, places } = parseRolloutQuery(trimmed);
   return places.reduceRight((rest, place, at) => {
     const term = terms[at];
     return term?.field === field && !term.negated ? withoutChip(rest, place) : rest;
-  }, text.trim());
+  }, trimmed);
 }
 
 function labelOf(term: RolloutTerm, nameOf: (key: string) => string | undefined): string {

@@ -1,3 +1,4 @@
+import { stepInWords } from "../../../parts/text/format.js";
 import { ChangeList } from "../../../parts/value/changes.js";
 import type { Diff } from "../../../play/diff.js";
 import type { TimelineStep } from "../../../play/timeline.js";
@@ -14,7 +15,7 @@ export function DiffView({ diff, before }: { diff: Diff | undefined; before: Tim
   }
   return (
     <Block
-      title={`Changed since ${before.kind === "reset" ? "the reset" : `step ${before.number}`}`}
+      title={`Changed since ${stepInWords(before.number)}`}
       hint={`${diff.changes.length} of ${diff.fields} fields`}
     >
       {diff.changes.length === 0 ? <p className="hint">No changes.</p> : <ChangeList diff={diff} />}

@@ -12,6 +12,7 @@ import { SignedBars } from "../../../parts/signed-bars.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { count, formatClock } from "../../../parts/text/format.js";
 import { VirtualList } from "../../../parts/virtual-list.js";
+import { factsOf } from "../facts.js";
 import { outcomeInWords } from "../outcome.js";
 import "../../../styles/transcript.css";
 import { useKeys } from "../use-keys.js";
@@ -133,13 +134,7 @@ interface HeadProps {
 
 function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProps) {
   const { episode, components, complete } = detail;
-  const { id, outcome, steps, duration, reward, run, policy, seed, task, parent } = episode;
-  const facts = [
-    run,
-    policy === null ? null : `policy of step ${policy}`,
-    task,
-    seed === null ? null : `seed ${seed}`,
-  ].filter((fact) => fact !== null);
+  const { id, outcome, steps, duration, reward, parent } = episode;
   const parts = Object.entries(components);
   return (
     <header className="tr__head">
@@ -162,7 +157,7 @@ function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProp
         </span>
       </div>
       <p className="muted tr__facts">
-        {facts.map((fact, at) => (
+        {factsOf(episode).map((fact, at) => (
           <Fragment key={fact}>
             {at > 0 ? ", " : ""}
             <bdi>{fact}</bdi>
@@ -180,7 +175,7 @@ function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProp
       {complete ? <StepValues id={id} step={step} /> : null}
       {complete || outcome === "running" || outcome === "stuck" ? null : (
         <Notice tone="wait" title="A part of this episode was not recorded">
-          Its steps may have gaps, and its reward may be that of a part.
+          Its steps may have gaps, and its reward may be incomplete.
         </Notice>
       )}
       <div className="tr__acts">

@@ -1,5 +1,6 @@
 import { isObject, isToolAction } from "openenv-ts/internal";
 import type { JsonObject, RolloutEvent } from "openenv-ts/protocol";
+import { inWords } from "../../../parts/text/format.js";
 import { resultOf } from "../../../play/answer.js";
 import { type Diff, diffValues } from "../../../play/diff.js";
 import { withoutStandard } from "../../../play/summary.js";
@@ -39,7 +40,7 @@ export function partsOf(event: RolloutEvent, before: RolloutEvent | undefined): 
   const args = entries.filter((entry) => !isSaid(entry));
   const [only] = args;
   const isOne = tool === null && type === "step" && args.length === 1 && only !== undefined && isShort(only[1]);
-  const title = tool ?? (type === "reset" ? "reset" : isOne && only ? inLine(only[1]) : "step");
+  const title = tool ?? (type === "reset" ? "reset" : isOne && only ? inWords(only[1]) : "step");
   const fields = Object.entries(tool === null ? withoutStandard(answer?.observation ?? {}) : toolResult(event));
   const earlier = tool === null ? (before?.answer?.observation ?? {}) : {};
   const isSame = ([name, value]: [string, unknown]): boolean =>
@@ -47,7 +48,7 @@ export function partsOf(event: RolloutEvent, before: RolloutEvent | undefined): 
   return {
     said,
     title,
-    short: isOne ? [] : args.filter(([, value]) => isShort(value)).map(([name, value]) => [name, inLine(value)]),
+    short: isOne ? [] : args.filter(([, value]) => isShort(value)).map(([name, value]) => [name, inWords(value)]),
     long: args.filter(([, value]) => !isShort(value)),
     result: fields
       .filter((field) => !isSame(field))
@@ -105,8 +106,4 @@ function isEqual(value: unknown, before: unknown): boolean {
 function isShort(value: unknown): boolean {
   if (typeof value === "string") return value.length <= MAX_SHORT && !value.includes("\n");
   return typeof value !== "object" || value === null || (Array.isArray(value) && value.length === 0);
-}
-
-function inLine(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

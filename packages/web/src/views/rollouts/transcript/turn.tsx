@@ -3,11 +3,12 @@ import { Fragment, memo, type ReactNode } from "react";
 import { hrefOf, ROLLOUTS } from "../../../app/router.js";
 import { Fold } from "../../../parts/fold.js";
 import { SignedBars } from "../../../parts/signed-bars.js";
-import { count, formatMs, formatReward } from "../../../parts/text/format.js";
+import { count, formatMs, formatReward, stepInWords } from "../../../parts/text/format.js";
 import { ViewParts } from "../../../parts/text/marked-text.js";
 import { ChangeList } from "../../../parts/value/changes.js";
 import { Json } from "../../../parts/value/json.js";
 import { Value } from "../../../parts/value/value.js";
+import { queryOf } from "../terms.js";
 import { diffEvents, partsOf, type TurnParts } from "./turn-parts.js";
 
 export type TurnMode = "step" | "diff" | "raw";
@@ -104,7 +105,7 @@ export function Content({ event, parts, draw }: { event: RolloutEvent; parts: Tu
       ) : null}
       {hasView ? null : <Result fields={result} draw={draw} />}
       {hasView || same.length === 0 ? null : (
-        <Fold label={`${count(same.length, "field")} as before`}>
+        <Fold label={count(same.length, "unchanged field")}>
           <Result fields={same} draw={draw} />
         </Fold>
       )}
@@ -153,9 +154,7 @@ function Also({ id, event, like }: { id: string; event: RolloutEvent; like: Reac
     <div className="also">
       {answer?.done ? <span className="badge">Done</span> : null}
       {sameAs === null ? null : (
-        <a href={hrefOf({ ...ROLLOUTS, id, step: sameAs })}>
-          Same call as {sameAs === 0 ? "the reset" : `step ${sameAs}`}
-        </a>
+        <a href={hrefOf({ ...ROLLOUTS, id, step: sameAs })}>Same call as {stepInWords(sameAs)}</a>
       )}
       {like}
       {parts.length > 0 ? (
@@ -171,8 +170,7 @@ function Also({ id, event, like }: { id: string; event: RolloutEvent; like: Reac
 export function Similar({ detail }: { detail: Omit<RolloutDetail, "events"> }) {
   const { similar, episode } = detail;
   if (!episode.error || similar < 2) return null;
-  const run = episode.run === null ? "" : `run:${JSON.stringify(episode.run)} `;
-  const q = `${run}error:${JSON.stringify(episode.error.key)}`;
+  const q = queryOf({ run: episode.run, error: episode.error.key });
   return (
     <>
       <span>
