@@ -6,7 +6,7 @@ export interface WordSpan {
 
 /** Words, and the spaces and signs between them. */
 const TOKEN = /[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu;
-/** Longer texts are compared only at their beginnings and ends. */
+/** Longer texts are not split into words. */
 const MAX_LENGTH = 40_000;
 const MAX_CELLS = 400_000;
 

@@ -70,7 +70,7 @@ export function Words({ words, side }: { words: readonly WordSpan[]; side: "a" |
 }
 
 /** The words from shortly before the first change on. */
-function cutCommon(before: string, after: string): WordSpan[] {
+export function cutCommon(before: string, after: string): WordSpan[] {
   let same = 0;
   while (same < before.length && before[same] === after[same]) same++;
   const from = same > 2 * KEPT_BEFORE ? same - KEPT_BEFORE : 0;

@@ -1,6 +1,7 @@
-import type { EpisodeRow, RolloutEvent } from "openenv-ts/protocol";
+import type { RolloutEvent } from "openenv-ts/protocol";
 import type { Diff } from "../../play/diff.js";
 import { diffEvents } from "../rollouts/transcript/turn-parts.js";
+import type { ComparedEpisode } from "./branches.js";
 
 /** The events of one number in two episodes; undefined where an episode has ended. */
 export interface Pair {
@@ -48,7 +49,8 @@ export function rowsOf(pairs: readonly Pair[], showsEqual: boolean): CompareRow[
 }
 
 /** What two episodes have in common, and what makes them less comparable. */
-export function conditionsOf(a: EpisodeRow, b: EpisodeRow): { facts: string[]; warnings: string[] } {
+export function conditionsOf(left: ComparedEpisode, right: ComparedEpisode): { facts: string[]; warnings: string[] } {
+  const [a, b] = [left.row, right.row];
   const facts: string[] = [];
   const warnings: string[] = [];
   const named = (what: string, [x, y]: readonly [unknown, unknown], differ: string): void => {
@@ -69,6 +71,11 @@ export function conditionsOf(a: EpisodeRow, b: EpisodeRow): { facts: string[]; w
   named("environment", [old, now], `A was played in ${old}, B in ${now}. A difference may come from the environment.`);
   if (a.policy !== null && b.policy !== null && a.policy !== b.policy) {
     facts.push(`policies of step ${a.policy} and step ${b.policy}`);
+  }
+  for (const [name, { events, eventCount }] of Object.entries({ A: left, B: right })) {
+    if (events.length < eventCount) {
+      warnings.push(`Only the first ${events.length.toLocaleString("en")} events of ${name} are compared.`);
+    }
   }
   return { facts, warnings };
 }

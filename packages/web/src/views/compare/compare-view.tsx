@@ -41,7 +41,7 @@ function ComparePage({ route }: { route: CompareRoute }) {
 function Compared({ route, comparison }: { route: CompareRoute; comparison: Comparison }) {
   const { a, b } = comparison;
   const pairs = useMemo(() => align(a.events, b.events), [a, b]);
-  const { facts, warnings } = useMemo(() => conditionsOf(a.row, b.row), [a, b]);
+  const { facts, warnings } = useMemo(() => conditionsOf(a, b), [a, b]);
   const [part, setPart] = useState<"steps" | "tree">("steps");
   const first = nextDifference(pairs, -1, 1);
   const shape = differenceInWords(pairs, first, comparison);
@@ -52,7 +52,7 @@ function Compared({ route, comparison }: { route: CompareRoute; comparison: Comp
     <>
       <Bar route={route} first={first} facts={facts} shape={shape} />
       {warnings.length > 0 ? <Notice tone="wait" bar title={warnings.join(" ")} /> : null}
-      <div className="co__switch only-sm">
+      <div className="co__switch">
         <Segments
           label="Part"
           options={[

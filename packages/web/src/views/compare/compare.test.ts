@@ -46,14 +46,18 @@ test.each([
 });
 
 test("what makes two episodes less comparable is said", () => {
-  expect(conditionsOf(row("a", { policy: 180 }), row("b", { policy: 240 }))).toEqual({
+  const played = (id: string, given: Partial<EpisodeRow> = {}, eventCount = 3) => {
+    return { row: row(id, given), events: events("ab"), eventCount };
+  };
+  expect(conditionsOf(played("a", { policy: 180 }), played("b", { policy: 240 }))).toEqual({
     facts: ["same seed 1", "same environment e 1", "policies of step 180 and step 240"],
     warnings: [],
   });
-  const { warnings } = conditionsOf(row("a"), row("b", { seed: 2, version: "2" }));
+  const { warnings } = conditionsOf(played("a"), played("b", { seed: 2, version: "2" }, 9));
   expect(warnings).toEqual([
     expect.stringContaining("aligned by number only"),
     expect.stringContaining("e 1, B in e 2"),
+    "Only the first 3 events of B are compared.",
   ]);
 });
 

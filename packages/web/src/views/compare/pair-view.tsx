@@ -1,8 +1,7 @@
 import type { EpisodeRow, RolloutEvent } from "openenv-ts/protocol";
 import { memo, type ReactNode } from "react";
-import { diffWords } from "../../parts/text/words.js";
 import { hasAnsi } from "../../parts/value/ansi.js";
-import { ChangeList, Words } from "../../parts/value/changes.js";
+import { ChangeList, cutCommon, Words } from "../../parts/value/changes.js";
 import { pictureOf, soundOf } from "../../parts/value/picture.js";
 import { textKindOf } from "../../parts/value/rendering.js";
 import { outcomeInWords } from "../rollouts/outcome.js";
@@ -67,7 +66,7 @@ function Cell({ side, row, event, parts, others }: CellProps) {
   const draw: Draw = (name, value, form) => {
     const other = valueIn(others, name);
     if (typeof value === "string" && typeof other === "string" && value !== other && isPlain(value) && isPlain(other)) {
-      const words = side === "a" ? diffWords(value, other) : diffWords(other, value);
+      const words = side === "a" ? cutCommon(value, other) : cutCommon(other, value);
       return (
         <span className="think">
           <Words words={words} side={side} />
@@ -104,6 +103,7 @@ function isPlain(text: string): boolean {
 }
 
 export function endInWords({ outcome, steps }: EpisodeRow): ReactNode {
-  if (outcome === "running" || outcome === "stuck") return `has come to step ${steps}, ${outcomeInWords(outcome)}`;
+  if (outcome === "running" || outcome === "stuck")
+    return `is at step ${steps} (${outcomeInWords(outcome).toLowerCase()})`;
   return `ended with step ${steps}: ${outcomeInWords(outcome).toLowerCase()}`;
 }

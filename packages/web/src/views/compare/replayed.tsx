@@ -3,13 +3,14 @@ import { useEffect, useState } from "react";
 import { Button } from "../../parts/button.js";
 import { type ReplayState, replay } from "../../play/replay.js";
 import { type NewStep, timelineOf } from "../../play/timeline.js";
+import { nameOf } from "./align.js";
 
 /** Plays the recorded requests of B again in a session of this page, and says whether its answers are the same. */
 export function Replayed({ events }: { events: readonly RolloutEvent[] }) {
-  const [run, setRun] = useState<readonly RolloutEvent[]>();
+  const [run, setRun] = useState(0);
   const [state, setState] = useState<ReplayState>();
   useEffect(() => {
-    if (run !== events) return;
+    if (run === 0) return;
     const controller = new AbortController();
     const [reset, ...steps] = events.map(recorded);
     if (reset) {
@@ -21,15 +22,12 @@ export function Replayed({ events }: { events: readonly RolloutEvent[] }) {
   // A call of MCP is outside of the socket that replays.
   if (events[0]?.type !== "reset" || events.some(({ type, request }) => type === "tool" || request === null))
     return null;
-  const start = (): void => {
-    setState(undefined);
-    setRun(events);
-  };
+  const isPlaying = state?.status === "playing" || state?.status === "queued";
   return (
     <span className="replayed" role="status">
-      {run === events && state ? <span>{inWords(state)}</span> : null}
-      {run === events && (state?.status ?? "playing") === "playing" ? null : (
-        <Button look="ghost sm" onClick={start}>
+      {state ? <span>{inWords(state, events)}</span> : null}
+      {isPlaying ? null : (
+        <Button look="ghost sm" onClick={() => setRun(run + 1)}>
           Replay B
         </Button>
       )}
@@ -37,11 +35,13 @@ export function Replayed({ events }: { events: readonly RolloutEvent[] }) {
   );
 }
 
-function inWords({ status, firstDifference, problem }: ReplayState): string {
+function inWords({ status, firstDifference, problem }: ReplayState, events: readonly RolloutEvent[]): string {
   if (status === "equal") return "Replayed just now: B is reproduced exactly";
-  if (status === "differs") return `Replayed just now: B differs from step ${firstDifference} on`;
   if (status === "failed") return `The replay was stopped: ${problem}`;
-  return status === "queued" ? "The replay waits for a session" : "Replaying B";
+  if (status !== "differs") return status === "queued" ? "Waiting for a session" : "Replaying B";
+  // A replay has no rows for failed requests.
+  const first = events.filter((event) => !recorded(event).failure)[firstDifference];
+  return `Replayed just now: B differs from ${nameOf(first?.event ?? 0).toLowerCase()} on`;
 }
 
 function recorded({ type, request, answer, error, ms, at }: RolloutEvent): NewStep {

@@ -5,6 +5,7 @@ import { Icon } from "../../parts/icon.js";
 import { Boundary } from "../../parts/loading/boundary.js";
 import { count, formatClock, formatReward } from "../../parts/text/format.js";
 import { VirtualList } from "../../parts/virtual-list.js";
+import { policyInWords } from "../rollouts/facts.js";
 import { outcomeInWords } from "../rollouts/outcome.js";
 import { useKeys } from "../rollouts/use-keys.js";
 import { type CompareRow, equalInWords, nameOf, nextDifference, type Pair, rowsOf } from "./align.js";
@@ -112,8 +113,9 @@ function Heads({ a, b }: { a: ComparedEpisode; b: ComparedEpisode }) {
             <span className="end num">{formatReward(row.reward)}</span>
           </div>
           <p>
-            {count(row.steps, "step")}, {formatClock(row.duration)}
-            {row.policy === null ? "" : `, policy of step ${row.policy}`}
+            {[count(row.steps, "step"), formatClock(row.duration), policyInWords(row)]
+              .filter((fact) => fact !== null)
+              .join(", ")}
           </p>
         </div>
       ))}

@@ -1,7 +1,9 @@
 import type { EpisodeRow } from "openenv-ts/protocol";
 import { useMemo, useState } from "react";
 import { hrefOf, ROLLOUTS } from "../../app/router.js";
-import { count, formatReward } from "../../parts/text/format.js";
+import { count, formatReward, stepInWords } from "../../parts/text/format.js";
+import { policyInWords } from "../rollouts/facts.js";
+import { queryOf } from "../rollouts/terms.js";
 import { useKeys } from "../rollouts/use-keys.js";
 import { type Branch, branchesOf } from "./branches.js";
 import { ForkTree } from "./fork-tree.js";
@@ -42,7 +44,7 @@ export function TreePane({ comparison: { a, b, tree, hidden }, first, onAssign }
         {hidden > 0 ? (
           <p className="hint pad">
             {hidden.toLocaleString("en")} more of this group are not drawn.{" "}
-            <a href={hrefOf({ ...ROLLOUTS, q: `group:${JSON.stringify(a.row.group ?? "")}` })}>Show them</a>
+            <a href={hrefOf({ ...ROLLOUTS, q: queryOf({ group: a.row.group }) })}>Show them</a>
           </p>
         ) : null}
         <TwoLines a={a.events} b={b.events} />
@@ -100,10 +102,13 @@ function ForkList({ branches, active, onAssign }: ForkListProps) {
   );
 }
 
-function originOf({ policy, parent }: EpisodeRow, from: Branch["from"], branches: readonly Branch[]): string {
-  const who = policy === null ? "" : `policy of step ${policy}, `;
-  if (parent) return `${who}copy of ${parent.id} after step ${parent.step}`;
-  if (!from) return `${who}from reset`;
+function originOf(row: EpisodeRow, from: Branch["from"], branches: readonly Branch[]): string {
+  return [policyInWords(row), beginningOf(row, from, branches)].filter((fact) => fact !== null).join(", ");
+}
+
+function beginningOf({ parent }: EpisodeRow, from: Branch["from"], branches: readonly Branch[]): string {
+  if (parent) return `copy of ${parent.id} after ${stepInWords(parent.step)}`;
+  if (!from) return "from reset";
   const names = ["A", "B"];
-  return `${who}as ${names[from.branch] ?? branches[from.branch]?.row.id} to ${from.step === 0 ? "the reset" : `step ${from.step}`}`;
+  return `as ${names[from.branch] ?? branches[from.branch]?.row.id} to ${stepInWords(from.step)}`;
 }

@@ -1,6 +1,7 @@
 import type { EpisodeRow, RolloutPage } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
 import { ask, isRefusal, RequestError } from "../../server/get.js";
+import { queryOf } from "../rollouts/terms.js";
 import { Rollout } from "../rollouts/transcript/rollout.js";
 import type { ComparedEpisode } from "./branches.js";
 
@@ -32,46 +33,61 @@ export function useComparison(a: string, b: string): ComparisonState {
   const [tries, setTries] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another try reads again
   useEffect(() => {
-    let isOver = false;
+    const controller = new AbortController();
+    const { signal } = controller;
     setState(NOTHING);
-    readComparison(a, b, (value) => {
-      if (!isOver) setState({ value, problem: undefined, refused: false });
-    }).catch((error: Error) => {
-      if (!isOver) setState({ value: undefined, problem: error.message, refused: isRefusal(error) });
-    });
-    return () => {
-      isOver = true;
+    const report = (value: Comparison): void => {
+      if (!signal.aborted) setState({ value, problem: undefined, refused: false });
     };
+    readComparison(a, b, { signal, report }).catch((error: Error) => {
+      if (!signal.aborted) setState({ value: undefined, problem: error.message, refused: isRefusal(error) });
+    });
+    return () => controller.abort();
   }, [a, b, tries]);
   return { ...state, retry: () => setTries(tries + 1) };
 }
 
 const NOTHING = { value: undefined, problem: undefined, refused: false };
 
+interface ReadOptions {
+  signal: AbortSignal;
+  report(value: Comparison): void;
+}
+
 /** Reports the two episodes first, and the tree when it is read. */
-async function readComparison(a: string, b: string, report: (value: Comparison) => void): Promise<void> {
-  const [left, right] = await Promise.all([read(a, MOST_EVENTS), read(b, MOST_EVENTS)]);
+async function readComparison(a: string, b: string, { signal, report }: ReadOptions): Promise<void> {
+  const [left, right] = await Promise.all([read(a, MOST_EVENTS, signal), read(b, MOST_EVENTS, signal)]);
   const both = { a: left, b: right, tree: a === b ? [left] : [left, right], hidden: 0 };
   report(both);
-  const { group, task } = left.row;
-  if (group === null) return;
-  const q = `group:${JSON.stringify(group)}${task === null ? "" : ` task:${JSON.stringify(task)}`}`;
-  const page = await ask<RolloutPage<EpisodeRow>>(`/rollouts?${new URLSearchParams({ q, limit: "64" })}`);
-  const others = page.rows.filter(({ id }) => id !== a && id !== b);
+  // A and B can be compared without the others.
+  const withOthers = await readTree(both, signal).catch(() => undefined);
+  if (withOthers) report(withOthers);
+}
+
+async function readTree(both: Comparison, signal: AbortSignal): Promise<Comparison | undefined> {
+  const [left, right] = [both.a.row, both.b.row];
+  const { group, task } = left;
+  if (group === null) return undefined;
+  const query = new URLSearchParams({ q: queryOf({ group, task }), limit: "64" });
+  const page = await ask<RolloutPage<EpisodeRow>>(`/rollouts?${query}`, { signal });
+  const others = page.rows.filter(({ id }) => id !== left.id && id !== right.id);
   const shown: ComparedEpisode[] = [];
   // One after the other, because the server has more to do. An episode that is gone by now is left out.
   for (const { id } of others.slice(0, MOST_BRANCHES - 2)) {
-    const episode = await read(id, BRANCH_EVENTS).catch(() => undefined);
+    const episode = await read(id, BRANCH_EVENTS, signal).catch(() => undefined);
     if (episode) shown.push(episode);
   }
-  const known = shown.length + 1 + Number(right.row.group === group && a !== b);
-  report({ ...both, tree: [...both.tree, ...shown], hidden: Math.max(0, page.total - known) });
+  const known = shown.length + 1 + Number(right.group === group && left.id !== right.id);
+  return { ...both, tree: [...both.tree, ...shown], hidden: Math.max(0, page.total - known) };
 }
 
-async function read(id: string, most: number): Promise<ComparedEpisode> {
-  const rollout = new Rollout(id);
+async function read(id: string, most: number, signal: AbortSignal): Promise<ComparedEpisode> {
+  const rollout = new Rollout(id, signal);
   const events = await rollout.first(most);
   const { detail, problem, refused } = rollout.snapshot();
-  if (!detail) throw new RequestError(refused ? 403 : 0, `${id}: ${problem ?? "it has no events"}`);
+  // A beginning that looks like the whole would differ from the other episode.
+  if (!detail || problem !== undefined) {
+    throw new RequestError(refused ? 403 : 0, `${id}: ${problem ?? "it has no events"}`);
+  }
   return { row: detail.episode, events, eventCount: detail.eventCount };
 }

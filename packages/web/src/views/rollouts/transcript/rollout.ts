@@ -24,9 +24,14 @@ export class Rollout {
   #pages = new Map<number, Promise<void>>();
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setInterval> | undefined;
+  readonly #signal: AbortSignal | undefined;
+  #isGrowing = false;
+  /** The events that were asked for last. */
+  #wanted: [from: number, to: number] = [0, 0];
 
-  constructor(id: string) {
+  constructor(id: string, signal?: AbortSignal) {
     this.id = id;
+    this.#signal = signal;
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -44,6 +49,7 @@ export class Rollout {
 
   /** Loads the events from one number to another, unless they are there or on the way. */
   async need(from: number, to: number): Promise<void> {
+    this.#wanted = [from, to];
     const wanted: Promise<void>[] = [];
     for (let page = Math.floor(from / PAGE); page <= Math.floor(to / PAGE); page++) {
       const asked = this.#pages.get(page) ?? this.#read(page * PAGE);
@@ -53,10 +59,11 @@ export class Rollout {
     await Promise.all(wanted);
   }
 
-  /** Loads all events, at most this many, and returns those. */
+  /** Loads all events, at most this many, and returns those before the first failure. */
   async first(most: number): Promise<RolloutEvent[]> {
     await this.need(0, 0);
-    for (let from = PAGE; from < Math.min(most, this.#state.events.length); from += PAGE) await this.need(from, from);
+    const hasMore = (from: number): boolean => from < Math.min(most, this.#state.events.length);
+    for (let from = PAGE; hasMore(from) && this.#state.problem === undefined; from += PAGE) await this.need(from, from);
     const end = this.#state.events.slice(0, most).indexOf(undefined);
     return this.#state.events.slice(0, end < 0 ? most : end) as RolloutEvent[];
   }
@@ -65,20 +72,23 @@ export class Rollout {
   retry(): void {
     this.#pages.clear();
     this.#set({ problem: undefined, refused: false });
-    void this.need(0, 0);
+    void this.need(...this.#wanted);
   }
 
   /** Reads what an episode that runs got since. */
-  readonly #grow = (): void => {
+  readonly #grow = async (): Promise<void> => {
     const outcome = this.#state.detail?.episode.outcome;
-    if (document.hidden || (outcome !== "running" && outcome !== "stuck")) return;
-    void this.#read(this.#state.events.length);
+    if (document.hidden || this.#isGrowing || (outcome !== "running" && outcome !== "stuck")) return;
+    this.#isGrowing = true;
+    await this.#read(this.#state.events.length);
+    this.#isGrowing = false;
   };
 
   async #read(from: number): Promise<void> {
     try {
       const query = new URLSearchParams({ from: String(from), limit: String(PAGE) });
-      const answer = await ask<RolloutDetail>(`/rollouts/${encodeURIComponent(this.id)}?${query}`);
+      const path = `/rollouts/${encodeURIComponent(this.id)}?${query}`;
+      const answer = await ask<RolloutDetail>(path, this.#signal && { signal: this.#signal });
       const { events: read, ...detail } = answer;
       const events = this.#state.events.slice();
       while (events.length < detail.eventCount) events.push(undefined);
