@@ -1,14 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { defineContract, defineEnvironment } from "openenv-ts";
 import type { EpisodeRow, RolloutPage } from "openenv-ts/protocol";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { fetchAsOperator, OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { faults } from "./axe.js";
 import { requireChromium, usePages } from "./pages.js";
+import { useFolders } from "./rollouts.js";
 
 const chromium = await requireChromium();
 
@@ -37,16 +35,11 @@ const environment = defineEnvironment(
 
 describe.skipIf(!chromium.available)("the value of a step", () => {
   const { start, open } = usePages(chromium);
-  const folders: string[] = [];
-  afterEach(async () => {
-    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-  });
+  const makeFolder = useFolders();
 
   /** A server with an episode of four steps, and the public id of the episode. */
   const startPlayed = async () => {
-    const folder = await mkdtemp(join(tmpdir(), "openenv-values-"));
-    folders.push(folder);
-    const server = await start(environment, { store: join(folder, "data"), ...WITH_OPERATOR });
+    const server = await start(environment, { store: await makeFolder(), ...WITH_OPERATOR });
     await using socket = await openTestSocket(`${server.url}/ws`);
     await socket.ask({ type: "reset", data: { seed: 7 } });
     for (const risk of [1, 2, 0, 3]) await socket.ask({ type: "step", data: { risk } });
@@ -67,14 +60,20 @@ describe.skipIf(!chromium.available)("the value of a step", () => {
     await page.goto(`${server.url}/web/#/rollouts/${id}/step/1`);
     await page.getByText("Value of each step").click();
     await page.getByRole("button", { name: "Play 16 forks after step 1" }).click();
-    const value = page.getByRole("img", { name: /^mean -?\d+\.\d\d, between -?\d+\.\d\d and -?\d+\.\d\d$/ });
+    const value = page.getByRole("img", { name: /^mean −?\d+\.\d\d+, between −?\d+\.\d\d+ and −?\d+\.\d\d+$/ });
     await value.waitFor();
-    expect(await page.locator(".tr__value li").innerText()).toMatch(/^1, random[\s\S]*16 forks$/);
+    // The button returns when the forks are in the store.
+    await page.getByRole("button", { name: "Play 16 forks after step 1" }).click();
+    const row = page.locator(".tr__value li");
+    await row.getByText("32 forks").waitFor();
+    expect(await row.innerText()).toMatch(/^step 1, random[\s\S]*32 forks$/);
     expect(await faults(page)).toEqual([]);
+    const shown = await value.getAttribute("aria-label");
     await page.reload();
     await value.waitFor();
+    expect(await value.getAttribute("aria-label")).toBe(shown);
     const { rows } = (await (await fetchAsOperator(`${server.url}/rollouts`)).json()) as RolloutPage<EpisodeRow>;
-    expect(rows.filter(({ parent }) => parent?.id === id)).toHaveLength(16);
+    expect(rows.filter(({ parent }) => parent?.id === id)).toHaveLength(32);
   });
 
   test("says why forks cannot be played", async () => {

@@ -2,11 +2,14 @@ import type { ForkValue } from "openenv-ts/protocol";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Button } from "../../../parts/button.js";
 import { Notice } from "../../../parts/notice.js";
-import { count } from "../../../parts/text/format.js";
+import { count, formatReward, stepInWords } from "../../../parts/text/format.js";
 import { ask } from "../../../server/get.js";
 import { readStream } from "../../../server/read-stream.js";
 
 const FORKS = 16;
+/** Rows of forks reach the store about two seconds after their episodes: they are read until then, at this interval. */
+const STORED_MS = 5000;
+const EVERY_MS = 250;
 const POLICIES = ["random", "recorded", "model"] as const;
 type ForkPolicy = (typeof POLICIES)[number];
 
@@ -33,11 +36,11 @@ export function StepValues({ id, step }: StepValuesProps) {
         <ul>
           {values.map((value) => (
             <li key={`${value.step} ${value.policy}`}>
-              <span className="vl">
-                {value.step === 0 ? "reset" : value.step}, {value.policy}
+              <span>
+                {stepInWords(value.step)}, {value.policy}
               </span>
               <Interval value={value} low={low} high={high} />
-              <span className="num">{value.mean === null ? "none" : value.mean.toFixed(2)}</span>
+              <span className="num">{formatReward(value.mean)}</span>
               <span className="muted">{count(value.count, "fork")}</span>
             </li>
           ))}
@@ -46,7 +49,7 @@ export function StepValues({ id, step }: StepValuesProps) {
       <div className="acts">
         <Button look="sm" free={step !== null && playing === undefined} onClick={() => void play(step ?? 0, policy)}>
           {playing === undefined
-            ? `Play ${FORKS} forks after ${step === 0 ? "the reset" : `step ${step ?? "…"}`}`
+            ? `Play ${FORKS} forks after ${step === null ? "step …" : stepInWords(step)}`
             : `${playing} of ${FORKS} played`}
         </Button>
         <label>
@@ -82,8 +85,8 @@ function Interval({
   const [from, to] = [place(low ?? mean), place(high ?? mean)];
   const label =
     low === null || high === null
-      ? `mean ${mean.toFixed(2)}`
-      : `mean ${mean.toFixed(2)}, between ${low.toFixed(2)} and ${high.toFixed(2)}`;
+      ? `mean ${formatReward(mean)}`
+      : `mean ${formatReward(mean)}, between ${formatReward(low)} and ${formatReward(high)}`;
   return (
     <svg className="iv" role="img" aria-label={label} preserveAspectRatio="none" viewBox="0 0 100 8">
       <rect x={from} y={2} width={Math.max(0.5, to - from)} height={4} />
@@ -93,52 +96,66 @@ function Interval({
 }
 
 function useForks(id: string) {
-  const [values, setValues] = useState<ForkValue[]>([]);
+  const [values, setValues] = useState<readonly ForkValue[]>([]);
   const [playing, setPlaying] = useState<number>();
   const [problem, setProblem] = useState<string>();
   const left = useRef(new AbortController());
-  const read = useCallback(async () => {
-    const { values: stored } = await ask<{ values: ForkValue[] }>(`/rollouts/${encodeURIComponent(id)}/forks`);
-    setValues((shown) => stored.reduce(join, shown));
-  }, [id]);
+  const path = `/rollouts/${encodeURIComponent(id)}/forks`;
+  const read = useCallback(
+    async (signal: AbortSignal) => (await ask<{ values: ForkValue[] }>(path, { signal })).values,
+    [path],
+  );
   useEffect(() => {
     const controller = new AbortController();
     left.current = controller;
     // The transcript has the same right, and shows why a request fails.
-    read().catch(() => {});
+    read(controller.signal).then(setValues, () => {});
     return () => controller.abort();
   }, [read]);
+  /** Reads the values that include these forks, or after a while those that are there. */
+  const readStored = async (forks: ForkValue, signal: AbortSignal): Promise<void> => {
+    const wanted = numberOf(forks) + numberOf(values.find((one) => isAlike(one, forks)));
+    for (const end = performance.now() + STORED_MS; ; ) {
+      const stored = await read(signal);
+      const isComplete = numberOf(stored.find((one) => isAlike(one, forks))) >= wanted;
+      if (isComplete || performance.now() > end) return setValues(stored);
+      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+    }
+  };
   const play = async (step: number, policy: ForkPolicy): Promise<void> => {
     setProblem(undefined);
     setPlaying(0);
     const { signal } = left.current;
+    let last: ForkValue | undefined;
     try {
-      await readStream(
-        `/rollouts/${encodeURIComponent(id)}/forks`,
-        { body: { step, count: FORKS, policy }, signal },
-        (event, data) => {
-          if (event === "problem") return setProblem((data as { message: string }).message);
-          if (event !== "value") return;
-          const value = data as ForkValue;
-          setPlaying(value.count + value.lost);
-          setValues((shown) => join(shown, value));
-        },
-      );
+      await readStream(path, { body: { step, count: FORKS, policy }, signal }, (event, data) => {
+        if (event === "problem") return setProblem((data as { message: string }).message);
+        if (event !== "value") return;
+        const value = (last = data as ForkValue);
+        setPlaying(numberOf(value));
+        // The value of earlier forks has to wait for one that includes them.
+        if (!values.some((one) => isAlike(one, value))) setValues([...values, value].toSorted(inOrder));
+      });
     } catch (error) {
       if (!signal.aborted) setProblem((error as Error).message);
-    } finally {
-      setPlaying(undefined);
     }
+    if (last) await readStored(last, signal).catch(() => {});
+    setPlaying(undefined);
   };
   return { values, playing, problem, play };
 }
 
-/** The values in the order of their steps, with this one in place of an earlier one with fewer forks. */
-function join(shown: readonly ForkValue[], value: ForkValue): ForkValue[] {
-  const isSame = ({ step, policy }: ForkValue): boolean => step === value.step && policy === value.policy;
-  const earlier = shown.find(isSame);
-  const kept = earlier !== undefined && earlier.count > value.count ? earlier : value;
-  return [...shown.filter((one) => !isSame(one)), kept].toSorted((a, b) => a.step - b.step);
+function isAlike(one: ForkValue, other: ForkValue): boolean {
+  return one.step === other.step && one.policy === other.policy;
+}
+
+function inOrder(one: ForkValue, other: ForkValue): number {
+  return one.step - other.step || one.policy.localeCompare(other.policy);
+}
+
+/** The number of forks, with those that count for nothing. */
+function numberOf(value: ForkValue | undefined): number {
+  return value ? value.count + value.lost : 0;
 }
 
 /** One axis for all intervals. */
