@@ -5,7 +5,7 @@ import { formatBytes } from "../parts/text/format.js";
 import { pictureOf } from "../parts/value/picture.js";
 import { Picture } from "../parts/value/picture-view.js";
 
-/** Base64 with more characters is not shown as text, because nobody edits it. */
+/** Base64 with more characters is not shown as text, because it is not edited by hand. */
 const LONG_DATA = 200;
 
 /** What a field takes from a file: a picture as a data URL, or bytes as base64. */

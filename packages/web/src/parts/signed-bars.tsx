@@ -47,7 +47,7 @@ export function SignedBars({ parts, total }: SignedBarsProps) {
 export function withRest(parts: SignedBarsProps["parts"], total: number | null): (readonly [string, number])[] {
   const shown = parts.slice(0, MAX_PARTS);
   const rest = (total ?? Number.NaN) - shown.reduce((sum, [, value]) => sum + value, 0);
-  return Math.abs(rest) >= 0.005 ? [...shown, ["not in a part", rest]] : [...shown];
+  return Math.abs(rest) >= 0.005 ? [...shown, ["other", rest]] : [...shown];
 }
 
 function widthOf(value: number, most: number): number {
