@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
+import { partsLoaded } from "./pages.js";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 /** The rules about colors, which are all that a theme changes. */
@@ -13,7 +14,7 @@ const COLORS = ["color-contrast", "link-in-text-block"];
 export async function faults(page: Page, status: string | RegExp = "Connected", every = false): Promise<string[]> {
   await page.getByText(status, { exact: true }).waitFor();
   await page.waitForTimeout(300);
-  await page.locator(".loading:visible").first().waitFor({ state: "detached" });
+  await partsLoaded(page);
   // Injected by the debugger's protocol, to which the content policy does not apply.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await readFile(AXE, "utf8"));
   return [...(await faultsIn(page, "dark", { every, rules: COLORS })), ...(await faultsIn(page, "light", { every }))];

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { faults } from "./axe.js";
-import { DESK, PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
+import { DESK, PHONE, partsLoaded, requireChromium, reset, steps, usePages, width } from "./pages.js";
 
 const chromium = await requireChromium();
 
@@ -123,7 +123,8 @@ describe.skipIf(!chromium.available)("text of an environment", () => {
 });
 
 /** The page's own texts that run from right to left, and those that continue after text of the environment. */
-function turnedTexts(page: Page): Promise<string[]> {
+async function turnedTexts(page: Page): Promise<string[]> {
+  await partsLoaded(page);
   return page.evaluate((mark) => {
     const found: string[] = [];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

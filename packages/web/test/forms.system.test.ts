@@ -123,6 +123,7 @@ describe.skipIf(!chromium.available)("a form", () => {
     const page = await open(await start(environment));
     await reset(page);
     const kind = page.getByLabel("Kind");
+    await kind.waitFor();
     expect(await kind.locator("option").allInnerTexts()).toEqual(names);
     const send = page.getByRole("button", { name: /^Send ↵/ });
     await page.getByLabel("Sql").fill("drop");

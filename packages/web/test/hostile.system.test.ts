@@ -5,7 +5,7 @@ import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
 import { type EpisodeRecord, renderEpisode } from "openenv-ts/protocol";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { imported, requireChromium, reset, steps, usePages } from "./pages.js";
+import { imported, partsLoaded, requireChromium, reset, steps, usePages } from "./pages.js";
 import { HOSTILE } from "./zoo.js";
 
 const chromium = await requireChromium();
@@ -160,6 +160,7 @@ describe.skipIf(!chromium.available)("a hostile", () => {
     for (let at = 0; at < 5; at++) {
       await steps(page).nth(at).click();
       for (const tab of ["Diff", "Raw JSON", "Step"]) await page.getByRole("tab", { name: tab }).click();
+      await partsLoaded(page);
     }
     expect(await page.getByText(/could not be shown/).count()).toBe(0);
     await page.getByRole("button", { name: "Reset options", exact: true }).click();

@@ -124,6 +124,11 @@ export function usePages(chromiumFound: Component) {
 
 export { requireChromium };
 
+/** Waits until the parts that are loaded when they are first shown are there, such as Markdown. */
+export async function partsLoaded(page: Page): Promise<void> {
+  await page.locator(".loading:visible").first().waitFor({ state: "detached" });
+}
+
 /** Starts an episode, with a seed by the reset options, and waits for it and its state. */
 export async function reset(page: Page, seed?: number): Promise<void> {
   const before = await page.locator("#announcer").textContent();

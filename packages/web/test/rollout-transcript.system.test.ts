@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { faults } from "./axe.js";
-import { PHONE, requireChromium, type Server, usePages, width } from "./pages.js";
+import { PHONE, partsLoaded, requireChromium, type Server, usePages, width } from "./pages.js";
 import { PICTURES } from "./pictures.js";
 import { useFolders } from "./rollouts.js";
 import { HOSTILE } from "./zoo.js";
@@ -115,16 +115,17 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     await turn(page, 1).locator("th").first().waitFor();
     expect(await turn(page, 1).locator("th").allInnerTexts()).toEqual(["sku", "qty", "price"]);
     await turn(page, 2).getByText("I look at the policy.").waitFor();
+    await partsLoaded(page);
     expect(await turn(page, 2).locator("a[target]").allInnerTexts()).toEqual([
       "https://example.org/policy",
       "https://example.org/p.png",
     ]);
     await turn(page, 2).getByRole("button", { name: "Reward of 2 parts" }).click();
     expect(await turn(page, 2).locator(".signed dd").allInnerTexts()).toEqual(["+0.50", "−0.25", "0.25"]);
+    await turn(page, 6).getByRole("link", { name: "Same call as step 1" }).waitFor();
     expect(await turn(page, 3).locator(".ansi-fg-green").innerText()).toBe("✓ passed");
     expect(await turn(page, 4).locator(".who").allInnerTexts()).toEqual(["user", "assistant"]);
     expect(await turn(page, 5).locator("img, audio").count()).toBe(2);
-    expect(await turn(page, 6).getByRole("link", { name: "Same call as step 1" }).count()).toBe(1);
     expect(await page.locator(".tr__head .signed dd").allInnerTexts()).toEqual(["+0.50", "−0.25", "−1.00", "−0.75"]);
     expect(await faults(page, "Not connected")).toEqual([]);
     await page.keyboard.press("j");
@@ -150,6 +151,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
       await turn(page, 1).getByText("<img src=x").first().waitFor();
       for (const key of ["j", "j", "j", "2", "3", "1"]) await page.keyboard.press(key);
       await turn(page, 5).waitFor();
+      await partsLoaded(page);
       expect(await page.title()).toBe("Rollouts · scene_env");
       expect(await page.getByText(/could not be shown/).count()).toBe(0);
       expect(await page.locator("body script, img[src=x], [onerror], [onload], a[href^=javascript]").count()).toBe(0);
