@@ -16,14 +16,14 @@ const SOURCE = /^[^/]+\/(?:[^/]+\/)?src\/.*\.(?:tsx?|css|py)$/;
  * only a planned feature raises it.
  */
 export const CEILINGS = {
-  "packages/openenv/src": 895,
+  "packages/openenv/src": 896,
   "packages/openenv/src/agents": 344,
   "packages/openenv/src/client": 4527,
   "packages/openenv/src/compat": 376,
   "packages/openenv/src/contract": 1820,
   "packages/openenv/src/environment": 3397,
   "packages/openenv/src/mcp": 308,
-  "packages/openenv/src/protocol": 2919,
+  "packages/openenv/src/protocol": 2948,
   "packages/openenv/src/testing": 2059,
   "packages/openenv/src/util": 596,
   "packages/openenv/src/validation": 1409,
@@ -46,12 +46,12 @@ export const CEILINGS = {
   "packages/openenv/src/server/logging": 237,
   "packages/openenv/src/server/mcp": 637,
   "packages/openenv/src/server/metrics": 408,
-  "packages/openenv/src/server/parts": 251,
+  "packages/openenv/src/server/parts": 253,
   "packages/openenv/src/server/plugins": 1004,
   "packages/openenv/src/server/routes": 1654,
   "packages/openenv/src/server/websocket": 1510,
   "packages/bench/src": 3649,
-  "packages/cli/src": 12530,
+  "packages/cli/src": 12569,
   "packages/cluster/src": 1315,
   "packages/deploy/src": 2682,
   "packages/durable/src": 14,
@@ -63,7 +63,7 @@ export const CEILINGS = {
   "packages/isolation/src": 1083,
   "packages/otel/src": 255,
   "packages/providers/src": 6715,
-  "packages/rollouts/src": 2503,
+  "packages/rollouts/src": 2595,
   "packages/sockets/src": 44,
   "packages/sockets/src/flow": 673,
   "packages/sockets/src/limits": 221,
@@ -71,8 +71,8 @@ export const CEILINGS = {
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 712,
   "packages/upstream/src/fleet": 807,
-  "packages/web/src": 18350,
-  "python/src": 4719,
+  "packages/web/src": 18441,
+  "python/src": 4731,
 };
 
 /**
