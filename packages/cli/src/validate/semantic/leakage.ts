@@ -120,7 +120,7 @@ function contains(value: unknown, gold: string): boolean {
   if (typeof value === "number") return String(value) === gold;
   if (typeof value !== "string") return false;
   const decoded = /^[\w+/-]{16,}={0,2}$/.test(value) ? Buffer.from(value, "base64").toString("latin1") : "";
-  const escaped = gold.replace(/[^\p{L}\p{N}\s]/gu, "\\$&");
+  const escaped = gold.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
   return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, "iu").test(`${value} ${decoded}`);
 }
 

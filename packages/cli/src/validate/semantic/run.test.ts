@@ -28,7 +28,8 @@ async function check(dir: string, more: Pick<SemanticOptions, "search"> & { leav
   const schemas = environment.contract.schemas();
   const options = { schemas, dir, validation: VALIDATION, isRequested: true, made: [], ...rest };
   const checks = await checkSemantics(server.url, checking, options);
-  return checks.filter(({ status }) => status === "failed").map(({ id, detail = "" }) => [id, detail] as const);
+  const failed = checks.filter(({ status }) => status === "failed").map(({ id, detail = "" }) => [id, detail] as const);
+  return { failed, passed: checks.filter(({ status }) => status === "passed").map(({ id }) => id) };
 }
 
 /** A copy of wordle with few tasks and a fault. */
@@ -52,9 +53,16 @@ async function change(path: string, from: string | RegExp, to: string): Promise<
 }
 
 describe("the semantic checks", () => {
-  test("find nothing in wordle", async () => {
+  test("pass for wordle", async () => {
     await using project = await copyWordle();
-    expect(await check(project.dir)).toEqual([]);
+    expect(await check(project.dir)).toEqual({
+      failed: [],
+      passed: [
+        ...["tasks_start", "seed_honoured", "verifier_determinism", "replayability", "isolated", "oracle_max"],
+        ...["floor_gap", "trivial_floor", "reward_after_done", "canary_floor", "no_solution_leakage"],
+        ...["oracle_containment", "rewards"],
+      ],
+    });
   });
 
   test.each<[string, string, string | RegExp, string, string, RegExp]>([
@@ -148,9 +156,9 @@ describe("the semantic checks", () => {
       "trivial_floor",
       /copied actions/,
     ],
-  ])("%s", async (_, file, from, to, id, detail) => {
+  ])("report %s", async (_, file, from, to, id, detail) => {
     await using project = await copyWordle(file, from, to);
-    const failed = await check(project.dir);
+    const { failed } = await check(project.dir);
     expect(failed).toContainEqual([id, expect.stringMatching(detail)]);
   });
 });
@@ -198,20 +206,37 @@ export const oracle = ({ seed }) => ({ press: "open", code: rng(seed).int(100, 1
 export const solved = (_task, { isOpen }) => isOpen;
 `;
 
-function createDoor(note: string, solved = true) {
-  const oracle = solved ? DOOR_ORACLE : DOOR_ORACLE.replace(/export const solved.*/, "");
+/** The changes are texts of the environment or its oracle, and what replaces them. */
+function createDoor(note: string, changes: Record<string, string> = {}) {
+  const adapt = (text: string): string =>
+    Object.entries(changes).reduce((changed, [from, to]) => changed.replaceAll(from, () => to), text);
   return createProject({
-    "server/environment.ts": DOOR.replaceAll("NOTE", note),
-    "validation/oracle.ts": oracle,
+    "server/environment.ts": adapt(DOOR.replaceAll("NOTE", note)),
+    "validation/oracle.ts": adapt(DOOR_ORACLE),
   });
 }
 
-test.each([
+/** A door whose code begins with this text. */
+function beginsWith(text: string): Record<string, string> {
+  return {
+    "int(100, 120)": `int(100, 120).toString().replace(/^/, "${text}")`,
+    "z.int().default(0)": 'z.string().default("")',
+  };
+}
+
+test.each<[string, string, string, Record<string, string>?]>([
   ["by its length", '"x".repeat(code)', "observation.note has the length of the answer code"],
   ["in base64", `btoa(\`the code is \${code}, says the door\`)`, "observation.note contains the answer code"],
-])("an observation that leaks the answer %s", async (_, note, detail) => {
-  await using project = await createDoor(note);
-  const failed = await check(project.dir, { leaveOut: ["canary_floor"] });
+  ["with an apostrophe", '"Say " + code', "observation.note contains the answer code", beginsWith("it's ")],
+  [
+    "with marks of an expression",
+    '"Say " + code',
+    "observation.note contains the answer code",
+    beginsWith("c++ (a|b] - "),
+  ],
+])("an observation that leaks the answer %s", async (_, note, detail, changes = {}) => {
+  await using project = await createDoor(note, changes);
+  const { failed } = await check(project.dir, { leaveOut: ["canary_floor"] });
   expect(failed).toContainEqual(["no_solution_leakage", expect.stringContaining(detail)]);
 });
 
@@ -234,18 +259,18 @@ test.each([
     }));`;
   const oracle = "export const oracle = (task) => undefined;";
   await using project = await createProject({ "server/environment.ts": module, "validation/oracle.ts": oracle });
-  const failed = await check(project.dir, { leaveOut: ["canary_floor"] });
+  const { failed } = await check(project.dir, { leaveOut: ["canary_floor"] });
   expect(failed).toContainEqual(["oracle_containment", expect.stringMatching(detail)]);
 });
 
 test.each([
-  ["by the declared success", true],
-  ["by its pay for every task, where success is not declared", false],
-])("the adversary finds an exploit of three actions %s", async (_, isDeclared) => {
-  await using project = await createDoor('""', isDeclared);
+  ["that does not reach the declared success", {}],
+  ["that is rewarded on every task, where success is not declared", { "export const solved": "const solved" }],
+])("the adversary finds an exploit of three actions %s", async (_, changes) => {
+  await using project = await createDoor('""', changes);
   const found: StudiedEpisode[] = [];
   const search = { seconds: 60, seed: 1, onFound: (episode: StudiedEpisode) => found.push(episode) };
-  const failed = await check(project.dir, { search, leaveOut: ["canary_floor"] });
+  const { failed } = await check(project.dir, { search, leaveOut: ["canary_floor"] });
   expect(failed).toEqual([
     ["adversary", expect.stringMatching(/the reward 1 was found after \d+ episodes, .*"left".*"up".*"right"/)],
   ]);
@@ -253,5 +278,5 @@ test.each([
   // What was found is a canary from now on.
   const file = join(project.dir, "validation/canaries.jsonl");
   for (const episode of found) saveCanary(file, episode);
-  expect(await check(project.dir)).toContainEqual(["canary_floor", expect.stringMatching(/line 1 earns 1/)]);
+  expect((await check(project.dir)).failed).toContainEqual(["canary_floor", expect.stringMatching(/line 1 earns 1/)]);
 });
