@@ -241,6 +241,16 @@ test.each<[string, string, string, Record<string, string>?]>([
 });
 
 test.each([
+  ["is refused by the server", "{ seeded: true }", '{ seeded: true, stepAfterDone: "error" }'],
+  ["throws in the environment", "if (isOver) return answer(0);", 'if (isOver) throw new Error("It is over.");'],
+])("a step after the end that %s is no fault", async (_, from, to) => {
+  await using project = await createDoor('""', { [from]: to });
+  const { failed, passed } = await check(project.dir, { leaveOut: ["canary_floor"] });
+  expect(failed).toEqual([]);
+  expect(passed).toEqual(expect.arrayContaining(["reward_after_done", "rewards"]));
+});
+
+test.each([
   ["reads", 'readFileSync(path, "utf8")', /returned a line of validation\/oracle.ts: "export const oracle/],
   ["changes", '(appendFileSync(path, "// more"), "")', /an action changed validation\/oracle.ts/],
 ])("an action that %s the file of the oracle", async (_, call, detail) => {

@@ -141,9 +141,9 @@ export async function play(
 /** An episode whose steps the caller takes. */
 export function begin(world: PlayContext, one: Case, session: WireSession) {
   const episode = { case: one, steps: [], refused: [], total: 0, done: false } as unknown as StudiedEpisode;
-  const count = ({ data }: WireCall): void => {
-    episode.total += typeof data["reward"] === "number" ? data["reward"] : 0;
-    episode.done = data["done"] === true;
+  const count = (call: WireCall): void => {
+    episode.total += rewardOf(call);
+    episode.done = call.data["done"] === true;
   };
   return {
     reset: async (): Promise<StudiedEpisode> => {
@@ -168,6 +168,10 @@ export function begin(world: PlayContext, one: Case, session: WireSession) {
       return episode;
     },
   };
+}
+
+export function rewardOf({ data: { reward } }: WireCall): number {
+  return typeof reward === "number" ? reward : 0;
 }
 
 /** The actions of an episode again, in the same order. */
