@@ -10,6 +10,7 @@ export { listOrphans } from "./orphans/list-orphans.js";
 export type { Orphan } from "./orphans/orphan.js";
 export { isAlive } from "./orphans/owner.js";
 export { checkCommand, startCommand } from "./process/command-provider.js";
+export { signalGroup } from "./process/group.js";
 export type { ProcessExit } from "./process/launch.js";
 export { checkOut } from "./repository/checkout.js";
 export { isGitUrl, parseGitUrl } from "./repository/git-source.js";

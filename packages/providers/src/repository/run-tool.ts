@@ -17,6 +17,7 @@ interface ToolOptions {
 }
 
 const KEPT_BYTES = 16 * 1024;
+const SHOWN_LINES = 15;
 
 /**
  * Runs a program in its own process group and returns its output. The signal kills the whole group, and so does the
@@ -57,7 +58,8 @@ export async function runTool(command: string, args: readonly string[], options:
     const code = await closed;
     signal.throwIfAborted();
     if (code === 0) return output;
-    throw new ProviderError("START_FAILED", `${command} ${args[0]} failed:\n${lastLines(all)}`, { logs: all });
+    const last = all.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
+    throw new ProviderError("START_FAILED", `${command} ${args[0]} failed:\n${last}`, { logs: all });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     throw new ProviderError("PROVIDER_UNAVAILABLE", `${command} is not installed. ${missing}`);
@@ -68,10 +70,4 @@ export async function runTool(command: string, args: readonly string[], options:
     if (record) await removeRecord(record.id);
     release();
   }
-}
-
-const SHOWN_LINES = 15;
-
-function lastLines(text: string): string {
-  return text.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
 }

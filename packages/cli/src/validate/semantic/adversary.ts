@@ -64,7 +64,7 @@ async function judge({ world: { oracle, cases }, solved }: RewardSubject, limit:
   const isPaid = ({ total, steps }: StudiedEpisode): boolean => total > limit + 1e-9 && steps.length > 0;
   const isSolved = oracle?.solved;
   if (isSolved !== undefined) {
-    return async (_, episode) => isPaid(episode) && !isSolved(episode.case.task, episode.state.data);
+    return async (_, episode) => isPaid(episode) && !(await isSolved(episode.case.task, episode.state.data));
   }
   const solutions = new Set((await solved()).map((episode) => JSON.stringify(actionsOf(episode))));
   if (solutions.size < 2)

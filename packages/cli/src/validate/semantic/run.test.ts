@@ -275,6 +275,7 @@ test.each([
 
 test.each([
   ["that does not reach the declared success", {}],
+  ["that does not reach the success of an async function", { "solved = (": "solved = async (" }],
   ["that is rewarded on every task, where success is not declared", { "export const solved": "const solved" }],
 ])("the adversary finds an exploit of three actions %s", async (_, changes) => {
   await using project = await createDoor('""', changes);
