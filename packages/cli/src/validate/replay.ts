@@ -31,9 +31,9 @@ export function portabilityCheck({ first, second, actions, checking, made }: Rep
     run: async () => {
       const failed = made.find(({ id, status }) => BASIS.includes(id) && status === "failed");
       if (failed !== undefined) throw new checker.CheckSkip(`${failed.id} did not pass`);
-      const { reset = {}, seed = SEED, timeoutMs = TIMEOUT_MS, signal = new AbortController().signal } = checking;
-      const { session, close } = openSessions({ headers: {}, timeoutMs });
-      const player = { url: first, options: reset, session, played: [], signal };
+      const { reset = {}, seed = SEED, timeoutMs = TIMEOUT_MS, signal } = checking;
+      const { session, close } = openSessions({ headers: {}, timeoutMs, signal });
+      const player = { url: first, options: reset, session, played: [] };
       try {
         const [one, other] = await Promise.all(
           [first, second].map(async (url) => {

@@ -1,7 +1,7 @@
 import { checker, isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { ask } from "../declarations.js";
-import { type Case, play, type World } from "./world.js";
+import { type Case, type Choose, play, type StudiedEpisode, type World } from "./world.js";
 
 /** The Task API of a server. */
 export interface Tasks {
@@ -18,6 +18,8 @@ const SEED = 7;
 const STUDIED = 5;
 /** The number of tasks that are read at once. */
 const PAGE = 500;
+/** The steps within which an oracle must end an episode. */
+const MAX_STEPS = 1_000;
 /** The most tasks that are started. */
 const MAX_STARTED = 20_000;
 
@@ -113,14 +115,17 @@ async function tryTask(world: World, tasks: Tasks | undefined, { task, reset }: 
 
 /** Plays the oracle once on each case. @throws CheckSkip without an oracle. */
 export function oracleEpisodes(world: World) {
-  let episodes: Promise<Awaited<ReturnType<typeof play>>[]> | undefined;
-  const playAll = async (): Promise<Awaited<ReturnType<typeof play>>[]> => {
+  let episodes: Promise<StudiedEpisode[]> | undefined;
+  const playAll = async (): Promise<StudiedEpisode[]> => {
     const { oracle } = world;
     if (oracle === undefined) throw unknown(world);
-    const played = [];
+    const played: StudiedEpisode[] = [];
     for (const one of world.cases) {
-      const choose = async ({ state, last, step: _ }: Parameters<Parameters<typeof play>[2]>[0]) =>
-        await oracle.act({ task: one.task, state: await state(), last: last.data });
+      const choose: Choose = async ({ state, last, step }) => {
+        const isLate = step === MAX_STEPS;
+        if (isLate) throw new checker.CheckBroken(`the oracle did not end ${one.name} within ${MAX_STEPS} steps`);
+        return await oracle.act({ task: one.task, state: await state(), last: last.data });
+      };
       played.push(await play(world, one, choose));
     }
     return played;

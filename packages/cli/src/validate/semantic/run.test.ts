@@ -1,8 +1,12 @@
 import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { createProject } from "../../../../../test-support/commands/command-line.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
+import { defineContract } from "../../../../openenv/src/contract/contract.js";
+import { defineEnvironment } from "../../../../openenv/src/environment/define-environment.js";
+import { createTasks } from "../../../../openenv/src/environment/tasks/task-lists.js";
 import { loadEnvironment } from "../../project/load-environment.js";
 import { saveCanary } from "./canaries.js";
 import { checkSemantics, type SemanticOptions } from "./run.js";
@@ -290,4 +294,80 @@ test.each([
   const file = join(project.dir, "validation/canaries.jsonl");
   for (const episode of found) saveCanary(file, episode);
   expect((await check(project.dir)).failed).toContainEqual(["canary_floor", expect.stringMatching(/line 1 earns 1/)]);
+});
+
+describe("an oracle of many steps", () => {
+  const COUNT = `
+    import { defineContract, defineEnvironment } from "openenv-ts";
+    import * as z from "zod";
+    const counter = defineContract({
+      name: "count_env",
+      action: z.object({}),
+      observation: z.object({ count: z.int() }),
+    });
+    export default defineEnvironment(counter, () => {
+      let count = 0;
+      return {
+        reset: () => ({ observation: { count: (count = 0) } }),
+        step: () => ({ observation: { count: ++count }, reward: count === LENGTH ? 1 : 0, done: count === LENGTH }),
+      };
+    });`;
+  const create = (length: string) =>
+    createProject({
+      "server/environment.ts": COUNT.replaceAll("LENGTH", length),
+      "validation/oracle.ts": "export const oracle = () => ({});",
+    });
+
+  test("is played to its end", async () => {
+    await using project = await create("70");
+    const { failed, passed } = await check(project.dir, { leaveOut: ["canary_floor"] });
+    expect(failed).toEqual([]);
+    expect(passed).toEqual(expect.arrayContaining(["verifier_determinism", "replayability", "oracle_max"]));
+  });
+
+  test("that does not end is an error of the oracle", async () => {
+    await using project = await create("Infinity");
+    const { failed } = await check(project.dir, { leaveOut: ["canary_floor"] });
+    expect(failed).toEqual([["oracle_max", "the oracle did not end seed 7 within 1000 steps"]]);
+  });
+});
+
+test.each<[string, string, { index?: number; path?: string }]>([
+  ["tasks are started", "oracle_containment", { index: 3 }],
+  ["actions that ask for files are played", "tasks_start", { path: "oracle.js" }],
+])("an interrupt while %s ends the validation", async (_, other, place) => {
+  const interrupt = new AbortController();
+  const requests: boolean[] = [];
+  const visit = (isPlace: boolean): void => {
+    requests.push(interrupt.signal.aborted);
+    if (isPlace) interrupt.abort(new Error("interrupted"));
+  };
+  const contract = defineContract({
+    name: "stop_env",
+    action: z.object({ path: z.string() }),
+    observation: z.object({}),
+  });
+  const environment = defineEnvironment(
+    contract,
+    () => ({
+      reset: ({ index }) => {
+        visit(index !== undefined && index === place.index);
+        return { observation: {} };
+      },
+      step: ({ path }) => {
+        visit(path === place.path);
+        return { observation: {}, reward: 0 };
+      },
+    }),
+    { tasks: createTasks({ train: Array.from({ length: 9 }, (__, nth) => ({ name: `task ${nth}` })) }) },
+  );
+  const server = await servers.start({}, { environment });
+  await using project = await createProject({ "oracle.js": "export const oracle = () => undefined;" });
+  const capabilities = { oracle: { form: "script", location: "oracle.js" } };
+  const options = { schemas: contract.schemas(), dir: project.dir, validation: { capabilities } as never };
+  const checking = { signal: interrupt.signal, leaveOut: [other] };
+  const checks = checkSemantics(server.url, checking, { ...options, isRequested: true, made: [] });
+  await expect(checks).rejects.toThrow("interrupted");
+  expect(requests).toContain(false);
+  expect(requests).not.toContain(true);
 });

@@ -42,12 +42,12 @@ export async function checkSemantics(
   checking: ServerChecking,
   { schemas, dir, validation, search, isRequested, made, logs = async () => "", ...given }: SemanticOptions,
 ): Promise<Check[]> {
-  const { token, timeoutMs = TIMEOUT_MS, signal = new AbortController().signal } = checking;
+  const { token, timeoutMs = TIMEOUT_MS, signal } = checking;
   const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
   const files = declaredFiles(dir, validation);
   const oracleFile = given.oracle ?? files.oracle;
   const oracle = oracleFile === undefined ? undefined : await loadOracle(oracleFile);
-  const sessions = openSessions({ headers, timeoutMs });
+  const sessions = openSessions({ headers, timeoutMs, signal });
   try {
     const tasks = await findTasks(url, headers);
     const offered = offers.offeredActions(schemas);
@@ -67,7 +67,6 @@ export async function checkSemantics(
       oracle,
       session: sessions.session,
       played: [],
-      signal,
     };
     const subject = { world, solved: oracleEpisodes(world) };
     const secret = [files.oracle, files.canaries, files.verifier].filter((file) => file !== undefined);
@@ -90,7 +89,9 @@ export async function checkSemantics(
       ].map((definition) => guard(definition, basis)),
       wellFormed(world),
     ];
-    return (await checker.runChecks(url, definitions, checking.leaveOut)).checks;
+    const { checks } = await checker.runChecks(url, definitions, checking.leaveOut);
+    signal?.throwIfAborted();
+    return checks;
   } finally {
     oracle?.close();
     await sessions.close();

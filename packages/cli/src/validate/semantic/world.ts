@@ -63,15 +63,14 @@ export interface World {
   plan: { one: Case; actions: readonly JsonObject[] };
   /** The caller asked for the semantic level: what is unknown without an oracle is reported as unknown. */
   isRequested: boolean;
-  /** A session that is open until the end; further ones with another `key`. */
+  /** A session that is open until it fails, or the end; further ones with another `key`. */
   session(url: string, key?: string): Promise<WireSession>;
   /** All episodes so far. */
   played: StudiedEpisode[];
-  signal: AbortSignal;
 }
 
 /** What is needed to play. */
-export type PlayContext = Pick<World, "url" | "options" | "session" | "played" | "signal">;
+export type PlayContext = Pick<World, "url" | "options" | "session" | "played">;
 
 /** The action of a turn; undefined ends the episode. */
 export type Choose = (turn: Turn) => JsonObject | undefined | Promise<JsonObject | undefined>;
@@ -84,18 +83,34 @@ export interface Turn {
   state(): Promise<JsonObject>;
 }
 
-/** The most steps of an episode. */
-const MAX_STEPS = 60;
 /** The time that a slot may take to become free after its session was closed. */
 const PATIENCE_MS = 10_000;
 
-/** Opens sessions and keeps them until `close`. */
-export function openSessions(options: { headers: Record<string, string>; timeoutMs: number }) {
+type SessionOptions = Parameters<Opener>[1] & { signal: AbortSignal | undefined };
+
+/** Opens sessions and keeps them until they fail, or `close`. After the signal, each request throws its reason. */
+export function openSessions(options: SessionOptions) {
   const opened = new Map<string, Promise<WireSession>>();
+  const start = async (url: string, name: string): Promise<WireSession> => {
+    let session: WireSession | undefined;
+    const use = async <T>(request: () => Promise<T>): Promise<T> => {
+      try {
+        options.signal?.throwIfAborted();
+        return await request();
+      } catch (error) {
+        opened.delete(name);
+        session?.close();
+        throw error;
+      }
+    };
+    const recorder = await use(() => open(url, options));
+    session = recorder;
+    return { ...recorder, ask: (...request) => use(() => recorder.ask(...request)) };
+  };
   return {
     session: (url: string, key = ""): Promise<WireSession> => {
       const name = `${key} ${url}`;
-      const known = opened.get(name) ?? open(url, options);
+      const known = opened.get(name) ?? start(url, name);
       opened.set(name, known);
       return known;
     },
@@ -105,9 +120,9 @@ export function openSessions(options: { headers: Record<string, string>; timeout
   };
 }
 
-async function open(url: string, options: Parameters<Opener>[1]): Promise<WireSession> {
+async function open(url: string, options: SessionOptions): Promise<WireSession> {
   const { openRecorder } = await loadRecorder();
-  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50, undefined, options)) {
     const recorder = await openRecorder(parseAddress(url), options);
     const { failed, data } = await recorder.ask("state");
     if (!failed || data["code"] !== "CAPACITY_REACHED") return recorder;
@@ -124,11 +139,10 @@ export async function play(
   at = world.url,
   key = "",
 ): Promise<StudiedEpisode> {
-  world.signal.throwIfAborted();
   const session = await world.session(at, key);
   const turns = begin(world, one, session);
   let episode = await turns.reset();
-  for (let step = 0; step < MAX_STEPS && !episode.done; step++) {
+  for (let step = 0; !episode.done; step++) {
     const state = async (): Promise<JsonObject> => (await session.ask("state")).data;
     const last = episode.steps.at(-1) ?? episode.reset;
     const action = await choose({ case: one, step, last, state });
