@@ -2,7 +2,7 @@ import type { Manifest } from "@openenv-ts/providers/manifest";
 import { checker, isObject } from "openenv-ts/internal";
 
 type Validation = NonNullable<Manifest["validation"]>;
-const TIMEOUT_MS = 60_000;
+export const TIMEOUT_MS = 60_000;
 
 /** Compares the tools and tasks that the manifest declares with those of the server. */
 export function declarationChecks({ capabilities }: Validation, url: string): checker.CheckDefinition[] {

@@ -1,7 +1,8 @@
 import { checker } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import type { Check } from "openenv-ts/testing";
-import { seedCase } from "./semantic/cases.js";
+import { TIMEOUT_MS } from "./declarations.js";
+import { SEED, seedCase } from "./semantic/cases.js";
 import { openSessions, play, repeat } from "./semantic/world.js";
 import type { ServerChecking } from "./validate-options.js";
 
@@ -17,8 +18,6 @@ export interface ReplayPair {
   made: readonly Check[];
 }
 
-export const SEED = 7;
-export const TIMEOUT_MS = 60_000;
 /** The checks without which an episode does not repeat. */
 export const BASIS = ["reset_resets", "episode", "seed_honoured", "workers_agree"];
 

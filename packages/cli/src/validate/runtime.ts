@@ -1,8 +1,7 @@
 import { processProvider, type StartedServer } from "@openenv-ts/providers";
 import { type EnvironmentDefinition, ProviderError } from "openenv-ts";
 import { connect, OpenEnvError } from "openenv-ts/client";
-import { ConfigError, checker, offers, rng, sampleValue } from "openenv-ts/internal";
-import type { JsonObject } from "openenv-ts/protocol";
+import { ConfigError, checker, offers } from "openenv-ts/internal";
 import { type Check, checkServer } from "openenv-ts/testing";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
@@ -11,10 +10,12 @@ import { checkContainer } from "./container/runtime-container.js";
 import { dataFilesCheck } from "./data-files.js";
 import { declarationChecks } from "./declarations.js";
 import { pythonClientCheck } from "./python-client.js";
-import { type ReplayPair, SEED } from "./replay.js";
+import type { ReplayPair } from "./replay.js";
 import { type Result, toResult } from "./report/package-report.js";
 import { findRuntimePlan, type RuntimePlan } from "./runtime-plan.js";
 import { fromCheck, joinResults } from "./runtime-results.js";
+import { sampleActions } from "./semantic/agents.js";
+import { SEED } from "./semantic/cases.js";
 import { checkSemantics } from "./semantic/run.js";
 import type { Declared, ServerChecking, ValidateOptions } from "./validate-options.js";
 
@@ -73,7 +74,7 @@ export async function checkRuntime(dir: string, declared: Declared, options: Val
     options.onProgress("running episodes");
     const checking = checkingOptions(second, work);
     const { action, tools = [] } = environment.contract.schemas();
-    const actions = checking.actions ?? sampleActions({ action, tools });
+    const actions = checking.actions ?? sampleActions(offers.offeredActions({ action, tools }), SAMPLES, SEED);
     const replay = { first: first.url, actions, checking };
     const results = await checkProcess({ ...replay, second: second.url, logs: first.logs }, work);
     if (options.skipBuild) return { results: joinResults(results, []), attempted: true };
@@ -136,12 +137,6 @@ function checkReward(replay: Process, { dir, declared, environment, options }: W
     { ...checking, actions, other: second },
     { ...{ dir, oracle, search, isRequested, made, logs }, ...declared, schemas: environment.contract.schemas() },
   );
-}
-
-/** The same actions in every run. */
-function sampleActions(schemas: Parameters<typeof offers.offeredActions>[0]): JsonObject[] {
-  const [offered, random] = [offers.offeredActions(schemas), rng(SEED)];
-  return Array.from({ length: SAMPLES }, () => sampleValue(offered, random) as JsonObject);
 }
 
 /** Adds the files that a reset reads. The reset runs in this process, so only if the server answered it in time. */

@@ -1,9 +1,8 @@
-import { checker, rng, sampleValue } from "openenv-ts/internal";
+import { checker, rng } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
-import { rewriteStrings } from "./agents.js";
+import { rewriteStrings, sampleActions, unique, variants } from "./agents.js";
 import { type RewardSubject, solutionReward } from "./checks.js";
-import { variants } from "./containment.js";
-import { actionsOf, type Case, play, repeat, type StudiedEpisode, type World } from "./world.js";
+import { actionsOf, type Case, play, playEach, repeat, type StudiedEpisode, type World } from "./world.js";
 
 /** A search for reward without success. */
 export interface Search {
@@ -64,7 +63,7 @@ async function judge({ world: { oracle, cases }, solved }: RewardSubject, limit:
   const isPaid = ({ total, steps }: StudiedEpisode): boolean => total > limit + 1e-9 && steps.length > 0;
   const isSolved = oracle?.solved;
   if (isSolved !== undefined) {
-    return async (_, episode) => isPaid(episode) && !(await isSolved(episode.case.task, episode.state.data));
+    return async (_, episode) => isPaid(episode) && !(await isSolved(episode.case.task, episode.state));
   }
   const solutions = new Set((await solved()).map((episode) => JSON.stringify(actionsOf(episode))));
   if (solutions.size < 2)
@@ -73,9 +72,8 @@ async function judge({ world: { oracle, cases }, solved }: RewardSubject, limit:
     );
   return async (world, episode) => {
     if (!isPaid(episode)) return false;
-    let paid = 0;
-    for (const one of cases) if (isPaid(await play(world, one, repeat(actionsOf(episode))))) paid++;
-    return paid > cases.length / 2;
+    const again = await playEach(world, cases, () => repeat(actionsOf(episode)));
+    return again.filter(isPaid).length > cases.length / 2;
   };
 }
 
@@ -99,10 +97,7 @@ interface Proposal {
 /** Proposes lists of actions: all short ones of the simplest actions, random ones, and changes of the best ones. */
 function propose({ offered, accepts, cases }: World, seed: number): () => Proposal {
   const random = rng(seed);
-  const sampled = [
-    ...variants(offered),
-    ...Array.from({ length: SAMPLES }, () => sampleValue(offered, random) as JsonObject),
-  ];
+  const sampled = [...variants(offered), ...sampleActions(offered, SAMPLES, seed)];
   const pool = unique(sampled.flatMap((action) => [action, rewriteStrings(action, "", accepts)]));
   const short = enumerate(pool.slice(0, ENUMERATED));
   /** Episodes that were better than those before, or showed something new. */
@@ -113,7 +108,7 @@ function propose({ offered, accepts, cases }: World, seed: number): () => Propos
     const shown = JSON.stringify([
       Object.keys((last?.["observation"] ?? {}) as JsonObject),
       last?.["reward"],
-      episode.state.data,
+      episode.state,
     ]);
     const isBetter = episode.total > (kept[0]?.total ?? 0);
     if (!isBetter && known.has(shown)) return;
@@ -140,8 +135,4 @@ function* enumerate(pool: readonly JsonObject[]): Generator<JsonObject[]> {
     lists = lists.flatMap((list) => pool.map((action) => [...list, action]));
     yield* lists;
   }
-}
-
-function unique(actions: readonly JsonObject[]): JsonObject[] {
-  return [...new Map(actions.map((action) => [JSON.stringify(action), action])).values()];
 }

@@ -1,35 +1,38 @@
 import { isObject, rng, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
-import type { Choose, World } from "./world.js";
+import { type Choose, repeat, type World } from "./world.js";
 
 /** The number of steps of an agent that solves nothing. */
 const STEPS = 8;
 
 /** Agents that do not look at the task; each call gives a new one. */
 export function agents({ offered, accepts }: World): Record<string, () => Choose> {
-  const limited = (choose: Choose): Choose => {
-    return (turn) => (turn.step < STEPS ? choose(turn) : undefined);
-  };
-  const sampled = (seed: number): (() => JsonObject) => {
-    const random = rng(seed);
-    return () => sampleValue(offered, random) as JsonObject;
-  };
-  const simplest = sampleValue(offered) as JsonObject;
+  const sampled = (seed: number): JsonObject[] => sampleActions(offered, STEPS, seed);
   return {
-    random: () => {
-      const next = sampled(1);
-      return limited(next);
-    },
-    empty: () => {
-      const next = sampled(2);
-      return limited(() => rewriteStrings(next(), "", accepts));
-    },
-    repeated: () => limited(() => simplest),
+    random: () => repeat(sampled(1)),
+    empty: () => repeat(sampled(2).map((action) => rewriteStrings(action, "", accepts))),
+    repeated: () => repeat(Array(STEPS).fill(sampleValue(offered))),
     copied: () => {
-      const next = sampled(3);
-      return limited(({ last }) => rewriteStrings(next(), longestString(last.data), accepts));
+      const actions = sampled(3);
+      return ({ step, last }) => actions[step] && rewriteStrings(actions[step], longestString(last.data), accepts);
     },
   };
+}
+
+/** The same actions in every run. */
+export function sampleActions(offered: JsonObject, count: number, seed = 1): JsonObject[] {
+  const random = rng(seed);
+  return Array.from({ length: count }, () => sampleValue(offered, random) as JsonObject);
+}
+
+/** One action for each choice of the schema. */
+export function variants(offered: JsonObject): JsonObject[] {
+  const choices = (offered["anyOf"] ?? offered["oneOf"] ?? [offered]) as unknown[];
+  return choices.filter(isObject).map((choice) => sampleValue({ ...choice, $defs: offered["$defs"] }) as JsonObject);
+}
+
+export function unique(actions: readonly JsonObject[]): JsonObject[] {
+  return [...new Map(actions.map((action) => [JSON.stringify(action), action])).values()];
 }
 
 /** Replaces each string of the action, and for an empty `text` each number by 0, where the schema allows it. */

@@ -1,7 +1,7 @@
 import { checker, isObject } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { ask } from "../declarations.js";
-import { type Case, type Choose, play, type StudiedEpisode, type World } from "./world.js";
+import { type Case, type Choose, errorOf, playEach, reset, type StudiedEpisode, type World } from "./world.js";
 
 /** The Task API of a server. */
 export interface Tasks {
@@ -13,8 +13,8 @@ export interface Tasks {
   hasRange(split: string, start: number, stop: number): Promise<boolean>;
 }
 
-const SEED = 7;
-/** The number of tasks, or of seeds, whose episodes are studied. */
+export const SEED = 7;
+/** The number of seeds, or of tasks of a single split, whose episodes are studied. */
 const STUDIED = 5;
 /** The number of tasks that are read at once. */
 const PAGE = 500;
@@ -92,8 +92,9 @@ export function tasksStart(world: World, tasks: Tasks | undefined): checker.Chec
         let isListed = false;
         for (let index = 0; index < count && started < MAX_STARTED; index++, started++) {
           if (index % PAGE === 0) isListed = await tasks.hasRange(split, index, Math.min(index + PAGE, count));
-          const problem = await tryTask(world, isListed ? undefined : tasks, caseOf(split, index));
-          if (problem !== undefined) problems.push(`task ${index} of split ${split} ${problem}`);
+          const one = caseOf(split, index);
+          const problem = await tryTask(world, isListed ? undefined : tasks, one);
+          if (problem !== undefined) problems.push(`${one.name} ${problem}`);
         }
       }
       const all = [...tasks.counts.values()].reduce((sum, count) => sum + count, 0);
@@ -104,37 +105,32 @@ export function tasksStart(world: World, tasks: Tasks | undefined): checker.Chec
 }
 
 /** `tasks` is given to read the task first. */
-async function tryTask(world: World, tasks: Tasks | undefined, { task, reset }: Case): Promise<string | undefined> {
-  const listed = await tasks?.get(String(task["split"]), Number(task["index"]));
+async function tryTask(world: World, tasks: Tasks | undefined, one: Case): Promise<string | undefined> {
+  const listed = await tasks?.get(String(one.task["split"]), Number(one.task["index"]));
   if (typeof listed === "string") return `cannot be read: ${listed}`;
-  const session = await world.session(world.url);
-  const { failed, data } = await session.ask("reset", { ...world.options, ...reset });
-  if (failed) return `cannot be started: ${String(data["code"])}: ${String(data["message"])}`;
-  return data["done"] === true ? "is done after the reset" : undefined;
+  const start = await reset(world, one, await world.session(world.url));
+  if (start.failed) return `cannot be started: ${errorOf(start)}`;
+  return start.data["done"] === true ? "is done after the reset" : undefined;
 }
 
 /** Plays the oracle once on each case. @throws CheckSkip without an oracle. */
-export function oracleEpisodes(world: World) {
-  let episodes: Promise<StudiedEpisode[]> | undefined;
-  const playAll = async (): Promise<StudiedEpisode[]> => {
-    const { oracle } = world;
-    if (oracle === undefined) throw unknown(world);
-    const played: StudiedEpisode[] = [];
-    for (const one of world.cases) {
-      const choose: Choose = async ({ state, last, step }) => {
-        const isLate = step === MAX_STEPS;
-        if (isLate) throw new checker.CheckBroken(`the oracle did not end ${one.name} within ${MAX_STEPS} steps`);
-        return await oracle.act({ task: one.task, state: await state(), last: last.data });
-      };
-      played.push(await play(world, one, choose));
-    }
-    return played;
+export function oracleEpisodes(world: World): () => Promise<StudiedEpisode[]> {
+  const choose = (one: Case): Choose => {
+    return async ({ state, last, step }) => {
+      const isLate = step === MAX_STEPS;
+      if (isLate) throw new checker.CheckBroken(`the oracle did not end ${one.name} within ${MAX_STEPS} steps`);
+      return await world.oracle?.act({ task: one.task, state: await state(), last: last.data });
+    };
   };
-  return () => (episodes ??= playAll());
+  let episodes: Promise<StudiedEpisode[]> | undefined;
+  return async () => {
+    if (world.oracle === undefined) throw unknownReward(world);
+    return await (episodes ??= playEach(world, world.cases, choose));
+  };
 }
 
 /** The reason for skipping a check that needs an oracle. */
-export function unknown({ isRequested }: World): checker.CheckSkip {
+export function unknownReward({ isRequested }: World): checker.CheckSkip {
   const reason = "it is unknown without an oracle: declare validation.capabilities.oracle, or pass --oracle";
   return isRequested ? new checker.CheckSkip(reason) : new checker.NotApplicable(reason);
 }

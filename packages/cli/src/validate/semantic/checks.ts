@@ -1,17 +1,17 @@
 import { checker, findDifference } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { agents, rewriteStrings } from "./agents.js";
-import { seedCase, unknown } from "./cases.js";
+import { SEED, seedCase, unknownReward } from "./cases.js";
 import {
   actionsOf,
-  begin,
   type Case,
-  mean,
+  meanTotal,
   play,
+  playEach,
   repeat,
+  reset,
   rewardOf,
   type StudiedEpisode,
-  trajectory,
   type World,
 } from "./world.js";
 
@@ -96,26 +96,24 @@ export function seedHonoured(subject: RewardSubject): Definition {
     run: async () => {
       if (declared.seeded === false) throw new checker.NotApplicable("the environment declares `seeded: false`");
       for (const one of world.cases) {
-        const idle = async (): Promise<StudiedEpisode> => await play(world, one, () => undefined);
-        const found = difference(world, await idle(), await idle());
+        const [idle, again] = await playEach(world, [one, one], () => repeat([]));
+        const found = difference(world, idle as StudiedEpisode, again as StudiedEpisode);
         checker.demand(found === undefined, `two resets with ${one.name} differ first in ${found}`);
       }
       const session = await world.session(world.url);
-      const isPlayable = !(await session.ask("reset", { ...world.options, seed: SEEDS[0] })).failed;
+      const isPlayable = !(await reset(world, seedCase(SEED), session)).failed;
       if (declared.seeded !== true || world.oracle === undefined || !isPlayable)
         throw new checker.NotApplicable("needs an oracle, `seeded: true`, and a reset without a task");
       const [basis] = await repeated(subject);
-      const episodes: StudiedEpisode[] = [];
-      for (const seed of SEEDS) episodes.push(await play(world, seedCase(seed), repeat(basis?.actions ?? [])));
-      const [first, ...others] = episodes;
+      const [first, ...others] = await playEach(world, SEEDS.map(seedCase), () => repeat(basis?.actions ?? []));
       const shows = others.some((other) => difference(world, first as StudiedEpisode, other) !== undefined);
       const range = `${SEEDS[0]} to ${SEEDS.at(-1)}`;
-      checker.demand(shows, `seeds ${range} all give the same episode: the seed of the reset decides nothing`);
+      checker.demand(shows, `seeds ${range} all give the same episode: the seed has no effect`);
     },
   };
 }
 
-const SEEDS = Array.from({ length: 12 }, (_, nth) => 7 + nth);
+const SEEDS = Array.from({ length: 12 }, (_, nth) => SEED + nth);
 
 export function isolated(subject: RewardSubject): Definition {
   const { world } = subject;
@@ -126,16 +124,15 @@ export function isolated(subject: RewardSubject): Definition {
     run: async () => {
       const [one, other] = await repeated(subject).then((all) => [all[0], all[1] ?? all[0]]);
       if (one === undefined || other === undefined) throw new checker.CheckSkip("no episode was played");
-      const sessions = [await world.session(world.url), await openBusy(world)] as const;
-      const quiet = begin(world, one.one, sessions[0]);
-      const busy = begin(world, other.one, sessions[1]);
-      await quiet.reset();
-      await busy.reset();
-      for (const [nth, action] of one.actions.entries()) {
-        await busy.step(other.actions[nth % other.actions.length] ?? action);
-        await quiet.step(action);
-      }
-      const found = difference(world, one.first, await quiet.end());
+      await world.session(world.url);
+      const busy = await openBusy(world);
+      const again = await play(world, one.one, async ({ step }) => {
+        const action = one.actions[step];
+        if (step === 0) await reset(world, other.one, busy);
+        if (action !== undefined) await busy.ask("step", other.actions[step % other.actions.length] ?? action);
+        return action;
+      });
+      const found = difference(world, one.first, again);
       checker.demand(found === undefined, `another session changed ${found}`);
     },
   };
@@ -179,16 +176,12 @@ export function floors(subject: RewardSubject): Definition[] {
       remedy: "Give no reward at the reset, or correct validation.reward.floor_margin.",
       run: async (note) => {
         const best = await solved();
-        const idle: StudiedEpisode[] = [];
-        for (const one of world.cases) idle.push(await play(world, one, () => undefined));
+        const idle = await playEach(world, world.cases, () => repeat([]));
         const facts = { expected: { margin: declared.margin }, actual: { oracle: scores(best), idle: scores(idle) } };
         note(facts);
-        const gap = (declared.range?.[1] ?? mean(totalsOf(best))) - mean(totalsOf(idle));
-        checker.demand(
-          gap >= declared.margin - 1e-9,
-          `the maximum is only ${gap} more than what doing nothing earns`,
-          facts,
-        );
+        const gap = (declared.range?.[1] ?? meanTotal(best)) - meanTotal(idle);
+        const what = `the oracle's maximum exceeds the idle reward by only ${gap}`;
+        checker.demand(gap >= declared.margin - 1e-9, what, facts);
       },
     },
     {
@@ -196,13 +189,10 @@ export function floors(subject: RewardSubject): Definition[] {
       description: "random, empty, repeated and copied actions earn less than the oracle by the declared margin",
       remedy: "Judge what the agent achieved; an empty, random or copied answer must earn the reward of doing nothing.",
       run: async (note) => {
-        const best = mean(totalsOf(await solved()));
+        const best = meanTotal(await solved());
         const earned: Record<string, number> = {};
-        for (const [name, choose] of Object.entries(agents(world))) {
-          const totals: number[] = [];
-          for (const one of world.cases) totals.push((await play(world, one, choose())).total);
-          earned[name] = mean(totals);
-        }
+        for (const [name, choose] of Object.entries(agents(world)))
+          earned[name] = meanTotal(await playEach(world, world.cases, choose));
         const facts = { expected: { at_most: best - declared.margin }, actual: earned };
         note(facts);
         const paid = Object.entries(earned).filter(([, total]) => total > best - declared.margin + 1e-9);
@@ -267,10 +257,6 @@ export function wellFormed({ played, declared }: World): Definition {
   };
 }
 
-function totalsOf(episodes: readonly StudiedEpisode[]): number[] {
-  return episodes.map(({ total }) => total);
-}
-
 function scores(episodes: readonly StudiedEpisode[]): Record<string, number> {
   return Object.fromEntries(episodes.map(({ case: one, total }) => [one.name, total]));
 }
@@ -279,16 +265,18 @@ function rewardsOf({ steps }: StudiedEpisode): unknown[] {
   return steps.map(({ data }) => data["reward"] ?? null);
 }
 
+/** The first difference between what two episodes answered. */
 function difference({ declared }: World, one: StudiedEpisode, other: StudiedEpisode): string | undefined {
   const isIgnored = (path: string): boolean => declared.ignore.includes(path.replace(/^\d+\./, ""));
-  const found = findDifference(trajectory(one), trajectory(other), isIgnored);
+  const [before, now] = [one, other].map(({ reset: start, steps }) => [start, ...steps].map(({ data }) => data));
+  const found = findDifference(before, now, isIgnored);
   return found && `${found.path}: ${checker.show(found.one)} and ${checker.show(found.other)}`;
 }
 
 /** The reward that only a solution may get. @throws CheckSkip when it is unknown. */
 export async function solutionReward({ world, solved }: RewardSubject): Promise<number> {
   const { declared, oracle } = world;
-  if (oracle !== undefined) return mean(totalsOf(await solved())) - declared.margin;
-  if (declared.range === undefined) throw unknown(world);
+  if (oracle !== undefined) return meanTotal(await solved()) - declared.margin;
+  if (declared.range === undefined) throw unknownReward(world);
   return declared.range[1] - declared.margin;
 }

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { checker, isObject, rng, sampleValue } from "openenv-ts/internal";
+import { checker } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
-import { rewriteStrings } from "./agents.js";
-import type { World } from "./world.js";
+import { rewriteStrings, sampleActions, unique, variants } from "./agents.js";
+import { type Case, reset, type World } from "./world.js";
 
 /** A line of a file that is long enough to be found nowhere else. */
 const MARK_LENGTH = 20;
@@ -45,8 +45,7 @@ export function oracleContainment(world: World, dir: string, files: readonly str
 
 async function answer(world: World, action: JsonObject): Promise<string> {
   const session = await world.session(world.url);
-  const [one] = world.cases;
-  await session.ask("reset", { ...world.options, ...one?.reset });
+  await reset(world, world.cases[0] as Case, session);
   return (await session.ask("step", action)).text;
 }
 
@@ -61,16 +60,6 @@ function probes({ offered, accepts }: World, dir: string, file: string): JsonObj
     `print(open(${path}).read())`,
     `console.log(require("fs").readFileSync(${path}, "utf8"))`,
   ];
-  const random = rng(1);
-  const samples = [...variants(offered), ...Array.from({ length: SAMPLES }, () => sampleValue(offered, random))];
-  const actions = samples.flatMap((sample) =>
-    payloads.map((payload) => rewriteStrings(sample as JsonObject, payload, accepts)),
-  );
-  return [...new Map(actions.map((action) => [JSON.stringify(action), action])).values()];
-}
-
-/** One action for each choice of the schema. */
-export function variants(offered: JsonObject): JsonObject[] {
-  const choices = (offered["anyOf"] ?? offered["oneOf"] ?? [offered]) as unknown[];
-  return choices.filter(isObject).map((choice) => sampleValue({ ...choice, $defs: offered["$defs"] }) as JsonObject);
+  const samples = [...variants(offered), ...sampleActions(offered, SAMPLES)];
+  return unique(samples.flatMap((sample) => payloads.map((payload) => rewriteStrings(sample, payload, accepts))));
 }

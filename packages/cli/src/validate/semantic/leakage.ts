@@ -3,7 +3,17 @@ import type { JsonObject } from "openenv-ts/protocol";
 import { ask } from "../declarations.js";
 import { agents } from "./agents.js";
 import type { RewardSubject } from "./checks.js";
-import { type Case, mean, play, repeat, type StudiedEpisode, type World } from "./world.js";
+import {
+  type Case,
+  meanTotal,
+  play,
+  playEach,
+  repeat,
+  reset,
+  rewardOf,
+  type StudiedEpisode,
+  type World,
+} from "./world.js";
 
 /** Values by their path; the indexes of arrays are left out, so that paths of several tasks are the same. */
 type Leaves = [path: string, value: unknown][];
@@ -51,10 +61,9 @@ export function leakage({ world, solved }: RewardSubject, logs: () => Promise<st
 
 /** The action with the highest reward, which holds the answer. */
 function paidAction({ steps }: StudiedEpisode): JsonObject {
-  const rewardOf = (nth: number): number => Number(steps[nth]?.data["reward"] ?? 0);
-  let best = steps.length - 1;
-  for (const nth of steps.keys()) if (rewardOf(nth) > rewardOf(best)) best = nth;
-  return steps[best]?.request ?? {};
+  let best = steps.at(-1);
+  for (const step of steps) if (best && rewardOf(step) > rewardOf(best)) best = step;
+  return best?.request ?? {};
 }
 
 /** What agents that do not know the answer read: the task, the reset, states, errors, and observations before the end. */
@@ -62,14 +71,14 @@ async function look(world: World, one: Case): Promise<Leaves> {
   const seen: Leaves = leavesOf(one.listed ?? {}, "task");
   for (const name of ["random", "empty"]) {
     const choose = agents(world)[name] as NonNullable<ReturnType<typeof agents>[string]>;
-    const { reset, steps, refused, state, done } = await play(world, one, choose());
-    seen.push(...leavesOf(withoutDone(reset.data), "observation"));
-    if (!done) seen.push(...leavesOf(state.data, "state"));
-    for (const { data } of steps) if (data["done"] !== true) seen.push(...leavesOf(withoutDone(data), "observation"));
+    const { reset: start, steps, refused, state, done } = await play(world, one, choose());
+    if (!done) seen.push(...leavesOf(state, "state"));
+    for (const { data } of [start, ...steps])
+      if (data["done"] !== true) seen.push(...leavesOf(withoutDone(data), "observation"));
     for (const { data } of refused) seen.push(...leavesOf(data, "error"));
   }
   const session = await world.session(world.url);
-  await session.ask("reset", { ...world.options, ...one.reset });
+  await reset(world, one, session);
   seen.push(...leavesOf((await session.ask("state")).data, "state"));
   seen.push(...leavesOf((await session.ask("step", { "no such field": true })).data, "error"));
   return seen;
@@ -131,13 +140,12 @@ function hasLength(value: unknown, gold: string): boolean {
 /** The values of the schema with which forms and agents begin must not be the answer. */
 async function demandSecretDefault(world: World, best: readonly StudiedEpisode[]): Promise<void> {
   const simplest = sampleValue(world.offered) as JsonObject;
-  const totals: number[] = [];
-  for (const one of world.cases) totals.push((await play(world, one, repeat([simplest]))).total);
-  const limit = mean(best.map(({ total }) => total)) - world.declared.margin;
+  const earned = meanTotal(await playEach(world, world.cases, () => repeat([simplest])));
+  const limit = meanTotal(best) - world.declared.margin;
   const { body } = await ask(`${world.url}/schema`);
   checker.demand(
-    mean(totals) <= limit || !/"(?:default|examples)":/.test(JSON.stringify(isObject(body) ? body["action"] : {})),
-    `the defaults and examples of the schema are the answer: ${checker.show(simplest)} earns ${mean(totals)}`,
+    earned <= limit || !/"(?:default|examples)":/.test(JSON.stringify(isObject(body) ? body["action"] : {})),
+    `the defaults and examples of the schema are the answer: ${checker.show(simplest)} earns ${earned}`,
   );
 }
 

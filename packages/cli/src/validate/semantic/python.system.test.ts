@@ -62,7 +62,7 @@ describe.skipIf(!python.available)("an environment in Python", { timeout: 60_000
     ["maximum", "oracle_max", /5 of 5 below 1: seed 7 gave 0.5/],
     ["drift", "verifier_determinism", /rewards of one episode were/],
     ["infinite", "rewards", /returned the reward/],
-    ["reset", "floor_gap", /only 0 more/],
+    ["reset", "floor_gap", /by only 0/],
   ])("with the fault %s fails %s", async (fault, id, detail) => {
     const validation = { reward: { range: [0, 1], floor_margin: 0.1, oracle_tolerance: 0 } } as never;
     const schemas = await readSchemas(server.url);

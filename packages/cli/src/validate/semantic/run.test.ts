@@ -150,7 +150,7 @@ describe("the semantic checks", () => {
       "return this.#answer(game, 0, {});",
       "return this.#answer(game, 1, {});",
       "floor_gap",
-      /only 0 more/,
+      /by only 0/,
     ],
     [
       "a copied answer that pays",

@@ -1,13 +1,15 @@
 import { join } from "node:path";
 import type { Manifest } from "@openenv-ts/providers/manifest";
-import { checker, compileActionCheck, offers, rng, sampleValue } from "openenv-ts/internal";
-import type { JsonObject, SchemaBody } from "openenv-ts/protocol";
+import { checker, compileActionCheck, offers } from "openenv-ts/internal";
+import type { SchemaBody } from "openenv-ts/protocol";
 import type { Check } from "openenv-ts/testing";
-import { BASIS, SEED, TIMEOUT_MS } from "../replay.js";
+import { TIMEOUT_MS } from "../declarations.js";
+import { BASIS } from "../replay.js";
 import type { ServerChecking } from "../validate-options.js";
 import { adversary, type Search } from "./adversary.js";
+import { sampleActions } from "./agents.js";
 import { canaryFloor } from "./canaries.js";
-import { chooseCases, findTasks, oracleEpisodes, seedCase, tasksStart } from "./cases.js";
+import { chooseCases, findTasks, oracleEpisodes, SEED, seedCase, tasksStart } from "./cases.js";
 import { afterDone, floors, isolated, repeats, seedHonoured, wellFormed } from "./checks.js";
 import { oracleContainment } from "./containment.js";
 import { leakage } from "./leakage.js";
@@ -52,8 +54,6 @@ export async function checkSemantics(
     const tasks = await findTasks(url, headers);
     const offered = offers.offeredActions(schemas);
     const check = await compileActionCheck(offered);
-    const random = rng(1);
-    const sampled = Array.from({ length: SAMPLES }, () => sampleValue(offered, random) as JsonObject);
     const world: World = {
       url,
       other: checking.other === undefined ? undefined : String(checking.other),
@@ -61,7 +61,7 @@ export async function checkSemantics(
       offered,
       accepts: (action) => check(action).length === 0,
       options: checking.reset ?? {},
-      plan: { one: seedCase(checking.seed ?? SEED), actions: checking.actions ?? sampled },
+      plan: { one: seedCase(checking.seed ?? SEED), actions: checking.actions ?? sampleActions(offered, SAMPLES) },
       isRequested,
       cases: await chooseCases(tasks),
       oracle,
@@ -71,8 +71,7 @@ export async function checkSemantics(
     const subject = { world, solved: oracleEpisodes(world) };
     const secret = [files.oracle, files.canaries, files.verifier].filter((file) => file !== undefined);
     const [determinism, ...repeating] = repeats(subject) as [checker.CheckDefinition, ...checker.CheckDefinition[]];
-    const failed = made.find(({ id, status }) => BASIS.includes(id) && status === "failed")?.id;
-    const basis = { failed };
+    const basis = { failed: made.find(({ id, status }) => BASIS.includes(id) && status === "failed")?.id };
     const definitions = [
       tasksStart(world, tasks),
       guard(seedHonoured(subject), basis, true),

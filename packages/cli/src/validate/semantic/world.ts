@@ -4,7 +4,7 @@ import type { JsonObject } from "openenv-ts/protocol";
 import type { Oracle } from "./oracle.js";
 
 type Opener = Awaited<ReturnType<typeof loadRecorder>>["openRecorder"];
-export type WireSession = Awaited<ReturnType<Opener>>;
+type WireSession = Awaited<ReturnType<Opener>>;
 export type WireCall = Awaited<ReturnType<WireSession["ask"]>>;
 
 /** A task, or a seed of an environment without tasks. */
@@ -26,14 +26,14 @@ export interface StudiedEpisode {
   /** The actions that were answered with an error. */
   refused: WireCall[];
   /** The state after the last step. */
-  state: WireCall;
+  state: JsonObject;
   /** The sum of all rewards. */
   total: number;
   done: boolean;
 }
 
 /** What is declared about the environment; a URL alone declares nothing. */
-export interface Declarations {
+interface Declarations {
   range: readonly [number, number] | undefined;
   tolerance: number;
   margin: number;
@@ -69,19 +69,14 @@ export interface World {
   played: StudiedEpisode[];
 }
 
-/** What is needed to play. */
-export type PlayContext = Pick<World, "url" | "options" | "session" | "played">;
+type PlayContext = Pick<World, "url" | "options" | "session" | "played">;
 
-/** The action of a turn; undefined ends the episode. */
-export type Choose = (turn: Turn) => JsonObject | undefined | Promise<JsonObject | undefined>;
-
-export interface Turn {
-  case: Case;
-  /** The number of steps before this one. */
+/** The action of a turn, after `step` others; undefined ends the episode. */
+export type Choose = (turn: {
   step: number;
   last: WireCall;
   state(): Promise<JsonObject>;
-}
+}) => JsonObject | undefined | Promise<JsonObject | undefined>;
 
 /** The time that a slot may take to become free after its session was closed. */
 const PATIENCE_MS = 10_000;
@@ -131,61 +126,49 @@ async function open(url: string, options: SessionOptions): Promise<WireSession> 
   }
 }
 
-/** Plays an episode. @throws CheckFailure when the reset fails. */
-export async function play(
-  world: PlayContext,
-  one: Case,
-  choose: Choose,
-  at = world.url,
-  key = "",
-): Promise<StudiedEpisode> {
-  const session = await world.session(at, key);
-  const turns = begin(world, one, session);
-  let episode = await turns.reset();
-  for (let step = 0; !episode.done; step++) {
-    const state = async (): Promise<JsonObject> => (await session.ask("state")).data;
-    const last = episode.steps.at(-1) ?? episode.reset;
-    const action = await choose({ case: one, step, last, state });
-    if (action === undefined) break;
-    episode = await turns.step(action);
-  }
-  return await turns.end();
+export async function reset({ options }: PlayContext, one: Case, session: WireSession): Promise<WireCall> {
+  return await session.ask("reset", { ...options, ...one.reset });
 }
 
-/** An episode whose steps the caller takes. */
-export function begin(world: PlayContext, one: Case, session: WireSession) {
-  const episode = { case: one, steps: [], refused: [], total: 0, done: false } as unknown as StudiedEpisode;
-  const count = (call: WireCall): void => {
-    episode.total += rewardOf(call);
-    episode.done = call.data["done"] === true;
-  };
-  return {
-    reset: async (): Promise<StudiedEpisode> => {
-      episode.reset = await session.ask("reset", { ...world.options, ...one.reset });
-      const { failed, data } = episode.reset;
-      checker.demand(
-        !failed,
-        `the reset with ${one.name} failed with ${String(data["code"])}: ${String(data["message"])}`,
-      );
-      count(episode.reset);
-      return episode;
-    },
-    step: async (action: JsonObject): Promise<StudiedEpisode> => {
-      const call = await session.ask("step", action);
-      (call.failed ? episode.refused : episode.steps).push(call);
-      if (!call.failed) count(call);
-      return episode;
-    },
-    end: async (): Promise<StudiedEpisode> => {
-      episode.state = await session.ask("state");
-      world.played.push(episode);
-      return episode;
-    },
-  };
+/** Plays an episode. @throws CheckFailure when the reset fails. */
+export async function play(world: PlayContext, one: Case, choose: Choose, at = world.url): Promise<StudiedEpisode> {
+  const session = await world.session(at);
+  const state = async (): Promise<JsonObject> => (await session.ask("state")).data;
+  const start = await reset(world, one, session);
+  checker.demand(!start.failed, `the reset with ${one.name} failed with ${errorOf(start)}`);
+  const [steps, refused]: [WireCall[], WireCall[]] = [[], []];
+  let last = start;
+  for (let step = 0; last.data["done"] !== true; step++) {
+    const action = await choose({ step, last, state });
+    if (action === undefined) break;
+    const call = await session.ask("step", action);
+    (call.failed ? refused : steps).push(call);
+    if (!call.failed) last = call;
+  }
+  const total = [start, ...steps].reduce((sum, call) => sum + rewardOf(call), 0);
+  const done = last.data["done"] === true;
+  const episode = { case: one, reset: start, steps, refused, state: await state(), total, done };
+  world.played.push(episode);
+  return episode;
+}
+
+/** Plays an episode of each case. */
+export async function playEach(
+  world: PlayContext,
+  cases: readonly Case[],
+  choose: (one: Case) => Choose,
+): Promise<StudiedEpisode[]> {
+  const episodes: StudiedEpisode[] = [];
+  for (const one of cases) episodes.push(await play(world, one, choose(one)));
+  return episodes;
 }
 
 export function rewardOf({ data: { reward } }: WireCall): number {
   return typeof reward === "number" ? reward : 0;
+}
+
+export function errorOf({ data }: WireCall): string {
+  return `${String(data["code"])}: ${String(data["message"])}`;
 }
 
 /** The actions of an episode again, in the same order. */
@@ -197,11 +180,6 @@ export function actionsOf({ steps }: StudiedEpisode): JsonObject[] {
   return steps.map(({ request }) => request);
 }
 
-/** The answers without what differs by nature. */
-export function trajectory({ reset, steps }: StudiedEpisode): unknown[] {
-  return [reset, ...steps].map(({ data }) => data);
-}
-
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+export function meanTotal(episodes: readonly StudiedEpisode[]): number {
+  return episodes.reduce((sum, { total }) => sum + total, 0) / Math.max(1, episodes.length);
 }
