@@ -4,7 +4,6 @@ import { agents, rewriteStrings } from "./agents.js";
 import { SEED, seedCase, unknownReward } from "./cases.js";
 import {
   actionsOf,
-  type Case,
   meanTotal,
   play,
   playEach,
@@ -24,17 +23,17 @@ export interface RewardSubject {
 
 type Definition = checker.CheckDefinition;
 
-/** The actions of each case that are repeated: those of the oracle, else sampled ones. */
-async function repeated({
-  world,
-  solved,
-}: RewardSubject): Promise<{ one: Case; actions: JsonObject[]; first: StudiedEpisode }[]> {
+/** The episodes that are repeated: those of the oracle, else one of sampled actions. */
+async function firstPlayed({ world, solved }: RewardSubject): Promise<StudiedEpisode[]> {
+  const { oracle, plan } = world;
   // An oracle that fails is the error of oracle_max.
-  const episodes = world.oracle && (await solved().catch(() => undefined));
-  if (episodes) return episodes.map((first) => ({ one: first.case, actions: actionsOf(first), first }));
-  const { one, actions } = world.plan;
-  const first = await play(world, one, repeat(actions));
-  return [{ one, actions: actionsOf(first), first }];
+  const episodes = oracle && (await solved().catch(() => undefined));
+  return episodes ?? [await play(world, plan.one, repeat(plan.actions))];
+}
+
+/** Plays an episode again. */
+async function replay(world: World, first: StudiedEpisode, at = world.url): Promise<StudiedEpisode> {
+  return await play(world, first.case, repeat(actionsOf(first)), at);
 }
 
 export function repeats(subject: RewardSubject): Definition[] {
@@ -49,15 +48,14 @@ export function repeats(subject: RewardSubject): Definition[] {
       run: async (note) => {
         let spread = 0;
         const replays = declared.variance > 0 ? declared.replays : 3;
-        for (const { one, actions, first } of await repeated(subject)) {
+        for (const first of await firstPlayed(subject)) {
           const seen = [first.total];
           for (let nth = 0; nth < replays; nth++) {
-            const at = nth % 2 === 0 ? world.url : (world.other ?? world.url);
-            const again = await play(world, one, repeat(actions), at);
+            const again = await replay(world, first, nth % 2 === 0 ? world.url : world.other);
             seen.push(again.total);
             const [before, now] = [rewardsOf(first), rewardsOf(again)].map((list) => JSON.stringify(list));
             const differs = declared.variance === 0 && before !== now;
-            checker.demand(!differs, `with ${one.name} the rewards of one episode were ${before} and ${now}`);
+            checker.demand(!differs, `with ${first.case.name} the rewards of one episode were ${before} and ${now}`);
           }
           spread = Math.max(spread, Math.max(...seen) - Math.min(...seen));
         }
@@ -75,10 +73,9 @@ export function repeats(subject: RewardSubject): Definition[] {
       description: "an episode recorded on one server gives the same results on another",
       remedy: "Let only the seed and the actions determine the episode; list other fields in validation.varies.",
       run: async () => {
-        for (const { one, actions, first } of await repeated(subject)) {
-          const again = await play(world, one, repeat(actions), world.other ?? world.url);
-          const found = difference(world, first, again);
-          checker.demand(found === undefined, `with ${one.name} the first difference of the replay is ${found}`);
+        for (const first of await firstPlayed(subject)) {
+          const found = difference(world, first, await replay(world, first, world.other));
+          checker.demand(found === undefined, `with ${first.case.name} the first difference of the replay is ${found}`);
         }
       },
     },
@@ -104,8 +101,8 @@ export function seedHonoured(subject: RewardSubject): Definition {
       const isPlayable = !(await reset(world, seedCase(SEED), session)).failed;
       if (declared.seeded !== true || world.oracle === undefined || !isPlayable)
         throw new checker.NotApplicable("needs an oracle, `seeded: true`, and a reset without a task");
-      const [basis] = await repeated(subject);
-      const [first, ...others] = await playEach(world, SEEDS.map(seedCase), () => repeat(basis?.actions ?? []));
+      const [basis] = (await firstPlayed(subject)).map(actionsOf);
+      const [first, ...others] = await playEach(world, SEEDS.map(seedCase), () => repeat(basis ?? []));
       const shows = others.some((other) => difference(world, first as StudiedEpisode, other) !== undefined);
       const range = `${SEEDS[0]} to ${SEEDS.at(-1)}`;
       checker.demand(shows, `seeds ${range} all give the same episode: the seed has no effect`);
@@ -122,17 +119,18 @@ export function isolated(subject: RewardSubject): Definition {
     description: "an episode is the same while another session plays",
     remedy: "Keep the data of a session inside the factory, not in the module.",
     run: async () => {
-      const [one, other] = await repeated(subject).then((all) => [all[0], all[1] ?? all[0]]);
+      const [one, other = one] = await firstPlayed(subject);
       if (one === undefined || other === undefined) throw new checker.CheckSkip("no episode was played");
       await world.session(world.url);
       const busy = await openBusy(world);
-      const again = await play(world, one.one, async ({ step }) => {
-        const action = one.actions[step];
-        if (step === 0) await reset(world, other.one, busy);
-        if (action !== undefined) await busy.ask("step", other.actions[step % other.actions.length] ?? action);
+      const [actions, others] = [actionsOf(one), actionsOf(other)];
+      const again = await play(world, one.case, async ({ step }) => {
+        const action = actions[step];
+        if (step === 0) await reset(world, other.case, busy);
+        if (action !== undefined) await busy.ask("step", others[step % others.length] ?? action);
         return action;
       });
-      const found = difference(world, one.first, again);
+      const found = difference(world, one, again);
       checker.demand(found === undefined, `another session changed ${found}`);
     },
   };
@@ -211,10 +209,9 @@ export function afterDone({ world }: RewardSubject): Definition {
     run: async () => {
       const done = world.played.find((episode) => episode.done && episode.steps.length > 0);
       if (done === undefined) throw new checker.NotApplicable("no episode reached its end");
-      const actions = actionsOf(done);
-      await play(world, done.case, repeat(actions));
+      await replay(world, done);
       const session = await world.session(world.url);
-      const last = actions.at(-1) as JsonObject;
+      const last = actionsOf(done).at(-1) as JsonObject;
       let more = 0;
       // An environment may refuse these steps with an error, so they are not recorded as steps of an episode.
       for (const action of [last, rewriteStrings(last, "", world.accepts), last])
