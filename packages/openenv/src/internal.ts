@@ -15,7 +15,6 @@ export { sampleValue } from "./contract/json-schema/sample-value.js";
 export { ConfigError } from "./errors.js";
 export { parseJson } from "./protocol/codec/json.js";
 export { toColumns } from "./protocol/episode-line.js";
-export { countShared } from "./protocol/preference-pair.js";
 export { canonicalSchema } from "./protocol/schema/json-schema.js";
 export { isToolAction } from "./protocol/tools.js";
 export type { GatewayModule } from "./server/gateway/gateway.js";

@@ -2,6 +2,7 @@ import type { EpisodeRecord, RecordedFailure, RecordedStep } from "#core/protoco
 import { errorData, type ServerMessage, type WireCode } from "#core/protocol/messages.js";
 import type { OpenArchive } from "#core/server/parts/rollouts.js";
 import type { SessionEvent } from "#core/session/calls/session-event.js";
+import { countShared } from "./pairs.js";
 import { Reader } from "./query/reader.js";
 import { RecordedEpisode } from "./record/episode.js";
 import { toRecord } from "./store/record.js";
@@ -26,7 +27,16 @@ export const openArchive: OpenArchive = async (folder, access) => {
       return found && toRecord(found, number);
     },
     ids: (query) => reader.ids(query),
-    pairs: () => reader.pairs(),
+    *pairs(query) {
+      const matching = new Set(reader.ids(query));
+      for (const names of reader.pairs().filter((pair) => matching.has(pair.chosen))) {
+        const [chosen, rejected] = [reader.detail(names.chosen), reader.detail(names.rejected)];
+        // One was deleted meanwhile.
+        if (chosen === undefined || rejected === undefined) continue;
+        const records = { chosen: toRecord(chosen, 0), rejected: toRecord(rejected, 0) };
+        yield { ...records, shared: countShared(records.chosen, records.rejected) };
+      }
+    },
     remove: (ids) => needWriter().remove(ids),
     add(records) {
       needWriter().write(records.map(toWritten));

@@ -18,10 +18,23 @@ const MAX_ROWS = 1_000;
 const LIVE_MS = 1_000;
 const ID = /^[0-9a-f]{16}$/;
 
-/** The routes of the archive. All but that which deletes are for those who may read it. */
+/** The routes of the archive: those that read are for viewers, the others for operators. */
 export function createRoutes(reader: StoreThread<"reader">): Record<string, PluginRoute> {
+  const { list, below } = createReads(reader);
+  const { post, remove } = createWrites(reader);
+  return {
+    "/rollouts": { access: "viewer", GET: answer(list) },
+    "/rollouts/*": {
+      access: { GET: "viewer", POST: "operator", DELETE: "operator" },
+      GET: answer(below),
+      POST: answer(post),
+      DELETE: answer(remove),
+    },
+  };
+}
+
+function createReads(reader: StoreThread<"reader">): Record<"list" | "below", Handler> {
   const live = new Live(reader);
-  const forks = new ForkStreams();
   const list: Handler = async (url) => {
     const { searchParams: given } = url;
     const q = given.get("q") ?? "";
@@ -75,6 +88,11 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
     };
     return new Response(line, { headers });
   };
+  return { list, below };
+}
+
+function createWrites(reader: StoreThread<"reader">): Record<"post" | "remove", Handler> {
+  const forks = new ForkStreams();
   const change = (server: RouteCall["server"], wanted: StoreChange): Promise<unknown> => server.ask(wanted);
   const remove: Handler = async (url, _request, { server }) => {
     const [, , id = "", what, rejected = ""] = url.pathname.split("/");
@@ -113,15 +131,7 @@ export function createRoutes(reader: StoreThread<"reader">): Record<string, Plug
     if (forks.isBusy) return fail(503, "CAPACITY_REACHED", "Other forks are being played: wait for their end.");
     return forks.stream(detail, wanted, { server, request });
   };
-  return {
-    "/rollouts": { access: "viewer", GET: answer(list) },
-    "/rollouts/*": {
-      access: { GET: "viewer", POST: "operator", DELETE: "operator" },
-      GET: answer(below),
-      POST: answer(post),
-      DELETE: answer(remove),
-    },
-  };
+  return { post, remove };
 }
 
 /** What all viewers of a server see, once a second while there are any. */

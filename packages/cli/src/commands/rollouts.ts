@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createWriteStream, existsSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { ConfigError, countShared, loadArchive, toColumns } from "openenv-ts/internal";
+import { ConfigError, loadArchive, toColumns } from "openenv-ts/internal";
 import {
   type EpisodeRecord,
   type EpisodeRow,
@@ -160,14 +160,9 @@ async function writePairs(q: string, { store, output }: ExportFlags): Promise<vo
   const archive = await (await loadArchive())(store, "read");
   const file = openRowFile(output, await PREFERENCE.writer());
   try {
-    const matching = new Set(archive.ids(q));
     let written = 0;
-    for (const names of archive.pairs()) {
-      if (!matching.has(names.chosen)) continue;
-      const [chosen, rejected] = [archive.record(names.chosen, 0), archive.record(names.rejected, 0)];
-      // One was deleted meanwhile.
-      if (chosen === undefined || rejected === undefined) continue;
-      const row = pairOf(chosen, rejected, countShared(chosen, rejected));
+    for (const { chosen, rejected, shared } of archive.pairs(q)) {
+      const row = pairOf(chosen, rejected, shared);
       file.write(row, JSON.stringify(row).length);
       written++;
     }

@@ -1,5 +1,5 @@
 import type { EpisodeRecord } from "../../protocol/episode.js";
-import type { PreferencePair, RolloutDetail, RolloutFacets, RolloutPage } from "../../protocol/rollouts.js";
+import type { RolloutDetail, RolloutFacets, RolloutPage } from "../../protocol/rollouts.js";
 import { loadPart } from "../../util/load-part.js";
 import type { Settings } from "../config/settings.js";
 import { checkPlugins } from "../plugins/check-plugins.js";
@@ -22,12 +22,19 @@ export interface Archive {
   /** The episode as `openenv collect` writes it. `number`: of the episode in its file. */
   record(id: string, number: number): EpisodeRecord | undefined;
   ids(query: string): string[];
-  /** The preference pairs, the oldest first. */
-  pairs(): PreferencePair[];
+  /** The preference pairs whose chosen episode matches, the oldest first. */
+  pairs(query: string): Iterable<PreferredEpisode>;
   /** Returns the number of those that were there. */
   remove(ids: readonly string[]): number;
   add(records: readonly EpisodeRecord[]): void;
   close(): void;
+}
+
+/** Two episodes that begin with as many equal messages of a chat as `shared` says. */
+export interface PreferredEpisode {
+  chosen: EpisodeRecord;
+  rejected: EpisodeRecord;
+  shared: number;
 }
 
 export interface ArchiveQuery {
