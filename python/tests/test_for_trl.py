@@ -10,9 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Literal, Optional
-from urllib.request import urlopen
 
 import pytest
 from conftest import Proxy, Server, metric, opened, wait_for
@@ -224,25 +222,6 @@ def test_the_callback_closes_the_sessions(server: Server) -> None:
         assert opened(server.url) == 1
         spec.callback.on_train_end(None, None, None)
         assert opened(server.url) == 0
-
-
-def test_a_recorded_rollout_has_the_run_and_its_step(tmp_path: Path) -> None:
-    server = Server("tools.mjs", OPENENV_STORE=str(tmp_path / "store"))
-    try:
-        with for_trl(server.url) as spec:
-            environment = spec.environment_factory()
-            for step in range(2):
-                spec._begin_step("grpo-17", step)
-                environment.reset(seed=7)
-                assert environment.group_id == '{"seed":7}'
-
-        def rows() -> list[tuple[str, int, str]]:
-            with urlopen(f"{server.url}/rollouts?sort=policy") as answer:
-                return [(row["run"], row["policy"], row["group"]) for row in json.load(answer)["rows"]]
-
-        wait_for(lambda: rows() == [("grpo-17", 0, "seed 7"), ("grpo-17", 1, "seed 7")])
-    finally:
-        server.kill()
 
 
 def test_sessions_are_closed_at_exit(server: Server) -> None:

@@ -1,13 +1,14 @@
-"""What for_trl adds to the completions that TRL logs. Without torch."""
+"""What for_trl adds to the log of TRL, and to what a server records. Without torch."""
 
 from __future__ import annotations
 
 import json
 import re
 import urllib.request
+from pathlib import Path
 from typing import Any
 
-from conftest import Server
+from conftest import Server, wait_for
 
 from openenv_ts.trl import for_trl
 
@@ -48,5 +49,24 @@ def test_the_log_of_trl_has_the_session_and_the_episode_of_each_rollout() -> Non
             log(first, second)
             assert columns["openenv/lost"][0] is None
             assert columns["openenv/lost"][1].startswith("TOOL_FAILED")
+    finally:
+        server.kill()
+
+
+def test_a_recorded_rollout_has_the_run_and_its_step(tmp_path: Path) -> None:
+    server = Server("tools.mjs", OPENENV_STORE=str(tmp_path / "store"))
+    try:
+        with for_trl(server.url) as spec:
+            environment = spec.environment_factory()
+            for step in range(2):
+                spec._begin_step("grpo-17", step)
+                environment.reset(seed=7)
+                assert environment.group_id == '{"seed":7}'
+
+        def rows() -> list[tuple[str, int, str]]:
+            with urllib.request.urlopen(f"{server.url}/rollouts?sort=policy") as answer:
+                return [(row["run"], row["policy"], row["group"]) for row in json.load(answer)["rows"]]
+
+        wait_for(lambda: rows() == [("grpo-17", 0, "seed 7"), ("grpo-17", 1, "seed 7")])
     finally:
         server.kill()
