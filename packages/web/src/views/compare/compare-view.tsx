@@ -9,6 +9,7 @@ import { CopyButton } from "../../parts/text/copy-button.js";
 import { ReadProblem } from "../rollouts/transcript/transcript.js";
 import { align, conditionsOf, nameOf, nextDifference, type Pair } from "./align.js";
 import { endInWords } from "./pair-view.js";
+import { Prefer } from "./prefer.js";
 import { StepsPane } from "./steps-pane.js";
 import { TreePane } from "./tree-pane.js";
 import { type Comparison, useComparison } from "./use-comparison.js";
@@ -43,6 +44,7 @@ function Compared({ route, comparison }: { route: CompareRoute; comparison: Comp
   const pairs = useMemo(() => align(a.events, b.events), [a, b]);
   const { facts, warnings } = useMemo(() => conditionsOf(a, b), [a, b]);
   const [part, setPart] = useState<"steps" | "tree">("steps");
+  const [problem, setProblem] = useState<string>();
   const first = nextDifference(pairs, -1, 1);
   const shape = differenceInWords(pairs, first, comparison);
   const assign = (side: "a" | "b", id: string): void => {
@@ -50,7 +52,12 @@ function Compared({ route, comparison }: { route: CompareRoute; comparison: Comp
   };
   return (
     <>
-      <Bar route={route} first={first} facts={facts} shape={shape} />
+      <Bar route={route} first={first} facts={facts} shape={shape} onProblem={setProblem} />
+      {problem === undefined ? null : (
+        <Notice tone="bad" bar title="The pair was not saved.">
+          {problem}
+        </Notice>
+      )}
       {warnings.length > 0 ? <Notice tone="wait" bar title={warnings.join(" ")} /> : null}
       <div className="co__switch">
         <Segments
@@ -84,9 +91,10 @@ interface BarProps {
   first: number | undefined;
   facts: string[];
   shape: string;
+  onProblem(text: string | undefined): void;
 }
 
-function Bar({ route, first, facts, shape }: BarProps) {
+function Bar({ route, first, facts, shape, onProblem }: BarProps) {
   const words = first === undefined ? "A and B are equal" : `First difference: ${nameOf(first).toLowerCase()}`;
   const swapped = { ...route, a: route.b, b: route.a };
   return (
@@ -100,6 +108,7 @@ function Bar({ route, first, facts, shape }: BarProps) {
       </h2>
       <span className="muted clip hide-md">{facts.join(", ")}</span>
       <span className="grow" />
+      {first === undefined ? null : <Prefer a={route.a} b={route.b} onProblem={onProblem} />}
       <Button look="ghost sm" onClick={() => navigate(swapped)}>
         Swap
       </Button>
