@@ -217,6 +217,10 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     const page = await open(server, { view: `compare/${a}/${b}` });
     await page.getByRole("button", { name: "Replay B" }).click();
     await page.getByText("Replayed just now: B differs from step 3 on").waitFor();
+    await page.goto(`${server.url}/web/#/rollouts/${b}/step/3`);
+    await page.getByRole("link", { name: "Play on from step 3" }).click();
+    await page.getByText("The answer to step 3 is not the recorded one: observation.value differs.").waitFor();
+    expect(await faults(page)).toEqual([]);
   });
 
   test("is compared with another: where they part, word by word, in the tree, and replayed", async () => {

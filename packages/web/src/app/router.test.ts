@@ -4,6 +4,7 @@ import { hrefOf, type PageRoute, parseRoute, ROLLOUTS } from "./router.js";
 const ROUTES: [href: string, route: PageRoute][] = [
   ["#/play", { view: "play", step: null }],
   ["#/play/step/3", { view: "play", step: 3 }],
+  ["#/play/from/3f2a/step/0", { view: "play", from: "3f2a", step: 0 }],
   ["#/server", { view: "server" }],
   ["#/about", { view: "about" }],
   ["#/session/a1b2c3d4e5f6", { view: "session", handle: "a1b2c3d4e5f6" }],

@@ -2,7 +2,8 @@ import { useSyncExternalStore } from "react";
 
 /** What the address after the `#` names. Values that are not in the address are null, and a query is empty. */
 export type PageRoute =
-  | { view: "play"; step: number | null }
+  // With `from`, the recorded episode with this id is played again up to the step, to play on from there.
+  | { view: "play"; from?: string; step: number | null }
   | RolloutsRoute
   | { view: "compare"; a: string; b: string; step: number | null }
   | { view: "session"; handle: string }
@@ -55,7 +56,10 @@ export function parseRoute(hash: string): PageRoute {
       return { view, id: rest[0] || null, step: rest[0] ? stepOf(rest.slice(1)) : null, q, by, sort, sel };
     }
     default:
-      return view === "play" ? { view, step: stepOf(rest) } : PLAY;
+      if (view !== "play") return PLAY;
+      return rest[0] === "from" && rest[1]
+        ? { view, from: rest[1], step: stepOf(rest.slice(2)) }
+        : { view, step: stepOf(rest) };
   }
 }
 
@@ -63,7 +67,7 @@ export function parseRoute(hash: string): PageRoute {
 export function hrefOf(route: PageRoute): string {
   switch (route.view) {
     case "play":
-      return `#/play${stepPath(route.step)}`;
+      return `#/play${route.from === undefined ? "" : `/from/${encode(route.from)}`}${stepPath(route.step)}`;
     case "session":
       return `#/session/${encode(route.handle)}`;
     case "compare":

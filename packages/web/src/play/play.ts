@@ -50,7 +50,7 @@ export interface PlaySnapshot {
   unseen: number;
   state: StateView | undefined;
   imported: Imported | undefined;
-  /** Why the session was not copied. */
+  /** Why there is no fork of the session, or of a recorded episode. */
   notForked: string | undefined;
   /** The timeline has steps that were not exported. */
   unsaved: boolean;
@@ -166,6 +166,14 @@ export class Play {
       const isOpen = openFork({ kept: { ...copy, ack: 0, attempt: 0 }, timeline, origin });
       return { notForked: isOpen ? undefined : "The browser did not open a new tab: allow it for this page." };
     });
+  }
+
+  /** A recorded episode was played again in this session, to the step to play on from or to a problem. */
+  playedAgain(episode: string, problem: string | undefined): void {
+    const { timeline } = this.#snapshot;
+    const [last, step] = [latestEpisode(timeline), timeline.steps.at(-1)];
+    if (problem !== undefined) return this.#set({ notForked: problem });
+    this.#set({ origin: { episode, step: step?.number ?? 0, index: last?.index ?? 0 } });
   }
 
   dismissFork(): void {

@@ -66,7 +66,7 @@ export async function replay(timeline: Timeline, { goOn, signal, onChange }: Rep
     for (const [at, { recorded }] of rows.entries()) {
       if (signal.aborted) return;
       const now = await play(socket, recorded);
-      const diff = diffValues(comparable(recorded), comparable(now));
+      const diff = differenceOf(recorded, now);
       rows[at] = { recorded, now, diff };
       if (diff.changes.length > 0 && firstDifference < 0) firstDifference = at;
       if (firstDifference >= 0 && !goOn) break;
@@ -94,10 +94,15 @@ export function replayedTimeline(rows: readonly ReplayRow[], { episodes }: Timel
 }
 
 async function play(socket: ServerSocket, { kind, action }: TimelineStep): Promise<NewStep> {
-  // An episode id is unique, and the replay is a new episode.
-  const { episode_id: _, ...again } = action;
+  // An episode id is unique, and the replay is a new episode that belongs to no training run.
+  const { episode_id: _, metadata: _names, ...again } = action;
   const data: JsonObject = kind === "reset" ? again : action;
   return readAnswer(kind, data, await socket.ask({ type: kind, data }));
+}
+
+/** What differs between a recorded answer and that of now. */
+export function differenceOf(recorded: NewStep, now: NewStep): Diff {
+  return diffValues(comparable(recorded), comparable(now));
 }
 
 /** Metadata describes how a step was served, which differs each time. */

@@ -1,27 +1,26 @@
 import type { RolloutEvent } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
 import { Button } from "../../parts/button.js";
+import { canPlayAgain, recordedSteps } from "../../play/play-on.js";
 import { type ReplayState, replay } from "../../play/replay.js";
-import { type NewStep, timelineOf } from "../../play/timeline.js";
+import { timelineOf } from "../../play/timeline.js";
 import { nameOf } from "./align.js";
 
 /** Plays the recorded requests of B again in a session of this page, and says whether its answers are the same. */
-export function Replayed({ events }: { events: readonly RolloutEvent[] }) {
+export function Replayed({ events, seed }: { events: readonly RolloutEvent[]; seed: number | null }) {
   const [run, setRun] = useState(0);
   const [state, setState] = useState<ReplayState>();
   useEffect(() => {
     if (run === 0) return;
     const controller = new AbortController();
-    const [reset, ...steps] = events.map(recorded);
+    const [reset, ...steps] = recordedSteps(events, seed);
     if (reset) {
       const timeline = timelineOf([{ number: 1, reset, steps }]);
       void replay(timeline, { goOn: false, signal: controller.signal, onChange: setState });
     }
     return () => controller.abort();
-  }, [run, events]);
-  // A call of MCP is outside of the socket that replays.
-  if (events[0]?.type !== "reset" || events.some(({ type, request }) => type === "tool" || request === null))
-    return null;
+  }, [run, events, seed]);
+  if (!canPlayAgain(events)) return null;
   const isPlaying = state?.status === "playing" || state?.status === "queued";
   return (
     <span className="replayed" role="status">
@@ -40,24 +39,6 @@ function inWords({ status, firstDifference, problem }: ReplayState, events: read
   if (status === "failed") return `The replay was stopped: ${problem}`;
   if (status !== "differs") return status === "queued" ? "Waiting for a session" : "Replaying B";
   // A replay has no rows for failed requests.
-  const first = events.filter((event) => !recorded(event).failure)[firstDifference];
+  const first = events.filter(({ answer }) => answer !== null)[firstDifference];
   return `Replayed just now: B differs from ${nameOf(first?.event ?? 0).toLowerCase()} on`;
-}
-
-function recorded({ type, request, answer, error, ms, at }: RolloutEvent): NewStep {
-  return {
-    kind: type === "reset" ? "reset" : "step",
-    action: request ?? {},
-    observation: answer?.observation ?? null,
-    reward: answer?.reward ?? null,
-    done: answer?.done ?? false,
-    metadata: answer?.metadata,
-    view: undefined,
-    // A tool that refused has an answer, and is played again.
-    failure: answer || !error ? undefined : { code: error.code, message: error.message, issues: [] },
-    counted: answer !== null,
-    ms,
-    at,
-    exchange: undefined,
-  };
 }

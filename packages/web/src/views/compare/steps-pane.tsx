@@ -91,7 +91,7 @@ export function StepsPane({ a, b, pairs, first, shape, step, onStep }: StepsPane
           Fields<kbd>D</kbd>
         </Button>
         <span className="grow" />
-        {b.eventCount === b.events.length ? <Replayed events={b.events} /> : null}
+        {b.eventCount === b.events.length ? <Replayed events={b.events} seed={b.row.seed} /> : null}
       </div>
     </section>
   );

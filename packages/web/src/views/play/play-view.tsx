@@ -5,6 +5,7 @@ import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
 import { count, formatReward } from "../../parts/text/format.js";
 import type { Imported, Play, PlaySnapshot } from "../../play/play.js";
+import { playOn } from "../../play/play-on.js";
 import type { TimelineStep } from "../../play/timeline.js";
 import type { ViewProps } from "../../views.js";
 import { ActionPane } from "./action/action-pane.js";
@@ -35,6 +36,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
   useShortcuts(play, files, () => !document.getElementById("main")?.closest("[hidden]"));
   useScrollToAnswer(shown.timeline.steps.at(-1), setPart);
   useStepAddress(play, shown);
+  usePlayOn(play, shown);
   const step = play.shown().steps[shown.selected];
   const hasTools = tools.length > 0;
   return (
@@ -45,7 +47,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
         <Notice
           tone="bad"
           bar
-          title="The session was not copied."
+          title="There is no fork."
           actions={<IconButton icon="close" label="Dismiss" onClick={() => play.dismissFork()} />}
         >
           <bdi>{shown.notForked}</bdi>
@@ -104,7 +106,7 @@ export function PlayView({ info, play, schema }: ViewProps) {
 /** The address names the selected step, but the last one, which the page follows. Back returns to it. */
 function useStepAddress(play: Play, { selected }: PlaySnapshot): void {
   const route = useRoute();
-  const named = route.view === "play" ? route.step : undefined;
+  const named = route.view === "play" && route.from === undefined ? route.step : undefined;
   const last = play.shown().steps.length - 1;
   const latest = useRef(selected);
   // The address has changed: back, forward, or a link.
@@ -123,6 +125,19 @@ function useStepAddress(play: Play, { selected }: PlaySnapshot): void {
     const step = now === last ? null : now;
     if (step !== named) navigate({ view: "play", step }, { replace: named !== null });
   }, [selected]);
+}
+
+/** The address names a recorded step to play on from. It is played once, and not again by a reload. */
+function usePlayOn(play: Play, { connection, pending }: PlaySnapshot): void {
+  const route = useRoute();
+  const from = route.view === "play" ? route.from : undefined;
+  const isReady = from !== undefined && connection.status === "connected" && pending === undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address names the step together with the episode
+  useEffect(() => {
+    if (!isReady || route.view !== "play") return;
+    navigate({ view: "play", step: null }, { replace: true });
+    void playOn(play, from, route.step ?? 0);
+  }, [isReady, from, play]);
 }
 
 /** The name of the step pane. */

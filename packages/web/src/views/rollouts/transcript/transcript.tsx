@@ -10,7 +10,7 @@ import { Notice } from "../../../parts/notice.js";
 import { Segments } from "../../../parts/segments.js";
 import { SignedBars } from "../../../parts/signed-bars.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
-import { count, formatClock } from "../../../parts/text/format.js";
+import { count, formatClock, stepInWords } from "../../../parts/text/format.js";
 import { VirtualList } from "../../../parts/virtual-list.js";
 import { factsOf } from "../facts.js";
 import { outcomeInWords } from "../outcome.js";
@@ -136,6 +136,7 @@ function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProp
   const { episode, components, complete } = detail;
   const { id, outcome, steps, duration, reward, parent } = episode;
   const parts = Object.entries(components);
+  const isRunning = outcome === "running" || outcome === "stuck";
   return (
     <header className="tr__head">
       <div className="top">
@@ -173,7 +174,7 @@ function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProp
       </p>
       {parts.length > 0 || reward !== null ? <SignedBars parts={parts} total={reward} /> : null}
       {complete ? <StepValues id={id} step={step} /> : null}
-      {complete || outcome === "running" || outcome === "stuck" ? null : (
+      {complete || isRunning ? null : (
         <Notice tone="wait" title="A part of this episode was not recorded">
           Its steps may have gaps, and its reward may be incomplete.
         </Notice>
@@ -189,6 +190,11 @@ function Head({ detail, mode, step, back, onMode, onNext, onPrevious }: HeadProp
           selected={mode}
           onSelect={onMode}
         />
+        {step === null || isRunning ? null : (
+          <a className="btn btn--sm" href={hrefOf({ view: "play", from: id, step })}>
+            Play on from {stepInWords(step)}
+          </a>
+        )}
         <span className="keys">
           <kbd>J</kbd> <kbd>K</kbd> step <kbd>1</kbd> <kbd>2</kbd> <kbd>3</kbd> form
         </span>
