@@ -11,7 +11,7 @@ describe.skipIf(!chromium.available)("the page of a server with a client token",
     expectProblem(/status of 401/);
     const page = await open(await start(defineCounter().environment, { clientToken: "letmein" }));
     await page.getByText("This server requires a token").waitFor();
-    const field = page.getByLabel("Token");
+    const field = page.getByLabel("Token", { exact: true });
     await field.fill("guess");
     await field.press("Enter");
     await page.getByText("The server rejected this token.").waitFor();

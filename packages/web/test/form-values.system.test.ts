@@ -82,6 +82,7 @@ describe.skipIf(!chromium.available)("what a form sends", () => {
         if (fields.includes("either")) await page.getByLabel("Either").selectOption({ label: "string" });
         for (const field of fields) {
           const height = () => page.locator(".pane--act").evaluate((pane) => pane.clientHeight);
+          await page.locator(`#action_${field}`).waitFor();
           const before = await height();
           await page.locator(`#action_${field}`).focus();
           await page.keyboard.type("one");
