@@ -1,12 +1,15 @@
 /**
- * `npm run bench -- rollouts`: what recording costs on steps per CPU-second, and how long queries take in an archive of
- * 100,000 episodes of 10 steps. Options: --quick, with 2,000 episodes.
+ * `npm run bench -- rollouts`: what recording costs on steps per CPU-second, how long queries take in an archive of 100,000
+ * episodes of 10 steps, what searches do to steps, and what viewers of 10,000 live sessions cost. Options: --quick, with
+ * 2,000 episodes and 500 sessions.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { renderReport } from "@openenv-ts/bench";
+import { measureCpu, renderReport } from "@openenv-ts/bench";
+import { connect, connectVector } from "openenv-ts/client";
 import { loadArchive } from "openenv-ts/internal";
 import { EPISODE_FORMAT } from "openenv-ts/protocol";
 import { measureSteps } from "../harness/rate.mjs";
@@ -17,12 +20,15 @@ const STEPS = 10;
 const WORDS = ["river", "stone", "cloud", "ember", "maple", "harbor", "violet", "copper"];
 
 const { values: options } = parseArgs({ options: { quick: { type: "boolean", default: false } } });
-const [rounds, seconds, episodes] = options.quick ? [2, 1, 2_000] : [8, 3, 100_000];
+const [rounds, seconds, episodes, live] = options.quick ? [2, 1, 2_000, 500] : [8, 3, 100_000, 10_000];
 const folder = mkdtempSync(join(tmpdir(), "openenv-bench-"));
 const rows = [];
 try {
   rows.push(await measureRecording());
-  rows.push(...(await measureQueries()));
+  const store = join(folder, "queries");
+  rows.push(...(await measureQueries(store)));
+  rows.push(await measureSearches(store));
+  rows.push(await measureViewers());
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -34,9 +40,11 @@ process.stdout.write(
       node: process.version,
       machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
     },
-    subjects: ["recorded", "plain"],
+    subjects: ["recorded", "plain", "undisturbed"],
     rows,
-    notes: [`${episodes} episodes of ${STEPS} steps. Queries are those of one process, without HTTP, in turn.`],
+    notes: [
+      `${episodes} episodes of ${STEPS} steps. Queries are those of one process, without HTTP, in turn. Undisturbed: without searches, and without viewers.`,
+    ],
   }),
 );
 
@@ -66,8 +74,7 @@ async function measureRecording() {
   };
 }
 
-async function measureQueries() {
-  const store = join(folder, "queries");
+async function measureQueries(store) {
   const open = await loadArchive();
   const writer = await open(store, "write");
   for (let from = 0; from < episodes; from += 500) {
@@ -104,6 +111,97 @@ async function measureQueries() {
   } finally {
     archive.close();
   }
+}
+
+/** The p99 of steps in the archive of the queries, with four new searches a second in turns. */
+async function measureSearches(store) {
+  const server = await startServer("ours", "echo", [], { OPENENV_STORE: store });
+  const envs = await Promise.all(Array.from({ length: CONNECTIONS }, () => connect(server.url)));
+  const samples = { recorded: [], undisturbed: [] };
+  let searches = 0;
+  const search = async () => {
+    const number = searches++;
+    const q = number % 2 ? `${WORDS[number % WORDS.length]} steps:<${100 + number}` : `reward:>${number / 1e4}`;
+    const response = await fetch(`${server.url}/rollouts?${new URLSearchParams({ q, sort: "-reward" })}`);
+    if (!response.ok) throw new Error(`a search was answered with ${response.status}`);
+    await response.arrayBuffer();
+  };
+  try {
+    await Promise.all(envs.map((env) => env.reset()));
+    for (let round = 0; round < 2 * rounds; round++) {
+      const subject = round % 2 ? "undisturbed" : "recorded";
+      const end = performance.now() + seconds * 1000;
+      const searching = [];
+      const timer = subject === "undisturbed" ? undefined : setInterval(() => searching.push(search()), 250);
+      const times = await Promise.all(envs.map((env) => stepUntil(env, end)));
+      clearInterval(timer);
+      await Promise.all(searching);
+      const sorted = times.flat().toSorted((a, b) => a - b);
+      samples[subject].push(sorted[Math.floor(sorted.length * 0.99)]);
+    }
+  } finally {
+    await Promise.all(envs.map((env) => env.close()));
+    await server.close();
+  }
+  const targets = [{ limit: "at most", value: 1.5, of: "undisturbed" }];
+  return {
+    id: "rollouts-p99",
+    measure: `a step, p99, ${CONNECTIONS} clients, four searches a second`,
+    unit: "ms",
+    samples,
+    targets,
+  };
+}
+
+async function stepUntil(env, end) {
+  const times = [];
+  for (let from = performance.now(); from < end; ) {
+    await env.step({ message: WORDS[times.length % WORDS.length] });
+    const now = performance.now();
+    times.push(now - from);
+    from = now;
+  }
+  return times;
+}
+
+/** The processor time of a server with many recorded sessions that wait, with two viewers in turns. */
+async function measureViewers() {
+  const env = { OPENENV_STORE: join(folder, "live"), MAX_CONCURRENT_ENVS: String(live) };
+  const server = await startServer("ours", "echo", [], env);
+  const envs = await connectVector(server.url, { size: live });
+  const samples = { recorded: [], undisturbed: [] };
+  try {
+    await envs.reset();
+    await envs.step(Array.from({ length: live }, () => ({ message: "hello" })));
+    // Rows of episodes that run are written after 2 s.
+    await sleep(10_000);
+    for (let round = 0; round < rounds; round++) {
+      const subject = round % 2 ? "undisturbed" : "recorded";
+      const viewers = new AbortController();
+      const watched = [1, 2].map(() => (subject === "undisturbed" ? undefined : watch(server.url, viewers.signal)));
+      await sleep(1_000);
+      const used = await measureCpu(server.pid, () => sleep(seconds * 2_000));
+      viewers.abort();
+      await Promise.allSettled(watched);
+      samples[subject].push((100 * used.cpuSeconds) / used.seconds);
+    }
+  } finally {
+    await envs.close();
+    await server.close();
+  }
+  const targets = [{ limit: "at most", value: 2 }];
+  return {
+    id: "rollouts-live",
+    measure: `${live.toLocaleString("en")} live sessions, two viewers`,
+    unit: "% of a core",
+    samples,
+    targets,
+  };
+}
+
+async function watch(url, signal) {
+  const { body } = await fetch(`${url}/rollouts/live`, { signal });
+  for await (const _ of body);
 }
 
 function makeRecord(episode) {
