@@ -36,7 +36,7 @@ test.each([false, true])(
 
 test("the link of a session by address does not have its name", async () => {
   const server = await start();
-  await using env = await connect(`${server.url}/session/a-secret-name`, counterContract);
+  await using env = await connect(`${server.url}/session/a-long-secret-name`, counterContract);
   expect((await env.reset()).url).toMatch(LINK);
 });
 
