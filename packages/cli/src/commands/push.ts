@@ -98,11 +98,12 @@ async function push(flags: PushFlags): Promise<void> {
   const token = flags.dryRun ? undefined : await findToken({ canAsk: !json });
   const user = token === undefined ? "<login>" : await readLogin({ token, signal });
   const id = `${owner ?? user}/${name}`;
+  const { level = "runtime" } = manifest.publish ?? {};
   const onValidate = (line: string): void => printProgress(`validating: ${line}`);
-  const { passed, problems } = await validateForPush(dir, { signal, onProgress: onValidate });
+  const { passed, problems } = await validateForPush(dir, { level, signal, onProgress: onValidate });
   if (!passed) {
     printError(
-      `${name} failed validation and was not published; run: openenv validate ${quoteShell(directory)}\n${problems.map((line) => `  ${line}`).join("\n")}`,
+      `${name} failed validation and was not published; run: openenv validate --level ${level} ${quoteShell(directory)}\n${problems.map((line) => `  ${line}`).join("\n")}`,
     );
     return end(staged, 1);
   }

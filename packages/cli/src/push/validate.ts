@@ -1,6 +1,8 @@
 import { validatePackage } from "../validate/validate-package.js";
 
 export interface ValidateBeforePushOptions {
+  /** What the author requires: the last level of the checks. */
+  level: "runtime" | "semantic";
   signal: AbortSignal;
   onProgress(line: string): void;
 }
@@ -18,10 +20,11 @@ export interface Validated {
 /** Validates an environment before it is published. */
 export async function validateForPush(
   dir: string,
-  { signal, onProgress }: ValidateBeforePushOptions,
+  { level, signal, onProgress }: ValidateBeforePushOptions,
 ): Promise<Validated> {
   const report = await validatePackage(dir, {
-    level: "runtime",
+    level,
+    isRequested: level === "semantic",
     policy: undefined,
     skipBuild: true,
     actions: undefined,
@@ -37,5 +40,7 @@ export async function validateForPush(
     .map(({ check_id, evidence, remediation }) => {
       return `${check_id}: ${evidence.join("; ")}${remediation ? `. To fix: ${remediation}` : ""}`;
     });
-  return { passed: report.verdict !== "fail", problems };
+  const unknown = report.unknown ?? [];
+  if (unknown.length > 0) problems.push(`unknown: ${unknown.join(", ")}. To fix: declare what these checks need`);
+  return { passed: report.verdict !== "fail" && unknown.length === 0, problems };
 }

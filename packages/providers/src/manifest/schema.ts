@@ -47,6 +47,12 @@ export const manifestSchema = z.object({
       "modules with plugins of the server, relative to this folder; only `openenv serve --allow-plugins` loads them: " +
         "without it the server does not start, and no image is built",
     ),
+  publish: z
+    .strictObject({
+      level: z.enum(["runtime", "semantic"]).default("runtime").describe("last level of the checks that must pass"),
+    })
+    .optional()
+    .describe("what `openenv push` requires before it publishes; with `semantic`, nothing may be unknown"),
   validation: validationBlock.optional().describe("what `openenv validate` checks the environment against"),
 });
 
