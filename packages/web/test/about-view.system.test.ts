@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { defineContract, defineEnvironment } from "openenv-ts";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
@@ -7,6 +9,7 @@ import { defineDesk } from "../../../test-support/environments/tool-environment.
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, reset, usePages, width } from "./pages.js";
 import { startProxy } from "./proxy.js";
+import { useFolders } from "./rollouts.js";
 import zoo, { DOT } from "./zoo.js";
 
 const chromium = await requireChromium();
@@ -49,6 +52,39 @@ const hostile = defineEnvironment(
 
 describe.skipIf(!chromium.available)("the About view", () => {
   const { start, open } = usePages(chromium);
+  const makeFolder = useFolders();
+
+  test("shows the report of a validation, failed checks first", async () => {
+    const folder = await makeFolder();
+    await mkdir(folder);
+    const reportPath = join(folder, "report.json");
+    const results = [
+      { check_id: "static.manifest", status: "pass", evidence: [], remediation: null },
+      { check_id: "semantic.oracle_max", status: "skip", evidence: ["no oracle"], remediation: null },
+      {
+        check_id: "semantic.trivial_floor",
+        status: "fail",
+        evidence: ["<b>empty</b> earns 1"],
+        remediation: "Grade it.",
+      },
+      { check_id: "runtime.network_policy", status: "skip", evidence: ["no block"], not_applicable: true },
+    ];
+    const report = { verdict: "fail", policy_version: "v2", results, unknown: ["semantic.oracle_max"] };
+    await writeFile(reportPath, JSON.stringify(report));
+    const page = await open(await start(hostile, { reportPath }), { view: "about", size: DESK });
+    const card = page.getByRole("region", { name: "Validation" });
+    await card.getByText("fail: 1 of 4 checks passed, policy v2").waitFor();
+    const rows = card.locator("tbody tr");
+    expect((await rows.allInnerTexts()).map((text) => text.split("\t").slice(0, 2))).toEqual([
+      ["semantic.trivial_floor", "fail"],
+      ["semantic.oracle_max", "unknown"],
+      ["static.manifest", "pass"],
+    ]);
+    expect(await rows.first().innerText()).toContain("<b>empty</b> earns 1\n\nTo fix: Grade it.");
+    expect(await faults(page)).toEqual([]);
+    await page.setViewportSize(PHONE);
+    expect(await width(page)).toBe(PHONE.width);
+  });
 
   test("renders the README without running code or loading anything from other hosts", async () => {
     const page = await open(await start(hostile), { view: "about" });

@@ -21,9 +21,11 @@ export async function serveModule({ file, options, version, plugins }: ServedMod
   const { environment, url } = await loadModule(file);
   const { withVersion } = await loadPicker();
   const { serve } = await import("openenv-ts/server");
-  const readmePath = environment.readme === undefined ? findReadme(file) : undefined;
+  const readmePath = environment.readme === undefined ? findNext(file, "README.md", "ENV_README_PATH") : undefined;
+  const reportPath = findNext(file, REPORT_FILE, "ENV_REPORT_PATH");
   return await serve(version === undefined ? environment : withVersion(environment, version), {
     ...(readmePath && { readmePath }),
+    ...(reportPath && { reportPath }),
     ...options,
     plugins: await loadPlugins(plugins),
     module: url,
@@ -31,10 +33,13 @@ export async function serveModule({ file, options, version, plugins }: ServedMod
   });
 }
 
-/** The README of the environment's folder, unless ENV_README_PATH is set. */
-function findReadme(file: string): string | undefined {
-  if (process.env["ENV_README_PATH"]?.trim()) return undefined;
+/** The report of `openenv validate --output` in an environment's folder that the page shows. */
+const REPORT_FILE = "validation-report.json";
+
+/** A file in the environment's folder, unless a variable names another. */
+function findNext(file: string, name: string, variable: string): string | undefined {
+  if (process.env[variable]?.trim()) return undefined;
   const folder = dirname(file);
-  const path = join(basename(folder) === "server" ? dirname(folder) : folder, "README.md");
+  const path = join(basename(folder) === "server" ? dirname(folder) : folder, name);
   return existsSync(path) ? path : undefined;
 }

@@ -53,6 +53,8 @@ export interface WebInfo {
   author: string | null;
   documentation_url: string | null;
   readme: string | null;
+  /** The server has a report of a validation: `GET /web/report`. */
+  report: boolean;
   /** The environment declares tools. With `tools_only` every step is a tool call. */
   tools: boolean;
   tools_only: boolean;

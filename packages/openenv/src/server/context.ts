@@ -16,6 +16,8 @@ import type { Plugins } from "./plugins/plugins.js";
 export interface WebSettings {
   /** Markdown. */
   readonly readme: string | null;
+  /** JSON. */
+  readonly report: string | null;
   /** `owner/name` on Hugging Face Spaces. */
   readonly spaceId: string | null;
 }

@@ -28,6 +28,7 @@ type Resolved =
   | "module"
   | "webInterface"
   | "readmePath"
+  | "reportPath"
   | "spaceHosts";
 
 /** Everything that a server is started with. */
@@ -44,6 +45,8 @@ export interface Config extends Omit<Settings, Resolved> {
   webInterface: boolean;
   /** What the web interface shows as README; null for none. */
   readme: string | null;
+  /** The report of a validation that the web interface shows: JSON; null for none. */
+  report: string | null;
 }
 
 /** Configuration of isolation. */
@@ -63,13 +66,16 @@ export interface IsolationConfig {
 
 /** Characters of a README that are shown. */
 const MAX_README = 1_000_000;
+/** Characters. */
+const MAX_REPORT = 1_000_000;
 const DEFAULT_CAPACITY = 100;
 
 /** @throws ConfigError that names the option or variable and what is allowed. */
 export function readConfig(definition: EnvironmentDefinition, options: ServeOptions, variables: Variables): Config {
   checkSchemas(definition);
   const settings = readSettings(options, variables);
-  const { mode, allowedHosts, spaceHosts, sessionTimeout, queueTimeout, webInterface, readmePath } = settings;
+  const { mode, allowedHosts, spaceHosts, sessionTimeout, queueTimeout, webInterface, readmePath, reportPath } =
+    settings;
   const isolated = isolation(settings);
   checkResources(definition, settings);
   checkSharedState(definition, settings);
@@ -96,6 +102,7 @@ export function readConfig(definition: EnvironmentDefinition, options: ServeOpti
     // The page is for people who play, not for an environment that works behind an agent.
     webInterface: webInterface === "auto" ? mode === "simulation" : webInterface,
     readme: (readmePath === undefined ? definition.readme : readReadme(readmePath)) ?? null,
+    report: reportPath === undefined ? null : readReport(reportPath),
   };
 }
 
@@ -105,6 +112,19 @@ function readReadme(path: string): string {
   } catch (error) {
     const reason = (error as Error).message;
     throw new ConfigError(`ENV_README_PATH must name a text file that can be read: ${reason}`, { cause: error });
+  }
+}
+
+function readReport(path: string): string {
+  try {
+    const text = readFileSync(path, "utf8");
+    const { results, verdict } = JSON.parse(text) as { results?: unknown; verdict?: unknown };
+    if (text.length > MAX_REPORT) throw new Error(`it has more than ${MAX_REPORT} characters`);
+    if (!Array.isArray(results) || typeof verdict !== "string") throw new Error("it has no results and no verdict");
+    return text;
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new ConfigError(`ENV_REPORT_PATH must name a report of openenv validate: ${reason}`, { cause: error });
   }
 }
 

@@ -150,6 +150,8 @@ export const SETTINGS = {
    * `ENV_README_PATH`, default none.
    */
   readmePath: setting("ENV_README_PATH", text, undefined),
+  /** Path of a report of `openenv validate --output` that the page shows, read once. `ENV_REPORT_PATH`, default none. */
+  reportPath: setting("ENV_REPORT_PATH", text, undefined),
   /**
    * The largest accepted frame or body, in bytes; a larger frame closes its socket with 1009. `MAX_MESSAGE_BYTES`, default
    * 16 MiB.

@@ -85,7 +85,7 @@ test("many pages that do not read their updates stay within the backlog, and ses
     step: () => ({ observation: { text: "done" } }),
   }));
   const limit = 8 * MB;
-  const web = { readme: null, spaceId: null };
+  const web = { readme: null, report: null, spaceId: null };
   const { backlog, url } = await start(environment, limit, { web });
   await using bystander = await openTestSocket(`${url}/ws`);
   await bystander.ask(RESET);

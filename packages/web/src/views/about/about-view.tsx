@@ -7,6 +7,7 @@ import { FactsCard, ReferenceCard } from "./facts-cards.js";
 import { SchemaCard } from "./schema-card.js";
 import { SnippetCard } from "./snippet-card.js";
 
+const Report = lazily("The validation", () => import("./report-card.js"));
 const Readme = lazily("The README", () => import("./readme.js"));
 
 /** Describes the environment, and how to use it from code. */
@@ -40,6 +41,7 @@ export default function AboutView({ info, play, schema: { value: schema, problem
           <ReferenceCard />
         </div>
       </div>
+      {info.report ? <Report /> : null}
       {schema ? <SchemaCard schema={schema} /> : null}
     </main>
   );

@@ -40,7 +40,7 @@ function findAssets(): Assets | undefined {
 export async function info({ response, context }: RequestContext): Promise<void> {
   const { runtime, authorization, sessions } = context;
   const { contract, tasks, stepBeforeReset } = runtime.definition;
-  const { readme, spaceId } = settings(context);
+  const { readme, report, spaceId } = settings(context);
   const { contract: _fingerprint, readme_content: _shown, ...metadata } = await renderMetadata(runtime.definition);
   const body: WebInfo = {
     server_version: PACKAGE_VERSION,
@@ -48,6 +48,7 @@ export async function info({ response, context }: RequestContext): Promise<void>
     guarded: runtime.guarded,
     ...metadata,
     readme,
+    report: report !== null,
     tools: runtime.tools !== undefined,
     tools_only: contract.toolsOnly,
     tasks: tasks !== undefined,
@@ -75,6 +76,14 @@ function forkProblem({ runtime, sessions }: RequestContext["context"]): string |
   return null;
 }
 
+export async function report({ response, context }: RequestContext): Promise<void> {
+  const { report: text } = settings(context);
+  response.setHeader("cache-control", "no-store");
+  if (text === null)
+    return sendText(response, 404, { type: "text/plain; charset=utf-8", text: "There is no report.\n" });
+  sendText(response, 200, { type: "application/json", text });
+}
+
 export async function server({ request, response, context }: RequestContext): Promise<void> {
   const query = parseSessionQuery(readQuery(request));
   response.setHeader("cache-control", "no-store");
@@ -83,5 +92,5 @@ export async function server({ request, response, context }: RequestContext): Pr
 
 /** The routes exist only with these settings. */
 function settings({ web }: RequestContext["context"]): WebSettings {
-  return web ?? { readme: null, spaceId: null };
+  return web ?? { readme: null, report: null, spaceId: null };
 }

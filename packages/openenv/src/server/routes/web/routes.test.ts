@@ -162,6 +162,7 @@ describe("what the page asks at its start", () => {
       step_before_reset: true,
       capacity: { active_sessions: 0, max_sessions: 3, available_slots: 3, is_at_capacity: false },
       max_message_bytes: 16 * 1024 * 1024,
+      report: false,
       rollouts: false,
       has_operator: false,
       space_id: null,
@@ -194,6 +195,22 @@ describe("what the page asks at its start", () => {
     expect(await hasOperator({ operatorToken: "letmein" })).toBe(true);
     const guarded = await get({ mode: "production", webInterface: true, orchestratorToken: "drive" }, "/web/info");
     expect(await guarded.json()).toMatchObject({ guarded: true, mode: "production" });
+  });
+
+  test("has the report that an option names, and starts with no other file", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "openenv-report-"));
+    const [report, wrong] = [join(folder, "report.json"), join(folder, "wrong.json")];
+    const body = { verdict: "pass", results: [{ check_id: "static.manifest", status: "pass" }] };
+    await writeFile(report, JSON.stringify(body));
+    await writeFile(wrong, '{"results": 1}');
+    const server = await start({ reportPath: report });
+    expect(await (await fetch(`${server.url}/web/info`)).json()).toMatchObject({ report: true });
+    expect(await (await fetch(`${server.url}/web/report`)).json()).toEqual(body);
+    expect((await get({}, "/web/report")).status).toBe(404);
+    await expect(start({ reportPath: wrong })).rejects.toThrow(
+      "ENV_REPORT_PATH must name a report of openenv validate: it has no results and no verdict",
+    );
+    await rm(folder, { recursive: true });
   });
 
   test("has the README that a variable or an option names, before the environment's own", async () => {

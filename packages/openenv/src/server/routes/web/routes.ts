@@ -11,6 +11,7 @@ export const WEB_ROUTES: Record<string, Route> = {
   "/web": { GET: toPage },
   "/web/": WEB_ASSET,
   "/web/info": { GET: lazily(async () => (await page()).info) },
+  "/web/report": { GET: lazily(async () => (await page()).report) },
 };
 
 /** Also there without the page: `openenv fleet` reads it. */
