@@ -2,6 +2,11 @@
 import * as module from "node:module";
 import { join } from "node:path";
 
+if (Number.parseInt(process.versions.node, 10) < 20) {
+  process.stderr.write(`error: openenv needs Node 20.19 or newer, and this is ${process.versions.node}\n`);
+  process.exit(2);
+}
+
 // Since Node 22.8: starting a server takes a sixth less processor time. Workers inherit the setting. Node's own folder
 // below /tmp is not used, because another user of the machine may have put code there.
 const { XDG_CACHE_HOME, HOME, USERPROFILE } = process.env;
