@@ -4,6 +4,7 @@ import type { ServeOptions } from "openenv-ts/server";
 import { ENVIRONMENT_PLACES, locateEnvironment } from "../project/find-environment.js";
 import { applyPort, applyVariables } from "../serve/apply-manifest.js";
 import { describeStart, renderStart } from "../serve/banner.js";
+import { checkTypes } from "../serve/check-types.js";
 import { fetchTarget } from "../serve/fetch-target.js";
 import { findPlugin, findPlugins, loadPlugins } from "../serve/load-plugins.js";
 import { makeOperatorToken } from "../serve/operator-token.js";
@@ -38,6 +39,7 @@ interface ServeFlags extends Omit<ServeOptions, "sessionTimeout">, UpstreamFlags
   sessionTimeout?: number | "none";
   watch?: boolean;
   reload?: boolean;
+  check?: boolean;
   runtime?: RuntimeName;
   plugin?: string[];
   allowPlugins?: boolean;
@@ -51,6 +53,7 @@ export function configureServe(command: Command): void {
     .argument("[target]", "folder or module of the environment, a Space or a git URL", ".")
     .option("--watch", "restart when a source or data file changes")
     .option("--reload", "alias of --watch")
+    .option("--check", "check the types first, which serve does not do otherwise")
     .option("--plugin <module>", "file or package with a plugin of the server, may be repeated", collect)
     .option("--allow-plugins", "load the plugins that openenv.yaml of a local folder names")
     .addOption(new Option("--runtime <name>", "what serves; default: what runs this command").choices(RUNTIMES))
@@ -59,7 +62,7 @@ export function configureServe(command: Command): void {
 }
 
 async function serveTarget(target: string, flags: ServeFlags): Promise<void> {
-  const { watch, reload, runtime, plugin = [], allowPlugins = false, ...rest } = flags;
+  const { watch, reload, check, runtime, plugin = [], allowPlugins = false, ...rest } = flags;
   if (runtime !== undefined && runtime !== runtimeHere()) return runIn(runtime);
   endWithParent();
   const { upstream, given } = takeUpstreamFlags(rest);
@@ -73,6 +76,7 @@ async function serveTarget(target: string, flags: ServeFlags): Promise<void> {
   }
   const folder = await fetchTarget(target);
   const { file, manifest } = await locateEnvironment(folder);
+  if (check) await checkTypes(file);
   const plugins = findPlugins({ given: plugin, folder, manifest, isAllowed: allowPlugins && folder === target });
   const served: ServedModule = { file, options, version: manifest?.version, plugins };
   if (manifest) {
