@@ -36,7 +36,7 @@ async function draw(rows: readonly NamedRow[]): Promise<Map<string, Drawing>> {
 }
 
 const of = (subject: string) => new RegExp(`subject: ${subject}($|;)`);
-const ALL = ["max-batch", "success", "latency-p99", "breakdown", "scaling"];
+const ALL = ["max-batch", "latency-p99", "breakdown", "scaling"];
 
 describe("the pictures of a comparison", () => {
   const many = draw(sweep(MANY));
@@ -61,13 +61,10 @@ describe("the pictures of a comparison", () => {
   it("draw every subject in its own colour, the same in all pictures", async () => {
     const drawings = await many;
     const colours = new Map<string, Set<string | undefined>>(MANY.map((subject) => [subject, new Set()]));
-    const limited = MANY.filter((_, index) => index % 4 !== 0);
     for (const [name, kind, subjects, marks] of [
       ["max-batch", "bar", MANY, 2],
       ["scaling", "point", MANY, 2 * GRID.length],
       ["scaling", "line mark", MANY, 2],
-      ["success", "point", limited, 2 * GRID.length],
-      ["success", "line mark", limited, 2],
     ] as const) {
       for (const subject of subjects) {
         const found = drawings
@@ -119,7 +116,6 @@ describe("a picture without information is omitted with its reason", () => {
     expect(reasons(rows)).toEqual({
       "max-batch": "it is ≥ 32 for every subject and wait.",
       "batch-per-core": "every subject ran on 2 cores, so it shows the same as the largest batch.",
-      success: "every request of every burst succeeded.",
       "latency-p99": "it is 1.02 s in every burst.",
       breakdown: "it is 15 ms at every largest batch.",
       scaling: "no wait has two batches with different rates.",
@@ -137,7 +133,6 @@ describe("a picture without information is omitted with its reason", () => {
     expect(createFigures(rows).drawn).toEqual([]);
     expect(reasons(rows)).toMatchObject({
       "max-batch": "it is none for every subject and wait.",
-      success: "it is 0.0 % in every burst with failures.",
       breakdown: "no burst has 95 % success.",
     });
   });

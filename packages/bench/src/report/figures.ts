@@ -6,8 +6,6 @@ import { drawLatencies } from "./figures/latency.js";
 import { drawLines } from "./figures/lines.js";
 import { drawBatchPerCore, drawMaxBatches } from "./figures/max-batch.js";
 
-import { percent } from "./tables.js";
-
 export interface Figures {
   drawn: Figure[];
   /** Omitted pictures, whose data show nothing, with the reason. */
@@ -24,7 +22,6 @@ export function createFigures(rows: readonly NamedRow[]): Figures {
   const figures = [
     drawMaxBatches(batches, setting),
     drawBatchPerCore(batches, setting),
-    drawSuccess(all, rows, setting),
     drawLatencies(rows, setting),
     drawBreakdown(rows, setting),
     drawRates(all, rows, setting),
@@ -36,24 +33,6 @@ export function createFigures(rows: readonly NamedRow[]): Figures {
 }
 
 const SPREAD = "Vertical lines: the smallest and the largest repetition.";
-
-function drawSuccess(all: readonly NamedRow[], rows: readonly NamedRow[], setting: FigureSetting): Figure | Omitted {
-  const title = "Success against batch";
-  const failed = new Set(rows.filter(({ success_rate }) => success_rate < 1).map(({ subject }) => subject));
-  if (failed.size === 0) return { name: "success", title, reason: "every request of every burst succeeded." };
-  const rates = new Set(rows.filter(({ subject }) => failed.has(subject)).map(({ success_rate }) => success_rate));
-  if (rates.size < 2) {
-    return { name: "success", title, reason: `it is ${percent([...rates][0] ?? 0)} in every burst with failures.` };
-  }
-  const rest = setting.subjects.filter((subject) => !failed.has(subject));
-  const whole = rest.length === 0 ? "" : ` 100 % in every burst, not drawn: ${rest.join(", ")}.`;
-  const axis = { title: "success", format: "%", most: 1 };
-  return drawLines(
-    { name: "success", title, says: `${SPREAD}${whole}`, value: ({ success_rate }) => success_rate, axis },
-    { all: all.filter(({ subject }) => failed.has(subject)), rows },
-    setting,
-  );
-}
 
 function drawRates(all: readonly NamedRow[], rows: readonly NamedRow[], setting: FigureSetting): Figure | Omitted {
   const title = "Requests per second against batch";
