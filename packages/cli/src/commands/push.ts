@@ -103,7 +103,7 @@ async function push(flags: PushFlags): Promise<void> {
   const { passed, problems } = await validateForPush(dir, { level, signal, onProgress: onValidate });
   if (!passed) {
     printError(
-      `${name} failed validation and was not published; run: openenv validate --level ${level} ${quoteShell(directory)}\n${problems.map((line) => `  ${line}`).join("\n")}`,
+      `${name} failed validation and was not published; run: openenv validate${level === "semantic" ? " --level semantic" : ""} ${quoteShell(directory)}\n${problems.map((line) => `  ${line}`).join("\n")}`,
     );
     return end(staged, 1);
   }
