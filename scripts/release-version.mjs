@@ -1,5 +1,5 @@
 /** Updates what refers to the version of a published package, apart from the lock files. */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workspaces } from "./release-check.mjs";
 
@@ -24,10 +24,12 @@ export function follow(root) {
   writeFileSync(constant, readFileSync(constant, "utf8").replace(/PACKAGE_VERSION = ".*?"/, version));
 }
 
-/** The folders of templates, which are not workspaces. */
+/** The folders of templates that have dependencies; they are not workspaces. */
 function templates(root, folder) {
   const home = `${folder}/templates`;
   return readdirSync(join(root, folder)).includes("templates")
-    ? readdirSync(join(root, home)).map((name) => `${home}/${name}`)
+    ? readdirSync(join(root, home))
+        .map((name) => `${home}/${name}`)
+        .filter((template) => existsSync(join(root, template, "package.json")))
     : [];
 }

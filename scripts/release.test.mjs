@@ -80,6 +80,7 @@ test("a new version is written into the workspaces and templates that depend on 
     name: "game",
     devDependencies: { library: "1.0.0", ws: "8.0.0" },
   });
+  write("packages/tool/templates/other/tsconfig.json", {});
   write("packages/library/package.json", { ...library, version: "1.1.0" });
   follow(root);
   expect(read("packages/tool/templates/env/package.json").devDependencies).toEqual({ library: "1.1.0", ws: "8.0.0" });

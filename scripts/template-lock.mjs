@@ -1,21 +1,44 @@
 /**
  * Writes the package-lock.json for `openenv init`: the part of this repository's lock file for its dependencies, so that
- * `npm ci` in a new environment installs the versions that are tested here. `--check` fails when it is stale.
+ * `npm ci` in a new environment installs the versions that are tested here. A template that adds dependencies has a
+ * package-lock.json with the rows that it adds. `--check` fails when one is stale.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { ROOT } from "./root.mjs";
 
-const FILE = join(ROOT, "packages/cli/templates/env/package-lock.json");
+const TEMPLATES = "packages/cli/templates";
+const BASE = "env";
 const KINDS = ["dependencies", "optionalDependencies", "peerDependencies"];
 
 if (process.argv[1] === import.meta.filename) {
-  const text = renderTemplateLock(read("package-lock.json"), read("packages/cli/templates/env/package.json"));
-  if (!process.argv.includes("--check")) writeFileSync(FILE, text);
-  else if (readFileSync(FILE, "utf8") !== text) {
-    process.stdout.write("packages/cli/templates/env/package-lock.json is stale: npm run format\n");
-    process.exitCode = 1;
+  const lock = read("package-lock.json");
+  const manifest = read(`${TEMPLATES}/${BASE}/package.json`);
+  for (const name of readdirSync(join(ROOT, TEMPLATES))) {
+    const file = `${TEMPLATES}/${name}/package-lock.json`;
+    if (!existsSync(join(ROOT, TEMPLATES, name, "package.json"))) continue;
+    const text =
+      name === BASE
+        ? renderTemplateLock(lock, manifest)
+        : renderAddition(lock, manifest, read(`${TEMPLATES}/${name}/package.json`));
+    if (!process.argv.includes("--check")) writeFileSync(join(ROOT, file), text);
+    else if (readFileSync(join(ROOT, file), "utf8") !== text) {
+      process.stdout.write(`${file} is stale: npm run format\n`);
+      process.exitCode = 1;
+    }
   }
+}
+
+/** Renders the rows that differ when a package has more dependencies. */
+export function renderAddition(lock, manifest, { dependencies }) {
+  const all = { ...manifest.dependencies, ...dependencies };
+  const sorted = Object.fromEntries(Object.entries(all).sort(([a], [b]) => a.localeCompare(b, "en")));
+  const [known, rows] = [manifest, { ...manifest, dependencies: sorted }].map(
+    (one) => JSON.parse(renderTemplateLock(lock, one)).packages,
+  );
+  const added = Object.entries(rows).filter(([path, row]) => !isDeepStrictEqual(row, known[path]));
+  return `${JSON.stringify({ packages: Object.fromEntries(added) }, null, 2)}\n`;
 }
 
 /** Renders the lock file of a package whose dependencies are all in `lock`. */

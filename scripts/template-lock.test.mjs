@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { renderTemplateLock } from "./template-lock.mjs";
+import { renderAddition, renderTemplateLock } from "./template-lock.mjs";
 
 const manifest = {
   name: "game",
@@ -46,5 +46,17 @@ test("the lock file of the template has exactly the dependencies, at the paths w
     "node_modules/shared": { version: "1" },
     "node_modules/tester": { version: "1", dev: true, dependencies: { shared: "1", runner: "1" } },
     "node_modules/tester/node_modules/runner": { version: "3", dev: true, dependencies: { shared: "1" } },
+  });
+});
+
+test("a template that adds dependencies has the rows that these add or change", () => {
+  const addition = { dependencies: { heavy: "1", tester: "1" } };
+  const { packages, ...head } = JSON.parse(renderAddition(lock, manifest, addition));
+  expect(head).toEqual({});
+  expect(packages).toEqual({
+    "": { ...manifest, dependencies: { heavy: "1", "openenv-ts": "1", tester: "1" } },
+    "node_modules/heavy": { version: "1" },
+    "node_modules/tester": { version: "1", dependencies: { shared: "1", runner: "1" } },
+    "node_modules/tester/node_modules/runner": { version: "3", dependencies: { shared: "1" } },
   });
 });

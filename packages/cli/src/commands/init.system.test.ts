@@ -1,5 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +17,8 @@ import { until } from "../../../../test-support/servers/cluster.js";
 import { readManifest } from "../../../providers/src/manifest/read-manifest.js";
 
 const ROOT = join(import.meta.dirname, "../../../..");
-const TEMPLATE = join(ROOT, "packages/cli/templates/env");
+const TEMPLATES = join(ROOT, "packages/cli/templates");
+const TEMPLATE = join(TEMPLATES, "env");
 const BIN = join(ROOT, "packages/cli/bin/openenv.js");
 
 interface Made {
@@ -48,7 +50,8 @@ describe("openenv init", TIME_LIMIT, () => {
   test("makes everything that an environment has", async () => {
     await using project = await createProject();
     const made = await init(project, "my_env");
-    expect(made).toMatchObject({ dir: join(project.dir, "my_env"), name: "my-env", module: "my_env", client: "MyEnv" });
+    const names = { name: "my-env", template: "game", module: "my_env", client: "MyEnv" };
+    expect(made).toMatchObject({ dir: join(project.dir, "my_env"), ...names });
     const { version } = JSON.parse(await readFile(join(ROOT, "packages/openenv/package.json"), "utf8")) as {
       version: string;
     };
@@ -183,6 +186,17 @@ describe("openenv init refuses, and changes nothing:", TIME_LIMIT, () => {
     await refused(project, ["import"], /^error: "import" is reserved by Python .+; try import-env\.$/m);
   });
 
+  test("a template that does not exist, or that Bun cannot serve", async () => {
+    await using project = await createProject();
+    await refused(
+      project,
+      ["chess", "--template", "chess"],
+      /'chess' is invalid\. Allowed choices are game, tools, database/,
+    );
+    const message = /^error: The template database has a package for Node; use --runtime node, or another template\.$/m;
+    await refused(project, ["chess", "--template", "database", "--runtime", "bun"], message);
+  });
+
   test("no name, without a terminal to ask", async () => {
     await using project = await createProject();
     await refused(project, [], /^error: Name the environment: openenv init my-env$/m);
@@ -238,9 +252,13 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("the Python client of the template is what its contract gives", TIME_LIMIT, async () => {
+test.each([
+  ["game", ["env"]],
+  ["tools", ["tools", "env"]],
+  ["database", ["database", "env"]],
+])("the Python client of the template %s is what its contract gives", TIME_LIMIT, async (template, folders) => {
   await using project = await createProject();
-  const { dir } = await init(project, "counter-game");
+  const { dir } = await init(project, "counter-game", "--template", template);
   // Its packages are those of this repository.
   const { code, stdout } = await callCommand(["client", "python", dir, "-o", "again", "--base", "openenv", "--json"], {
     cwd: project.dir,
@@ -248,9 +266,8 @@ test("the Python client of the template is what its contract gives", TIME_LIMIT,
   expect(code).toBe(0);
   const { files } = JSON.parse(stdout) as { files: string[] };
   for (const file of files.filter((path) => path !== "README.md")) {
-    expect(await readFile(join(project.dir, "again", file), "utf8"), file).toBe(
-      await readFile(join(TEMPLATE, file), "utf8"),
-    );
+    const source = folders.map((folder) => join(TEMPLATES, folder, file)).find(existsSync) ?? file;
+    expect(await readFile(join(project.dir, "again", file), "utf8"), file).toBe(await readFile(source, "utf8"));
   }
 });
 

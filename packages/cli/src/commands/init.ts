@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { quoteShell } from "@openenv-ts/deploy";
 import { type Command, Option } from "commander";
 import { ConfigError } from "openenv-ts/internal";
-import { createEnvironment } from "../init/create-environment.js";
+import { createEnvironment, TEMPLATES, type TemplateName } from "../init/create-environment.js";
 import { type Names, parseName } from "../project/names.js";
 import { abortOnSignals } from "../terminal/interrupt.js";
 import { exit, isInteractive, print } from "../terminal/output.js";
@@ -16,11 +16,13 @@ Python client that pip can install.
 Examples:
   openenv init counter-game
   openenv init my_env -o environments
+  openenv init my-env --template tools
   openenv init my-env --runtime bun
   openenv init my-env --json`;
 
 interface InitFlags {
   outputDir: string;
+  template: TemplateName;
   runtime: "node" | "bun";
   json?: boolean;
 }
@@ -29,13 +31,14 @@ export function configureInit(command: Command): void {
   command
     .argument("[name]", "lowercase letters and digits, words joined by - or _ (prompted for on a terminal)")
     .option("-o, --output-dir <dir>", "parent folder of the new folder", ".")
+    .addOption(new Option("--template <name>", "what it starts as").choices(TEMPLATES).default("game"))
     .addOption(new Option("--runtime <name>", "what serves it").choices(["node", "bun"]).default("node"))
     .option("--json", "print the result as JSON")
     .addHelpText("after", EXAMPLES)
     .action(run);
 }
 
-async function run(given: string | undefined, { outputDir, runtime, json }: InitFlags): Promise<void> {
+async function run(given: string | undefined, { outputDir, template, runtime, json }: InitFlags): Promise<void> {
   const name = given ?? (await promptName());
   if (name === undefined) {
     exit(INTERRUPTED);
@@ -45,11 +48,11 @@ async function run(given: string | undefined, { outputDir, runtime, json }: Init
   // The folder has the name as the user typed it.
   using interrupt = abortOnSignals();
   const place = join(outputDir, name);
-  const { dir, files } = await createEnvironment(names, { dir: place, runtime }, interrupt.signal);
+  const { dir, files } = await createEnvironment(names, { dir: place, template, runtime }, interrupt.signal);
   const { kebab, module, prefix } = names;
   print(
     json
-      ? JSON.stringify({ dir, name: kebab, module, client: `${prefix}Env`, files }, null, 2)
+      ? JSON.stringify({ dir, name: kebab, template, module, client: `${prefix}Env`, files }, null, 2)
       : renderDone(place, names),
   );
   exit(0);

@@ -10,6 +10,11 @@ import { addPackages, dependOn, type PackageManifest, type PackageSource } from 
 
 /** The environment to copy. It works as it is; its names are replaced in the copy. */
 const TEMPLATE = join(CLI_ROOT, "templates/env");
+/** What `openenv init` can create: {@link TEMPLATE}, and what folders next to it change in it. */
+export const TEMPLATES = ["game", "tools", "database"] as const;
+export type TemplateName = (typeof TEMPLATES)[number];
+/** A folder that changes the template has these files only with what it adds. */
+const ADDITIONS = new Set(["package.json", "package-lock.json"]);
 const TEMPLATE_NAMES: Names = {
   kebab: "counter-game",
   module: "counter_game",
@@ -32,16 +37,19 @@ export interface CreatedEnvironment {
  */
 export async function createEnvironment(
   names: Names,
-  { dir, runtime }: { dir: string; runtime: "node" | "bun" },
+  { dir, template, runtime }: { dir: string; template: TemplateName; runtime: "node" | "bun" },
   signal: AbortSignal,
 ): Promise<CreatedEnvironment> {
+  if (template === "database" && runtime === "bun") {
+    throw new ConfigError("The template database has a package for Node; use --runtime node, or another template.");
+  }
   const target = resolve(dir);
   await rejectUsed(target);
   const parent = dirname(target);
   const draft = join(parent, `.${basename(target)}-${randomUUID()}`);
   try {
     await mkdir(draft, { recursive: true });
-    const files = await copyTemplate(names, draft, runtime === "bun" ? adaptToBun : (_path, text) => text);
+    const files = await copyTemplate(template, names, draft, runtime === "bun" ? adaptToBun : (_path, text) => text);
     await describeDependencies(draft, await addPackages(draft, signal));
     signal.throwIfAborted();
     await rmdir(target).catch(() => {});
@@ -71,20 +79,51 @@ async function rejectUsed(target: string): Promise<void> {
 }
 
 async function copyTemplate(
+  template: TemplateName,
   names: Names,
   target: string,
   adapt: (path: string, text: string) => string,
 ): Promise<string[]> {
   const files: string[] = [];
-  for (const path of await list(TEMPLATE)) {
+  for (const [path, original] of await readTemplate(template)) {
     // npm excludes .gitignore files from packages.
     const renamed = rewrite(path, names).replace(/(^|\/)gitignore$/, "$1.gitignore");
-    const text = rewrite(adapt(path, await readFile(join(TEMPLATE, path), "utf8")), names);
+    const text = rewrite(adapt(path, original), names);
     await mkdir(dirname(join(target, renamed)), { recursive: true });
     await writeFile(join(target, renamed), text);
     files.push(renamed);
   }
   return files;
+}
+
+/** The text of each file by its path, before names are replaced. */
+async function readTemplate(template: TemplateName): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  for (const root of template === "game" ? [TEMPLATE] : [TEMPLATE, join(CLI_ROOT, "templates", template)]) {
+    for (const path of await list(root)) {
+      const text = await readFile(join(root, path), "utf8");
+      const known = texts.get(path);
+      texts.set(path, known !== undefined && ADDITIONS.has(path) ? add(known, text) : text);
+    }
+  }
+  return texts;
+}
+
+type Sections = Record<string, Record<string, unknown> | string>;
+
+/** Adds the dependencies of a package.json, and the rows of a package-lock.json, to those of another. */
+function add(text: string, addition: string): string {
+  const whole = JSON.parse(text) as Sections;
+  for (const [key, added] of Object.entries(JSON.parse(addition) as Sections)) {
+    const known = whole[key];
+    if (typeof added === "string" || typeof known === "string") whole[key] = added;
+    else whole[key] = sortKeys({ ...known, ...added });
+  }
+  return `${JSON.stringify(whole, null, 2)}\n`;
+}
+
+function sortKeys(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a.localeCompare(b, "en")));
 }
 
 async function list(root: string, below = ""): Promise<string[]> {
