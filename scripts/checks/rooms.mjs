@@ -50,7 +50,7 @@ export const CEILINGS = {
   "packages/openenv/src/server/plugins": 1004,
   "packages/openenv/src/server/routes": 1664,
   "packages/openenv/src/server/websocket": 1510,
-  "packages/bench/src": 3649,
+  "packages/bench/src": 3628,
   "packages/cli/src": 12654,
   "packages/cluster/src": 1315,
   "packages/deploy/src": 2682,
