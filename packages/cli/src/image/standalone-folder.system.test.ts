@@ -69,12 +69,15 @@ test("the published files can be built on their own", LIMIT, async () => {
   );
 });
 
-test.each(["benchmark", "echo", "sql", "wordle"])("the Dockerfile of %s is the one of openenv init", async (name) => {
-  const [own, template] = [join(ENVS, name), join(ROOT, "packages/cli/templates/env")].map((dir) =>
-    readFile(join(dir, "server/Dockerfile"), "utf8"),
-  );
-  expect(await own).toBe(await template);
-});
+test.each(["benchmark", "echo", "sql", "support", "wordle"])(
+  "the Dockerfile of %s is the one of openenv init",
+  async (name) => {
+    const [own, template] = [join(ENVS, name), join(ROOT, "packages/cli/templates/env")].map((dir) =>
+      readFile(join(dir, "server/Dockerfile"), "utf8"),
+    );
+    expect(await own).toBe(await template);
+  },
+);
 
 describe.skipIf(!engine.available)("openenv build of an environment of this repository", LIMIT, () => {
   let npm: string;

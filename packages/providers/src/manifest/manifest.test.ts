@@ -70,7 +70,7 @@ hardware: cpu-basic
     expect(validation?.execution).toBeUndefined();
   });
 
-  test.each(["echo", "benchmark", "coding", "wordle"])("is valid in the environment %s", async (name) => {
+  test.each(["echo", "benchmark", "coding", "support", "wordle"])("is valid in the environment %s", async (name) => {
     const manifest = await readManifest(join(ROOT, "envs", name));
     expect(manifest).toMatchObject({ name: `${name}_env`, runtime: "node" });
     expect(await readFile(join(ROOT, "envs", name, manifest.environment ?? ""), "utf8")).toContain("export default");
