@@ -13,6 +13,8 @@ const CLUSTER = "**/*.cluster.test.ts";
 const BROWSER = ["packages/web/test/*", "packages/openenv/src/server/routes/docs", "**/browser"].map(
   (path) => `${path}.system.test.ts`,
 );
+/** A system test that starts containers itself. */
+const BROWSER_AND_CONTAINERS = "packages/web/test/docker-snippet.system.test.ts";
 const GENERATED = ["**/node_modules/**", "**/dist/**", "**/.cache/**", "**/.openenv/**"];
 /** Small files whose tests take long: vitest begins with the largest files, and one of these alone would be last. */
 const LONG =
@@ -91,7 +93,17 @@ export default defineConfig({
       {
         extends: true,
         resolve: { alias: sources({ onlyParts: true }) },
-        test: { name: "system-browser", include: BROWSER, exclude: GENERATED, sequence: { groupOrder: 1 } },
+        test: {
+          name: "system-browser",
+          include: BROWSER,
+          exclude: [...GENERATED, BROWSER_AND_CONTAINERS],
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        resolve: { alias: sources({ onlyParts: true }) },
+        test: { name: "system-browser-last", include: [BROWSER_AND_CONTAINERS], sequence: { groupOrder: 2 } },
       },
       {
         extends: true,
