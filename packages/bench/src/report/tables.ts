@@ -133,6 +133,6 @@ export function whole(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-export function percent(part: number): string {
+function percent(part: number): string {
   return `${(part * 100).toFixed(1)} %`;
 }
