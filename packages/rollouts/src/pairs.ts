@@ -24,7 +24,7 @@ export function countShared(chosen: EpisodeRecord, rejected: EpisodeRecord): num
   const message = ours[shared];
   if (shared === 0) throw new Error("their first observations differ");
   if (message === undefined || others[shared] === undefined)
-    throw new Error("one of them only has actions of the other");
+    throw new Error("one episode is equal to the other, or to its beginning");
   if (message.role !== "assistant") {
     throw new Error(`their answers differ before their actions do: those of step ${shared / 2} are not equal`);
   }

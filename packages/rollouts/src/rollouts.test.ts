@@ -21,6 +21,7 @@ import { useServers } from "../../../test-support/servers/servers.js";
 import { connectVector } from "../../openenv/src/client/index.js";
 import { createTasks, defineContract, defineEnvironment } from "../../openenv/src/index.js";
 import { definePlugin } from "../../openenv/src/server/plugins/index.js";
+import { openArchive } from "./archive.js";
 
 // Each starts servers and sockets, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
@@ -312,6 +313,22 @@ describe("a store that cannot be used stops the start", () => {
     db.close();
     await refused(folder).toThrow("its schema has the version 9, and this program knows 1: use a newer openenv-ts");
   });
+});
+
+test("an archive from before there were pairs is read, and gets them at the next start", async () => {
+  const folder = makeFolder();
+  await (await start({ store: folder })).close();
+  const db = await SqliteDatabase.open(join(folder, "rollouts.db"), "write");
+  db.exec("DROP TABLE pairs");
+  db.close();
+  const archive = await openArchive(folder, "read");
+  expect([archive.ids(""), [...archive.pairs("")]]).toEqual([[], []]);
+  archive.close();
+  const { url } = await start({ store: folder, ...WITH_OPERATOR });
+  const path = `${url}/rollouts/${"0".repeat(16)}`;
+  expect(await get(`${path}/pairs`, AS_OPERATOR as never)).toEqual({ pairs: [] });
+  // No such route, although each object has this member.
+  expect((await fetch(`${path}/constructor`, { method: "POST", headers: AS_OPERATOR, body: "{}" })).status).toBe(404);
 });
 
 test("damaged contents are an error of their episode, and the others are shown", async () => {

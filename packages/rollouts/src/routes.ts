@@ -95,9 +95,9 @@ function createWrites(reader: StoreThread<"reader">): Record<"post" | "remove", 
   const forks = new ForkStreams();
   const change = (server: RouteCall["server"], wanted: StoreChange): Promise<unknown> => server.ask(wanted);
   const remove: Handler = async (url, _request, { server }) => {
-    const [, , id = "", what, rejected = ""] = url.pathname.split("/");
+    const [, , id = "", what, rejected = "", ...more] = url.pathname.split("/");
     const isPair = what === "pairs";
-    if (what !== undefined && !isPair) return missing("There is no such route below /rollouts.");
+    if ((what !== undefined && !isPair) || more.length > 0) return missing("There is no such route below /rollouts.");
     const removed = await change(server, isPair ? { unpair: { chosen: id, rejected } } : { remove: [id] });
     const lacking = isPair ? `pair of "${id}" and "${rejected}"` : `episode "${id}"`;
     return removed === 1 ? new Response(null, { status: 204 }) : missing(`There is no ${lacking}.`);
@@ -117,7 +117,7 @@ function createWrites(reader: StoreThread<"reader">): Record<"post" | "remove", 
   };
   const post: Handler = async (url, request, call) => {
     const [, , id = "", what, ...more] = url.pathname.split("/");
-    const handler = { forks: fork, pairs: prefer }[what as "forks"];
+    const handler = what === "forks" ? fork : what === "pairs" ? prefer : undefined;
     if (!ID.test(id) || handler === undefined || more.length > 0)
       return missing("There is no such route below /rollouts.");
     return handler(url, request, call);

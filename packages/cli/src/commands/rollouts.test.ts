@@ -52,8 +52,8 @@ test("preference pairs are saved, listed and exported with their shared start, a
   const refused: [string, object, number, RegExp][] = [
     [good, {}, 400, /a JSON object with rejected/],
     [good, { rejected: "0".repeat(16) }, 404, /There is no episode "0{16}"/],
-    [good, { rejected: good }, 400, /one of them only has actions of the other/],
-    [good, { rejected: same }, 400, /one of them only has actions of the other/],
+    [good, { rejected: good }, 400, /one episode is equal to the other, or to its beginning/],
+    [good, { rejected: same }, 400, /one episode is equal to the other, or to its beginning/],
     [good, { rejected: other }, 400, /their first observations differ/],
   ];
   for (const [chosen, body, status, detail] of refused) {

@@ -81,7 +81,9 @@ export function configureRollouts(command: Command): void {
   add("export", "write episodes to a file")
     .argument("[query]", "what to write", "")
     .addOption(new Option("--to <form>", "form of the lines").choices(["episodes", "verifiers"]).default("episodes"))
-    .option("--pairs", "write the preference pairs whose chosen episode matches, as Parquet for DPOTrainer of TRL")
+    .addOption(
+      new Option("--pairs", "write preference pairs as Parquet, those whose chosen episode matches").conflicts("to"),
+    )
     .requiredOption("-o, --output <file>", "file to write, which must not exist")
     .action((q: string, flags: ExportFlags) => (flags.pairs ? writePairs(q, flags) : write(q, flags)));
   add("import", "add the episodes of files of ours or of verifiers")

@@ -49,7 +49,8 @@ export class Reader {
   readonly #parts: Statement;
   readonly #sessions: Statement;
   readonly #forks: Statement;
-  readonly #pairs: Statement;
+  /** Undefined for an archive that was made before there were pairs, and that nothing has written since. */
+  readonly #pairs: Statement | undefined;
   /** The rows of the last list, for its next page. */
   #listed: { key: string; rows: readonly (number | GroupRow | FailureRow)[] } | undefined;
 
@@ -64,9 +65,11 @@ export class Reader {
     this.#forks = db.prepare(
       "SELECT parent_step, policy_name, reward, outcome FROM episodes WHERE parent = ? ORDER BY parent_step, policy_name",
     );
-    this.#pairs = db.prepare(
-      "SELECT chosen, rejected, saved FROM pairs WHERE ?1 IS NULL OR ?1 IN (chosen, rejected) ORDER BY saved",
-    );
+    if (db.read("SELECT count(*) FROM sqlite_schema WHERE name = 'pairs'") === 1) {
+      this.#pairs = db.prepare(
+        "SELECT chosen, rejected, saved FROM pairs WHERE ?1 IS NULL OR ?1 IN (chosen, rejected) ORDER BY saved",
+      );
+    }
     this.#columns.refresh();
   }
 
@@ -147,7 +150,8 @@ export class Reader {
 
   /** The preference pairs of an episode, or all. */
   pairs(id: string | null = null): PreferencePair[] {
-    return this.#pairs.all(id).map(({ chosen, rejected, saved }) => ({
+    const found = this.#pairs?.all(id) ?? [];
+    return found.map(({ chosen, rejected, saved }) => ({
       chosen: String(chosen),
       rejected: String(rejected),
       savedAt: Number(saved),

@@ -61,7 +61,6 @@ const SCHEMA = [
   "CREATE INDEX episodes_parent ON episodes (parent) WHERE parent IS NOT NULL",
   "CREATE INDEX episodes_unindexed ON episodes (k) WHERE indexed = 0",
   "CREATE TABLE contents (n INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
-  "CREATE TABLE pairs (chosen TEXT NOT NULL, rejected TEXT NOT NULL, saved INTEGER NOT NULL, PRIMARY KEY (chosen, rejected)) STRICT, WITHOUT ROWID",
   "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
   "CREATE TABLE servers (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
   // It keeps no text: the text of an episode is made again from its contents when it is deleted.
@@ -69,6 +68,10 @@ const SCHEMA = [
   "INSERT INTO words(words, rank) VALUES ('secure-delete', 1)",
   "INSERT INTO meta VALUES ('changed', 0), ('deleted', 0)",
 ];
+/** The first archives were made without it. */
+const PAIRS =
+  "CREATE TABLE IF NOT EXISTS pairs (chosen TEXT NOT NULL, rejected TEXT NOT NULL, saved INTEGER NOT NULL, " +
+  "PRIMARY KEY (chosen, rejected)) STRICT, WITHOUT ROWID";
 const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
 const SETTINGS =
   "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 8000; " +
@@ -118,7 +121,7 @@ async function open(path: string, folder: string, access: "write" | "read"): Pro
     db.exec(`PRAGMA busy_timeout = ${WAIT_MS}`);
     if (access === "write") makeSchema(db);
     checkSchema(db);
-    if (access === "write") db.exec(SETTINGS);
+    if (access === "write") db.exec(`${SETTINGS}; ${PAIRS}`);
     return db;
   } catch (error) {
     db.close();
