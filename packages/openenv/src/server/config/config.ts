@@ -66,7 +66,6 @@ export interface IsolationConfig {
 
 /** Characters of a README that are shown. */
 const MAX_README = 1_000_000;
-/** Characters. */
 const MAX_REPORT = 1_000_000;
 const DEFAULT_CAPACITY = 100;
 
@@ -118,13 +117,15 @@ function readReadme(path: string): string {
 function readReport(path: string): string {
   try {
     const text = readFileSync(path, "utf8");
-    const { results, verdict } = JSON.parse(text) as { results?: unknown; verdict?: unknown };
     if (text.length > MAX_REPORT) throw new Error(`it has more than ${MAX_REPORT} characters`);
+    const { results, verdict } = JSON.parse(text) as { results?: unknown; verdict?: unknown };
     if (!Array.isArray(results) || typeof verdict !== "string") throw new Error("it has no results and no verdict");
     return text;
   } catch (error) {
     const reason = (error as Error).message;
-    throw new ConfigError(`ENV_REPORT_PATH must name a report of openenv validate: ${reason}`, { cause: error });
+    throw new ConfigError(`ENV_REPORT_PATH (${path}) must name a report of openenv validate: ${reason}`, {
+      cause: error,
+    });
   }
 }
 

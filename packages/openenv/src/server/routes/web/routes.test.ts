@@ -208,7 +208,7 @@ describe("what the page asks at its start", () => {
     expect(await (await fetch(`${server.url}/web/report`)).json()).toEqual(body);
     expect((await get({}, "/web/report")).status).toBe(404);
     await expect(start({ reportPath: wrong })).rejects.toThrow(
-      "ENV_REPORT_PATH must name a report of openenv validate: it has no results and no verdict",
+      `ENV_REPORT_PATH (${wrong}) must name a report of openenv validate: it has no results and no verdict`,
     );
     await rm(folder, { recursive: true });
   });
