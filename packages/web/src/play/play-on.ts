@@ -2,17 +2,16 @@ import type { RolloutDetail, RolloutEvent } from "openenv-ts/protocol";
 import { stepInWords } from "../parts/text/format.js";
 import { ask } from "../server/get.js";
 import type { Play } from "./play.js";
-import { differenceOf } from "./replay.js";
+import { differenceOf, resetAgain } from "./replay.js";
 import type { NewStep } from "./timeline.js";
 
-/** The requests of a recorded episode as steps to play again, in an episode of this page and not of a training run. */
+/** The requests of a recorded episode as steps to play again, with the seed that the episode had. */
 export function recordedSteps(events: readonly RolloutEvent[], seed: number | null): NewStep[] {
   return events.map(({ type, request, answer, error, ms, at }) => {
-    const { episode_id: _, metadata: _names, ...options } = request ?? {};
     const isReset = type === "reset";
     return {
       kind: isReset ? "reset" : "step",
-      action: isReset ? { ...(seed !== null && { seed }), ...options } : (request ?? {}),
+      action: { ...(isReset && seed !== null && { seed }), ...request },
       observation: answer?.observation ?? null,
       reward: answer?.reward ?? null,
       done: answer?.done ?? false,
@@ -51,7 +50,7 @@ async function playAgain(play: Play, steps: readonly NewStep[]): Promise<string 
   for (const [event, recorded] of steps.entries()) {
     const { kind, action, failure } = recorded;
     if (failure) continue;
-    const now = kind === "reset" ? await play.reset(action) : await play.send(action);
+    const now = kind === "reset" ? await play.reset(resetAgain(action)) : await play.send(action);
     if (now === undefined) return "The connection was lost.";
     const [change] = differenceOf(recorded, now).changes;
     if (change) return `The answer to ${stepInWords(event)} is not the recorded one: ${change.path} differs.`;

@@ -94,10 +94,13 @@ export function replayedTimeline(rows: readonly ReplayRow[], { episodes }: Timel
 }
 
 async function play(socket: ServerSocket, { kind, action }: TimelineStep): Promise<NewStep> {
-  // An episode id is unique, and the replay is a new episode that belongs to no training run.
-  const { episode_id: _, metadata: _names, ...again } = action;
-  const data: JsonObject = kind === "reset" ? again : action;
+  const data = kind === "reset" ? resetAgain(action) : action;
   return readAnswer(kind, data, await socket.ask({ type: kind, data }));
+}
+
+/** The data of a reset for a new episode: an id is unique, and what is played again belongs to no training run. */
+export function resetAgain({ episode_id: _, metadata: _names, ...again }: JsonObject): JsonObject {
+  return again;
 }
 
 /** What differs between a recorded answer and that of now. */

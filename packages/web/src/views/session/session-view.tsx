@@ -1,3 +1,4 @@
+import type { RolloutSession } from "openenv-ts/protocol";
 import { hrefOf, ROLLOUTS, useRoute } from "../../app/router.js";
 import { Button } from "../../parts/button.js";
 import { Instead } from "../../parts/instead.js";
@@ -7,12 +8,6 @@ import { TokenForm } from "../../parts/token-form.js";
 import { keepToken, tabToken } from "../../server/token.js";
 import { useFetched } from "../../use-fetched.js";
 
-/** `GET /rollouts/sessions/<handle>`: the recorded episodes, the newest first, and whether the session is open. */
-interface SessionEpisodes {
-  episodes: string[];
-  live: boolean;
-}
-
 /** What the link in a trainer's log leads to: the episodes of a session, or what is missing to see them. */
 export default function SessionView() {
   const route = useRoute();
@@ -20,7 +15,7 @@ export default function SessionView() {
 }
 
 function SessionPage({ handle }: { handle: string }) {
-  const { value, problem, refused, load } = useFetched<SessionEpisodes>(
+  const { value, problem, refused, load } = useFetched<RolloutSession>(
     `/rollouts/sessions/${encodeURIComponent(handle)}`,
     0,
   );
