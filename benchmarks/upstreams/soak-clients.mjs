@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { rng } from "openenv-ts";
 import { connect } from "openenv-ts/client";
-import { rng } from "openenv-ts/internal";
 import { startFaultProxy } from "../faults/disturbed/proxy.mjs";
 
 const SEEDS = 50;

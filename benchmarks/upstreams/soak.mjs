@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 import { cameTrue, openDescriptors } from "../faults/watched-cluster.mjs";
 import { killAll, startChild } from "../harness/children.mjs";
 import { CLI } from "../harness/clusters.mjs";

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { type Running, startCommand } from "../../test-support/commands/command-line.js";

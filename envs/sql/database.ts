@@ -1,7 +1,7 @@
 import { constants, DatabaseSync } from "@photostructure/sqlite";
+import { rng } from "openenv-ts";
 import type { Family, Value } from "./families.js";
 import { checkPlan, checkText, type PlanRow, QueryError } from "./guard.js";
-import { Random } from "./random.js";
 
 export interface Result {
   columns: string[];
@@ -10,7 +10,7 @@ export interface Result {
   more: boolean;
 }
 
-/** The characters of a text in SQLite, and the numbers of other things: a query that needs more fails. */
+/** Limits of SQLite: characters of a text, and counts of everything else. A query that needs more fails. */
 const LIMITS = {
   length: 2_000,
   sqlLength: 8_000,
@@ -39,7 +39,7 @@ export class Database {
   readonly #sizes: Map<string, number>;
 
   constructor(family: Family, seed: number) {
-    const rows = family.rows(new Random(seed));
+    const rows = family.rows(rng(seed));
     this.#connection = new DatabaseSync(":memory:", { limits: { ...LIMITS, length: 1_000_000, sqlLength: 1_000_000 } });
     this.#connection.exec(renderScript(family, rows));
     this.#connection.limits.length = LIMITS.length;

@@ -1,4 +1,4 @@
-import type { Random } from "./random.js";
+import type { Rng } from "openenv-ts";
 
 export type Value = string | number | null;
 
@@ -14,7 +14,7 @@ export interface Family {
   name: string;
   tables: readonly Table[];
   /** The rows of each table in the order of its columns; at most 60. */
-  rows(random: Random): Record<string, Value[][]>;
+  rows(random: Rng): Record<string, Value[][]>;
 }
 
 const CITIES = ["Athens", "Bergen", "Cairo", "Dakar", "Evora"];
@@ -44,17 +44,17 @@ const app: Family = {
   rows: (random) => ({
     users: times(18, (id) => [
       ...[id, nameOf(id), random.pick(["free", "team", "pro"])],
-      random.maybe(0.7, random.pick(["FR", "IN", "US"])),
+      maybe(random, 0.7, random.pick(["FR", "IN", "US"])),
     ]),
     events: times(60, (id) => [
       ...[id, random.int(1, 15), random.pick(["login", "search", "upload", "error"])],
       // Many are on the last day of a month, where a comparison of dates goes wrong.
-      `${random.maybe(0.6, random.day(1, 6)) ?? random.pick(["2024-04-30", "2024-06-30"])} ${random.int(10, 23)}:${random.int(10, 59)}`,
-      random.maybe(0.7, random.int(5, 900)),
+      `${maybe(random, 0.6, day(random, 1, 6)) ?? random.pick(["2024-04-30", "2024-06-30"])} ${random.int(10, 23)}:${random.int(10, 59)}`,
+      maybe(random, 0.7, random.int(5, 900)),
     ]),
     invoices: times(40, (id) => [
-      ...[id, random.int(1, 16), random.int(5, 80) * 100, random.day(1, 6)],
-      random.maybe(0.6, random.day(3, 9)),
+      ...[id, random.int(1, 16), random.int(5, 80) * 100, day(random, 1, 6)],
+      maybe(random, 0.6, day(random, 3, 9)),
     ]),
   }),
 };
@@ -80,10 +80,10 @@ const library: Family = {
     ]),
     members: times(20, (id) => [id, nameOf(id), random.pick(CITIES)]),
     loans: times(60, (id) => {
-      const due = random.day(2, 8);
+      const due = day(random, 2, 8);
       // Many books come back on the day that they are due, where < and <= differ.
-      const back = random.maybe(0.3, due) ?? random.day(2, 9);
-      return [id, random.int(1, 15), random.int(1, 17), random.day(1, 1), due, random.maybe(0.8, back)];
+      const back = maybe(random, 0.3, due) ?? day(random, 2, 9);
+      return [id, random.int(1, 15), random.int(1, 17), day(random, 1, 1), due, maybe(random, 0.8, back)];
     }),
   }),
 };
@@ -113,13 +113,13 @@ const shop: Family = {
     ),
   ],
   rows: (random) => ({
-    customers: times(20, (id) => [id, nameOf(id), random.pick(CITIES), random.maybe(0.5, random.int(1, 20))]),
+    customers: times(20, (id) => [id, nameOf(id), random.pick(CITIES), maybe(random, 0.5, random.int(1, 20))]),
     products: times(14, (id) => [
       ...[id, `Item ${id}`, random.pick(["books", "games", "garden", "music"]), random.int(3, 90) * 100],
     ]),
     orders: times(36, (id) => [
-      ...[id, random.int(1, 16), random.day(1, 6), random.pick(["paid", "shipped", "returned"])],
-      ...[random.maybe(0.4, random.pick(["SPRING", "FRIEND"])), random.int(2, 9) * 100],
+      ...[id, random.int(1, 16), day(random, 1, 6), random.pick(["paid", "shipped", "returned"])],
+      ...[maybe(random, 0.4, random.pick(["SPRING", "FRIEND"])), random.int(2, 9) * 100],
     ]),
     order_items: times(60, (id) => [id, random.int(1, 36), random.int(1, 14), random.int(1, 5)]),
   }),
@@ -149,10 +149,10 @@ const staff: Family = {
       ...[at + 1, name, random.pick(CITIES), random.int(10, 60) * 10],
     ]),
     employees: times(25, (id) => [
-      ...[id, nameOf(id), random.int(1, 5), id > 3 ? random.maybe(0.8, random.int(1, id - 1)) : null],
-      ...[random.int(30, 90), random.day(1, 12), random.maybe(0.3, `2025-0${random.int(1, 9)}-15`)],
+      ...[id, nameOf(id), random.int(1, 5), id > 3 ? maybe(random, 0.8, random.int(1, id - 1)) : null],
+      ...[random.int(30, 90), day(random, 1, 12), maybe(random, 0.3, `2025-0${random.int(1, 9)}-15`)],
     ]),
-    reviews: times(50, (id) => [id, random.int(1, 22), random.day(1, 12), random.maybe(0.7, random.int(1, 5))]),
+    reviews: times(50, (id) => [id, random.int(1, 22), day(random, 1, 12), maybe(random, 0.7, random.int(1, 5))]),
   }),
 };
 
@@ -167,4 +167,15 @@ function table(name: string, about: string, columns: string): Table {
 /** `make` gets 1, 2 and so on. */
 function times(count: number, make: (nth: number) => Value[]): Value[][] {
   return Array.from({ length: count }, (_, at) => make(at + 1));
+}
+
+/** The value with this likelihood, from 0 to 1; otherwise NULL. */
+function maybe<T>(random: Rng, likelihood: number, value: T): T | null {
+  return random.next() < likelihood ? value : null;
+}
+
+/** A day of 2024 between two months, as `2024-03-09`. */
+function day(random: Rng, firstMonth: number, lastMonth: number): string {
+  const [month, date] = [random.int(firstMonth, lastMonth), random.int(1, 28)];
+  return `2024-${String(month).padStart(2, "0")}-${String(date).padStart(2, "0")}`;
 }

@@ -94,7 +94,7 @@ class Plan {
     }
   }
 
-  /** How often the innermost loops below a node run, those of all its subqueries included. */
+  /** Counts how often the innermost loops below a node run, with those of all its subqueries. */
   count(parent: number): number {
     let [loops, repeated, apart] = [1, 1, 0];
     for (const { id, detail } of this.#rows.filter((row) => row.parent === parent)) {

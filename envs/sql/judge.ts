@@ -69,7 +69,7 @@ function judgeOn(task: SqlTask, seed: number, sql: string): Verdict {
   });
 }
 
-/** Whether two results have the same rows: as often, and in the same order if that matters. */
+/** Compares the rows of two results: how often each comes, and their order if that matters. */
 function isSame({ ordered }: Pick<SqlTask, "ordered">, one: Result, other: Result): boolean {
   const [a, b] = [one, other].map(({ rows, more }) => {
     const lines = rows.map((row) => JSON.stringify(row.map(simplify)));

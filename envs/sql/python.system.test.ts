@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { rng } from "openenv-ts";
 import { describe, expect, test } from "vitest";
 import { requirePython } from "../../test-support/requirement.js";
 import { Database, renderScript } from "./database.js";
 import type { Value } from "./families.js";
 import { chooseSeeds } from "./judge.js";
-import { Random } from "./random.js";
 import { familyOf, lists } from "./tasks.js";
 
 const python = await requirePython();
@@ -21,7 +21,7 @@ describe.skipIf(!python.available)("Python's sqlite3", () => {
       .flatMap((task) => chooseSeeds(task).map((seed) => ({ task, family: familyOf(task), seed })))
       .flatMap(({ task, ...rest }) => [task.gold, task.fault].map((sql) => ({ ...rest, sql, ordered: task.ordered })));
     const scripts = cases.map(({ family, seed, sql }) => ({
-      script: renderScript(family, family.rows(new Random(seed))),
+      script: renderScript(family, family.rows(rng(seed))),
       sql,
     }));
     const theirs = await runThere(scripts);

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
-import { createTasks } from "openenv-ts";
+import { createTasks, rng } from "openenv-ts";
 import * as z from "zod";
 import { type Family, families } from "./families.js";
-import { Random } from "./random.js";
 
 const SqlTask = z.object({
   id: z.string(),
@@ -11,7 +10,7 @@ const SqlTask = z.object({
   difficulty: z.int().min(1).max(3),
   question: z.string(),
   broken_query: z.string().nullable(),
-  /** Whether the rows have to come in the order of the gold query. */
+  /** True if the rows must come in the order of the gold query. */
   ordered: z.boolean(),
   gold: z.string(),
   /** A common wrong answer, which the databases of the task have to expose. */
@@ -70,7 +69,7 @@ function draft(split: string, count: number, firstSeed: number): SqlTask[] {
 
 function makeTask(template: Template, id: string, seed: number): SqlTask {
   const { family, difficulty, params, question, sql, right, wrong, ordered } = template;
-  const random = new Random(seed);
+  const random = rng(seed);
   const kind = random.pick(["write", "fix"] as const);
   const drawn = Object.fromEntries(
     Object.entries(params).map(([name, values]) => [name, [random.pick(values)].flat()]),

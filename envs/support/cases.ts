@@ -1,6 +1,5 @@
-import type { Rng } from "openenv-ts";
+import { type Rng, rng as seeded } from "openenv-ts";
 import { addDays, demand, type Expected, writeArticles } from "./policy.js";
-import { random } from "./random.js";
 import { type Order, type Policy, type Request, SHOP, type Shipment, type Want, type World } from "./world.js";
 
 /** What the order of a request looks like. `ago` are the days since the delivery, null before it. */
@@ -62,7 +61,7 @@ const DEAREST = 18_000;
 
 /** Makes a case: the same for a seed and a kind; without a kind the seed chooses it. */
 export function makeCase(seed: number, chosen?: Kind): { world: World; expected: Expected } {
-  const rng = random(seed);
+  const rng = seeded(seed);
   const drawn = rng.pick(kinds);
   const kind = chosen ?? drawn;
   const policy = drawPolicy(rng);

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { rng } from "openenv-ts";
 import { describe, expect, test } from "vitest";
 import { requirePython } from "../../test-support/requirement.js";
-import { random } from "./random.js";
 import { tasks } from "./tasks.js";
 import {
   type Call,
@@ -72,26 +72,32 @@ function describeEpisode(place: Place, reward: number, state: Awaited<ReturnType
 
 /** The solution, parts of it, the solution with one more call, and two episodes of random calls that fit the records. */
 function plans(place: Place, seed: number): Call[][] {
-  const rng = random(seed);
+  const random = rng(seed);
   const solution = solutionOf(place);
   const { orders, customers, person, articles } = worldOf(place);
-  const order = () => rng.pick(orders);
+  const order = () => random.pick(orders);
   const anyCall = (): Call => {
     const { id: order_id, paid_cents } = order();
-    const amount_cents = rng.pick([1, paid_cents, Math.floor(paid_cents / 2), paid_cents + 1, rng.int(1, paid_cents)]);
-    const article_id = rng.pick(Object.values(articles)).id;
-    return rng.pick([
-      call("verify_identity", { customer_id: rng.pick(customers).id, pin: rng.pick(["0000", person.pin]) }),
+    const amount_cents = random.pick([
+      1,
+      paid_cents,
+      Math.floor(paid_cents / 2),
+      paid_cents + 1,
+      random.int(1, paid_cents),
+    ]);
+    const article_id = random.pick(Object.values(articles)).id;
+    return random.pick([
+      call("verify_identity", { customer_id: random.pick(customers).id, pin: random.pick(["0000", person.pin]) }),
       call("cancel_order", { order_id }),
       call("refund_order", { order_id, amount_cents }),
       call("issue_credit", { order_id, amount_cents }),
       call("replace_order", { order_id }),
       call("change_address", { order_id, address: "1 Elsewhere" }),
-      call("decide_request", { order_id, outcome: rng.pick(["approved", "denied", "escalated"]), article_id }),
+      call("decide_request", { order_id, outcome: random.pick(["approved", "denied", "escalated"]), article_id }),
     ]);
   };
   const walk = () => [...Array.from({ length: 12 }, anyCall), close];
-  const at = rng.int(0, solution.length - 2);
+  const at = random.int(0, solution.length - 2);
   const isChange = ({ tool_name }: Call) =>
     !["message_customer", "verify_identity", "decide_request"].includes(tool_name);
   return [

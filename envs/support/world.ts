@@ -110,7 +110,7 @@ export const systems = {
   replace(world: World, orderId: string): Answer {
     return withOrder(world, orderId, (order) => {
       if (order.status !== "delivered") return refused(`The order is ${order.status} and cannot be replaced.`);
-      if (!order.in_stock) return refused("There is none in stock.");
+      if (!order.in_stock) return refused("The item is out of stock.");
       if (paidBack(world, orderId) > 0) return refused("Money was already paid back for the order.");
       order.status = "replaced";
       return record(world, order, { kind: "replace" });

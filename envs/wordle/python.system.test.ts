@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { describe, expect, test } from "vitest";
 import { requirePython } from "../../test-support/requirement.js";

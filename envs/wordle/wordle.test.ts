@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { rng } from "openenv-ts";
 import { connect } from "openenv-ts/client";
-import { rng } from "openenv-ts/internal";
 import { serve } from "openenv-ts/server";
 import { checkEnvironment, checkServer, renderCheckReport } from "openenv-ts/testing";
 import { describe, expect, test } from "vitest";

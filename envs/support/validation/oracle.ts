@@ -16,7 +16,7 @@ interface State {
 /** Does what the policy demands in a task: one call for each step. */
 export const oracle = (task: Place, { step_count }: { step_count: number }) => solve(task)[step_count];
 
-/** Whether the final state is what the policy demands. */
+/** True if the final state is what the policy demands. */
 export function solved({ split, index }: Place, { closed, verified_customer, wrong_pins, changes, decisions }: State) {
   const { expected } = tasks.get(split, index);
   const isChecked = expected.verified ? verified_customer !== null : verified_customer === null && wrong_pins > 0;

@@ -67,4 +67,4 @@ export {
   type ValidationIssue,
 } from "./errors.js";
 export type { TextSpan, TextTone, ViewPart } from "./protocol/web.js";
-export type { Rng } from "./util/rng.js";
+export { type Rng, type RngState, rng, type SeededRng } from "./util/rng.js";

@@ -23,7 +23,6 @@ export { descriptorLimit } from "./util/descriptor-limit.js";
 export { findDifference } from "./util/first-difference.js";
 export { findFreePort } from "./util/free-port.js";
 export { isObject } from "./util/is-object.js";
-export { rng } from "./util/rng.js";
 export { escapeControls } from "./util/text/escape-controls.js";
 export { imageName } from "./util/text/image-name.js";
 export { findNearest } from "./util/text/nearest.js";

@@ -1,7 +1,8 @@
 import { inspect } from "node:util";
 import type { Policy, PolicyInput } from "openenv-ts";
+import { rng } from "openenv-ts";
 import { type EnvClient, OpenEnvError, type StepResult } from "openenv-ts/client";
-import { isObject, rng } from "openenv-ts/internal";
+import { isObject } from "openenv-ts/internal";
 import {
   EPISODE_FORMAT,
   type EpisodeRecord,

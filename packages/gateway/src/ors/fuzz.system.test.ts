@@ -1,5 +1,5 @@
 import { Agent, request } from "node:http";
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 import { serve } from "openenv-ts/server";
 import { expect, test } from "vitest";
 import wordle from "../../../../envs/wordle/server/environment.js";

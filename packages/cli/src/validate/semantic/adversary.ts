@@ -1,4 +1,5 @@
-import { checker, rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
+import { checker } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { rewriteStrings, sampleActions, unique, variants } from "./agents.js";
 import { type RewardSubject, solutionReward } from "./checks.js";

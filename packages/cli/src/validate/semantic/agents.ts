@@ -1,4 +1,5 @@
-import { isObject, rng, sampleValue } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
+import { isObject, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { type Choose, repeat, type World } from "./world.js";
 

@@ -205,7 +205,7 @@ export default defineEnvironment(door, () => {
 }, { seeded: true });
 `;
 const DOOR_ORACLE = `
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 export const oracle = ({ seed }) => ({ press: "open", code: rng(seed).int(100, 120) });
 export const solved = (_task, { isOpen }) => isOpen;
 `;
