@@ -1,5 +1,5 @@
 import { connect, connectVector } from "openenv-ts/client";
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 
 /** Turns from one reset to the next. */
 const EPISODE = 25;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { rng } from "openenv-ts/internal";
+import { rng } from "openenv-ts";
 
 /**
  * What the proxy does to a connection, and to which unit: `open` is the connection itself, `request` and `answer` are the
