@@ -42,8 +42,11 @@ export class WorkerProcess {
   #lastMessageAt = performance.now();
   #lastRequest = 0;
   readonly #requests = new Map<number, (answer: unknown) => void>();
-  /** Sockets that wait until the worker has confirmed earlier ones. Node leaves them open when the worker ends. */
-  readonly #unsent = new Set<Socket>();
+  /**
+   * Sockets that wait until the worker has confirmed earlier ones, or until its channel has room, and their handles. Node
+   * leaves them open when the worker ends.
+   */
+  readonly #unsent = new Map<Socket, ReturnType<typeof handleOf>>();
   /** Closes the last socket that was written, which the worker may not have received. */
   #closeLast = (): void => {};
   readonly #gone: Promise<void>;
@@ -65,7 +68,10 @@ export class WorkerProcess {
       const end = (reason: string): void => {
         const served = this.state !== "starting";
         this.state = "gone";
-        for (const socket of this.#unsent) socket.destroy();
+        for (const [socket, handle] of this.#unsent) {
+          socket.destroy();
+          handle?.close();
+        }
         this.#closeLast();
         handlers.exit(this, reason, served);
         resolve();
@@ -121,7 +127,7 @@ export class WorkerProcess {
       return;
     }
     const handle = handleOf(stillSocket(socket));
-    this.#unsent.add(socket);
+    this.#unsent.set(socket, handle);
     this.#worker.send(message, socket, {}, () => {
       this.#unsent.delete(socket);
       this.#closeLast = () => handle?.close();
