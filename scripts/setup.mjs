@@ -62,7 +62,9 @@ export async function setupServing() {
 }
 
 async function install(...options) {
-  await step("install packages", "npm", ["ci", "--include=dev", "--no-progress", ...options]);
+  // What `npm start` has installed stays: the rest is added to it, in the versions of the lock file.
+  const how = isInstalled(SERVING) ? ["install", "--no-save"] : ["ci"];
+  await step("install packages", "npm", [...how, "--include=dev", "--no-progress", ...options]);
 }
 
 /** The folders that compile to a `dist`: the packages first, then the environments that use them. */
