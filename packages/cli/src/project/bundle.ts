@@ -18,6 +18,8 @@ export interface Bundle {
   file: string;
   /** Absolute paths of the user's files in the bundle. */
   inputs: string[];
+  /** What the module imports of packages, such as `zod/v4`, and of the runtime. */
+  imports: string[];
 }
 
 /** The source does not compile. `inputs` are the files that were read before the error. */
@@ -44,13 +46,13 @@ export async function bundle(entry: string, options: BundleOptions = {}): Promis
   const outDir = options.outDir ?? join(root, ".openenv");
   const file = join(outDir, `${relative(root, source).replaceAll(/[\\/]/g, "-")}.mjs`);
   const inputs = new Set([source]);
-  const code = await compile(source, file, inputs);
+  const { code, imports } = await compile(source, file, inputs);
   try {
     await writeAtomically(outDir, file, code);
   } catch (error) {
     throw new ConfigError(`Cannot write the compiled ${describePath(source)}: ${(error as Error).message}`);
   }
-  return { file, inputs: [...inputs] };
+  return { file, inputs: [...inputs], imports };
 }
 
 /** The path as a user would type it: relative to the working directory when it is inside. */
@@ -59,12 +61,17 @@ export function describePath(file: string): string {
   return path === "" ? "." : path.startsWith("..") ? file : path;
 }
 
-async function compile(source: string, file: string, inputs: Set<string>): Promise<Uint8Array> {
+interface Compiled extends Pick<Bundle, "imports"> {
+  code: Uint8Array;
+}
+
+async function compile(source: string, file: string, inputs: Set<string>): Promise<Compiled> {
   try {
     const result = await runEsbuild({
       entryPoints: [source],
       outfile: file,
       write: false,
+      metafile: true,
       bundle: true,
       packages: "external",
       format: "esm",
@@ -77,7 +84,8 @@ async function compile(source: string, file: string, inputs: Set<string>): Promi
     });
     const [output] = result.outputFiles;
     if (!output) throw new BundleError(`${describePath(source)} produces no output.`, [...inputs]);
-    return output.contents;
+    const imports = Object.values(result.metafile.outputs).flatMap((made) => made.imports.map(({ path }) => path));
+    return { code: output.contents, imports };
   } catch (error) {
     if (!isBuildFailure(error)) throw error;
     throw new BundleError(error.errors.map(describeMessage).join("\n"), [...inputs]);

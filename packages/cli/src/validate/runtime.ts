@@ -6,6 +6,7 @@ import { type Check, checkServer } from "openenv-ts/testing";
 import { findEnvironment } from "../project/find-environment.js";
 import { loadEnvironment } from "../project/load-environment.js";
 import { recordReads } from "../project/record-reads.js";
+import { clientImportsCheck } from "./client-imports.js";
 import { checkContainer } from "./container/runtime-container.js";
 import { dataFilesCheck } from "./data-files.js";
 import { declarationChecks } from "./declarations.js";
@@ -122,6 +123,7 @@ async function checkProcess(replay: Process, work: Work): Promise<Result[]> {
   const packageChecks = [
     ...declarationChecks(declared.validation, replay.first),
     pythonClientCheck(dir),
+    clientImportsCheck(dir),
     dataFilesCheck(dir, file, await recordReset(work, replay, checks)),
   ];
   const more = await checker.runChecks(replay.first, packageChecks, options.leaveOut);

@@ -57,6 +57,7 @@ export const OWN: readonly string[] = [
   "capacity",
   "nothing_left",
   "python_client",
+  "client_imports",
   "data_files",
 ]
   .map((name) => `runtime.${name}`)
@@ -73,7 +74,10 @@ export const IDS: readonly string[] = [
   ...of("semantic", "verifier_portability resource_envelope replayability"),
 ];
 
-const WARNINGS = of("runtime", "rubric_introspectable trajectory_record reward_attribution python_client");
+const WARNINGS = of(
+  "runtime",
+  "rubric_introspectable trajectory_record reward_attribution python_client client_imports",
+);
 
 function of(level: Level, names: string): string[] {
   return names.split(" ").map((name) => `${level}.${name}`);
