@@ -26,6 +26,8 @@ export async function serveModule({ file, options, version, plugins }: ServedMod
   return await serve(version === undefined ? environment : withVersion(environment, version), {
     ...(readmePath && { readmePath }),
     ...(reportPath && { reportPath }),
+    // Its factory is tried unless a variable says otherwise.
+    ...(process.env["TRY_FACTORY"] === undefined && { tryFactory: true }),
     ...options,
     plugins: await loadPlugins(plugins),
     module: url,

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../../../test-support/environments/counter.js";
 import { openTestSocket } from "../../../../test-support/sockets/socket.js";
-import { defineContract, defineEnvironment } from "../index.js";
+import { defineContract, defineEnvironment, type Environment } from "../index.js";
 import { serve } from "../serve.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 
@@ -40,6 +40,29 @@ describe("serve", () => {
       code: "INVALID_CONFIG",
       message: expect.stringMatching(message),
     });
+  });
+
+  test("makes an environment at the start on request, and ends with the error of its factory", async () => {
+    const { contract } = defineCounter().environment;
+    let closed = 0;
+    const make = (create: () => object) =>
+      serve(defineEnvironment(contract, create as () => Environment<typeof contract>), {
+        port: 0,
+        logLevel: "silent",
+        tryFactory: true,
+      });
+    const failed = make(() => {
+      throw new Error("no database");
+    });
+    const message = 'The factory of "counter_env" failed: no database';
+    await expect(failed).rejects.toMatchObject({ code: "INVALID_CONFIG", message });
+    const incomplete = make(() => ({ reset: () => ({ observation: {} }), close: () => void closed++ }));
+    await expect(incomplete).rejects.toThrow(/step\(\) is missing/);
+    expect(closed).toBe(1);
+    const away = make(() => {
+      throw Object.assign(new Error("no database yet"), { fault: "infrastructure" });
+    });
+    servers.push(await away);
   });
 
   test("rejects a contract with a type that has no JSON form", async () => {

@@ -3,7 +3,10 @@ import { loadRuntime, type Upgrade } from "#parts/sockets";
 import { createWebUi } from "../compat/web-ui-routes.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
+import { makeEnvironment } from "../session/make-environment.js";
 import type { Sessions } from "../session/registry/sessions.js";
+import type { Runtime } from "../session/runtime.js";
+import type { SessionRejectedError } from "../session/session-rejected-error.js";
 import { listInfo } from "../session/session-info.js";
 import { watchLoop } from "../session/watchdog.js";
 import { serverUrl } from "../util/text/server-url.js";
@@ -77,6 +80,8 @@ async function start(
   const context = createContext(served, config, { log, cluster, central, durable });
   await startParts(context, config, ends);
   const { runtime, sessions } = context;
+  // The workers have the same factory.
+  if (config.tryFactory && (cluster === undefined || cluster.number === 0)) await tryFactory(runtime);
   const mounts = mountAll(context, config, durable);
   const sockets = new SocketServer(
     context,
@@ -117,6 +122,17 @@ async function start(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Makes an environment and closes it. @throws ConfigError when a fault of the environment prevents that. */
+async function tryFactory(runtime: Runtime): Promise<void> {
+  try {
+    await (await makeEnvironment(runtime)).close?.();
+  } catch (error) {
+    const { message, data } = error as SessionRejectedError;
+    // What it needs may be away for a while.
+    if (data?.fault !== "infrastructure") throw new ConfigError(message);
+  }
 }
 
 /** The cluster reports its own errors. */

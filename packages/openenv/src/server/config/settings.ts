@@ -299,6 +299,11 @@ export const SETTINGS = {
    */
   plugins: setting(undefined, plugins, [], { see: "[plugins](../guide/plugins.md)" }),
   /**
+   * Whether to make an environment at the start and to close it: if its own fault prevents that, the start ends. A fault
+   * of the infrastructure is only logged. `openenv serve` passes true. `TRY_FACTORY`, default false.
+   */
+  tryFactory: setting("TRY_FACTORY", flag, false),
+  /**
    * Names of principals that are operators, as text with commas. A plugin recognises principals; only this setting makes
    * one an operator. `OPENENV_OPERATORS`, default none.
    */
