@@ -1,5 +1,5 @@
-import { connect, connectVector } from "openenv-ts/client";
 import { rng } from "openenv-ts";
+import { connect, connectVector } from "openenv-ts/client";
 
 /** Turns from one reset to the next. */
 const EPISODE = 25;
