@@ -69,7 +69,7 @@ test("the published files can be built on their own", LIMIT, async () => {
   );
 });
 
-test.each(["benchmark", "echo", "sql", "support", "wordle"])(
+test.each(["benchmark", "echo", "incident", "sql", "support", "wordle"])(
   "the Dockerfile of %s is the one of openenv init",
   async (name) => {
     const [own, template] = [join(ENVS, name), join(ROOT, "packages/cli/templates/env")].map((dir) =>
