@@ -151,9 +151,9 @@ export async function reset(page: Page, seed?: number): Promise<void> {
   await stateRead(page);
 }
 
-/** Waits for the state that the page requests after a reset. */
-export async function stateRead(page: Page): Promise<void> {
-  const said = page.locator(".pane--state .hint", { hasText: /^after step 0$/ });
+/** Waits for the state that the page requests after a reset, or after a step. */
+export async function stateRead(page: Page, step = 0): Promise<void> {
+  const said = page.locator(".pane--state .hint", { hasText: new RegExp(`^after step ${step}$`) });
   await said.first().waitFor({ state: "attached" });
 }
 

@@ -63,6 +63,9 @@ export interface PlaySnapshot {
 /** A faster response is rendered at once, without a frame with disabled buttons. */
 const PENDING_SHOWN_MS = 100;
 
+/** A state that takes longer to read is only read on demand, because each step waits for it. */
+const SLOW_STATE_MS = 250;
+
 /** True when a reset or a step may be sent; during a state request it is queued. */
 export function isFree({ connection, pending }: PlaySnapshot): boolean {
   return connection.status === "connected" && (pending === undefined || pending.kind === "state");
@@ -71,6 +74,8 @@ export function isFree({ connection, pending }: PlaySnapshot): boolean {
 /** The session of one visitor, and everything that happened in it. */
 export class Play {
   #snapshot: PlaySnapshot;
+  /** How long the state took to be read last. */
+  #stateMs = 0;
   readonly #listeners = new Set<() => void>();
   readonly #connection: PlayConnection;
   #isStarted = false;
@@ -137,11 +142,13 @@ export class Play {
   async send(action: JsonObject): Promise<TimelineStep | undefined> {
     const step = await this.#ask("step", action, { type: "step", data: action });
     // The server counts some failed steps; its state tells which.
-    if (step?.failure && step.failure.code !== "VALIDATION_ERROR") await this.refreshState();
+    const mayChange = step !== undefined && step.failure?.code !== "VALIDATION_ERROR";
+    if (mayChange && (step.failure || this.#stateMs < SLOW_STATE_MS)) await this.refreshState();
     return step;
   }
 
   async refreshState(): Promise<void> {
+    const start = performance.now();
     await this.#exchange("state", { type: "state" }, ({ received: { type, data } }) => {
       const failure = type === "error" ? readFailure(data) : undefined;
       const { episode_id: id, step_count: count } = data;
@@ -151,6 +158,7 @@ export class Play {
       const state = { value: failure ? null : data, failure, afterSteps: timeline.steps.length, stepNumber };
       return { state, timeline };
     });
+    this.#stateMs = performance.now() - start;
   }
 
   /** Opens a copy of the session in a new tab, after this step or as it is now. */

@@ -3,7 +3,7 @@ import { Notice } from "../../parts/notice.js";
 import { Json } from "../../parts/value/json.js";
 import type { Play, PlaySnapshot } from "../../play/play.js";
 
-/** The state of the environment, loaded on demand and labelled with its step. */
+/** The state of the environment, labelled with its step. */
 export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) {
   const { state, timeline, connection, pending } = shown;
   const old = state !== undefined && state.afterSteps < timeline.steps.length;
@@ -26,7 +26,7 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
         ) : state ? (
           <Json value={state.value} bare />
         ) : (
-          <p className="hint">The state is read after a reset, after a failed step, and when you refresh it.</p>
+          <p className="hint">The state is read after a reset, after each step unless that takes long, and when you refresh it.</p>
         )}
       </div>
     </section>
