@@ -38,6 +38,7 @@ describe.skipIf(!python.available)("training", () => {
     const options = { cwd: join(ROOT, "python"), env, timeout: 2_640_000, killSignal: "SIGINT" as const };
     const files = [
       "tests/test_trl.py",
+      "tests/test_trl_worlds.py",
       "tests/test_trl_pages.py",
       "tests/test_trl_openreward.py",
       "tests/test_stable_baselines3.py",

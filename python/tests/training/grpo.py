@@ -36,18 +36,11 @@ class Recorder:
         return [sum(reward or 0 for reward in one.rewards) for one in environments]
 
 
-def make_trainer(
-    task: str | Calls,
-    *,
-    model_seed: int = 0,
-    words: Sequence[str] = (),
-    callbacks: Sequence[Any] = (),
-    **given: Any,
-) -> GRPOTrainer:
+def make_trainer(task: str | Calls, *, model_seed: int = 0, callbacks: Sequence[Any] = (), **given: Any) -> GRPOTrainer:
     """``given`` are the arguments of GRPOTrainer that tell how to play, and those of GRPOConfig."""
     # More threads than cores slow each other down, and sums in another order have other last digits.
     torch.set_num_threads(1)
-    model, tokenizer = make_model(TASKS[task] if isinstance(task, str) else task, model_seed, words)
+    model, tokenizer = make_model(TASKS[task] if isinstance(task, str) else task, seed=model_seed)
     playing = ("train_dataset", "reward_funcs", "environment_factory", "rollout_func")
     arguments = {name: given.pop(name) for name in playing if name in given}
     settings = {"max_steps": 20, "learning_rate": 3e-2, "seed": 1, "per_device_train_batch_size": 8}

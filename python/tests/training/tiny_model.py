@@ -13,13 +13,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 
-def make_model(
-    calls: Sequence[tuple[str, dict[str, Any]]], seed: int = 0, words: Sequence[str] = ()
-) -> tuple[Any, Any]:
-    """Returns a model and its tokenizer. ``calls`` are the names and arguments of the tool calls that it can make,
-    ``words`` the words that it can tell apart in what it reads."""
+def make_model(calls: Sequence[tuple[str, dict[str, Any]]], seed: int = 0) -> tuple[Any, Any]:
+    """Returns a model and its tokenizer. ``calls`` are the names and arguments of the tool calls that it can make."""
     torch.manual_seed(seed)
-    words = {word: nth for nth, word in enumerate(["<unk>", "yes", "no", *words])}
+    words = {word: nth for nth, word in enumerate(["<unk>", "yes", "no"])}
     inner = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(
