@@ -74,7 +74,7 @@ export function isFree({ connection, pending }: PlaySnapshot): boolean {
 /** The session of one visitor, and everything that happened in it. */
 export class Play {
   #snapshot: PlaySnapshot;
-  /** How long the state took to be read last. */
+  /** The time that the last read of the state took. */
   #stateMs = 0;
   readonly #listeners = new Set<() => void>();
   readonly #connection: PlayConnection;

@@ -26,7 +26,9 @@ export function StatePane({ play, shown }: { play: Play; shown: PlaySnapshot }) 
         ) : state ? (
           <Json value={state.value} bare />
         ) : (
-          <p className="hint">The state is read after a reset, after each step unless that takes long, and when you refresh it.</p>
+          <p className="hint">
+            The state is read after a reset, after each step unless that takes long, and when you refresh it.
+          </p>
         )}
       </div>
     </section>
