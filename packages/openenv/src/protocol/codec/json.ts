@@ -122,12 +122,11 @@ function countItems(text: string, maxItems: number): number {
 export class LoneSurrogateError extends Error {}
 
 /**
- * Serialises a frame or body.
+ * Serialises a frame or body. `text`: its JSON, if it is known.
  * @throws LoneSurrogateError for a lone surrogate in a string, which Python cannot encode;
  * TypeError for a bigint or a cycle; RangeError when the value is nested too deeply.
  */
-export function stringifyJson(value: unknown): string {
-  const text = JSON.stringify(value);
+export function stringifyJson(value: unknown, text = JSON.stringify(value)): string {
   // JSON.stringify escapes only lone surrogates, not surrogate pairs.
   if (text.includes("\\ud") && hasLoneSurrogate(text)) {
     throw new LoneSurrogateError("a string holds a lone surrogate (half a character)");

@@ -181,7 +181,7 @@ export class Call implements StepContext {
       const step = this.startedAt === 0 ? {} : { step: this.step };
       answer = { ...answer, data: { ...answer.data, session: this.member, ...step } };
     }
-    return this.options.event === true && this.event > 0 ? Object.assign(answer, { event: this.event }) : answer;
+    return this.options.event === true && this.event > 0 ? ({ ...answer, event: this.event } as Answer) : answer;
   }
 
   /**

@@ -99,16 +99,20 @@ export function serializationFailure(error: unknown): string {
   return `the answer cannot be sent: ${(error as Error).message}`;
 }
 
+/** The last answer that was recorded and its text. Most are sent at once and unchanged, with the same text. */
+export const recorded: { answer?: object | undefined; text?: string | undefined } = {};
+
 /** @throws SerializationError with the reason, which each transport reports in its own format. */
 export function serializeReply(reply: object, maxBytes: number): string {
   let text: string;
   try {
-    text = stringifyJson(reply);
+    text = stringifyJson(reply, reply === recorded.answer ? recorded.text : undefined);
+    recorded.answer = recorded.text = undefined;
   } catch (error) {
     throw new SerializationError((error as Error).message, { cause: error });
   }
   // UTF-8 needs at most three bytes per UTF-16 code unit, so short texts need no count.
-  if (text.length * 3 > maxBytes && byteLength(text) > maxBytes) {
+  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) {
     const { path, size } = largestPart(reply, text.length);
     const part = path && `: ${path} has ${size} characters of JSON`;
     throw new SerializationError(`${tooLarge(maxBytes).message}${part}`);
@@ -140,8 +144,4 @@ function jsonLength(value: unknown): number {
 
 export function tooLarge(maxBytes: number): SerializationError {
   return new SerializationError(`the answer is larger than ${maxBytes} bytes`);
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).byteLength;
 }

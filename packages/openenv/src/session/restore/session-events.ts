@@ -126,12 +126,8 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
 
   /** True when {@link finish} must be called after an event. */
   get isRecording(): boolean {
-    return (
-      this.hooks?.record !== undefined ||
-      this.plugins?.record !== undefined ||
-      this.#kept !== undefined ||
-      this.#hasHistory
-    );
+    const { hooks, plugins } = this;
+    return (hooks?.record ?? plugins?.record ?? this.#kept) !== undefined || this.#hasHistory;
   }
 
   get #hasHistory(): boolean {
@@ -241,8 +237,10 @@ export class SessionEvents extends EpisodeRandom implements EffectSource {
 function bare(answer: Answer): Answer {
   if (!("type" in answer) || answer.type !== "observation") return answer;
   const { observation, metadata } = answer.data;
-  // This avoids the destructuring of the rest, which takes longer than the echo environment's step.
   if (metadata === undefined) {
+    // Most answers have nothing to leave out: the same object is sent, with the text that was recorded.
+    const own = observation["metadata"] as object | undefined;
+    if (own && Object.keys(own).length === 0 && !("view" in answer)) return answer;
     return { type: "observation", data: { ...answer.data, observation: { ...observation, metadata: {} } } };
   }
   const { openenv: _ours, ...rest } = metadata as JsonObject;
