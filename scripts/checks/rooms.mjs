@@ -34,7 +34,7 @@ export const CEILINGS = {
   "packages/openenv/src/session/doors": 381,
   "packages/openenv/src/session/messages": 188,
   "packages/openenv/src/session/registry": 1297,
-  "packages/openenv/src/session/restore": 499,
+  "packages/openenv/src/session/restore": 497,
   "packages/openenv/src/session/statistics": 307,
   "packages/openenv/src/server": 935,
   "packages/openenv/src/server/access": 382,

@@ -222,6 +222,41 @@ describe("a server with a store", () => {
     expect(["my-answer", "the question", "view of"].map((text) => holds(bare, text))).toEqual([false, false, false]);
   });
 
+  test("keeps every text, and no secret among them, in an episode with many events", async () => {
+    const contract = defineContract({
+      name: "echo_env",
+      action: z.object({ text: z.string(), token: z.string().optional(), access_token: z.string().optional() }),
+      observation: z.object({ text: z.string() }),
+    });
+    const environment = defineEnvironment(contract, () => ({
+      reset: () => ({ observation: { text: "" } }),
+      step: ({ text }) => ({ observation: { text }, reward: 0.5 }),
+    }));
+    const folder = makeFolder();
+    const server = await start({ store: folder }, { environment } as never);
+    const socket = await open(server);
+    await socket.ask({ type: "reset" });
+    // More than are written at once, with characters that end lines elsewhere, and JSON in a string.
+    const texts = Array.from({ length: 50 }, (_, step) => `${step} ä\u2028\u2029\r\n€ 😀 {"access_token": "x"}`);
+    for (const [step, text] of texts.entries()) {
+      const more = step === 20 ? { access_token: "sk-first" } : step === 40 ? { token: "a token of a text" } : {};
+      const { data } = await socket.ask({ type: "step", data: { text, ...more } });
+      expect(data).toEqual({ observation: { text, metadata: {} }, reward: 0.5, done: false });
+    }
+    socket.ws.close();
+    const [row] = await rowsOf(server.url, 1, "?q=outcome:cut");
+    const { events } = await get<RolloutDetail>(`${server.url}/rollouts/${row?.id}`);
+    expect(events.slice(1).map(({ request, answer }) => [request?.["text"], answer?.observation["text"]])).toEqual(
+      texts.map((text) => [text, text]),
+    );
+    expect([events[21]?.request?.["access_token"], events[41]?.request?.["token"]]).toEqual([
+      "[not recorded]",
+      "a token of a text",
+    ]);
+    await server.close();
+    expect(holds(folder, "sk-first")).toBe(false);
+  });
+
   test("is read by viewers, and deleted from by operators alone", async () => {
     const folder = makeFolder();
     const plugin = definePlugin({

@@ -4,6 +4,7 @@ import { ROLLOUT_OUTCOMES, type RolloutOutcome } from "#core/protocol/rollout-qu
 import type { StripStep } from "#core/protocol/rollouts.js";
 import type { EventNotes } from "#core/server/plugins/plugin.js";
 import type { SessionEvent } from "#core/session/calls/session-event.js";
+import { recorded as last } from "#core/session/messages/message-codec.js";
 import { isObject } from "#core/util/is-object.js";
 import { clip } from "#core/util/text/clip.js";
 import type { StoredFailure } from "../query/summaries.js";
@@ -12,7 +13,7 @@ import { isObservation, nameOf, readOutcome, toolOf } from "../store/outcome.js"
 import { EPISODE_COLUMNS, type EpisodeValues } from "../store/store-file.js";
 import type { Written } from "../store/writer.js";
 import { describeFailure, keyOf } from "./failure.js";
-import { toSafeJson } from "./redact.js";
+import { redact } from "./redact.js";
 
 /** What is known of an episode before its first event. */
 export interface EpisodeStart {
@@ -28,6 +29,8 @@ export interface EpisodeStart {
   contents: boolean;
 }
 
+const MAX_PIECES = 16 * 12;
+const NO_BYTES = Buffer.alloc(0);
 const MAX_STRIP = 64;
 const MAX_NAME = 200;
 const MAX_LABELS = 20;
@@ -45,7 +48,12 @@ export class RecordedEpisode {
   readonly startedAt: number;
   readonly #start: EpisodeStart;
   readonly #values: Pick<EpisodeValues, "run" | "policy" | "grp" | "task" | "split" | "seed" | "episode" | "labels">;
-  #lines: string[] = [];
+  /** The JSON lines that are not written, in UTF-8, then the pieces of the last ones. */
+  #bytes = NO_BYTES;
+  #used = 0;
+  readonly #pieces: (string | number)[] = [];
+  /** The bytes that the next part is expected to have. */
+  #room = 0;
   #events = 0;
   #parts = 0;
   #steps = 0;
@@ -73,17 +81,13 @@ export class RecordedEpisode {
     if (parent !== undefined) this.#values.grp = `fork of ${parent.id} after step ${parent.step}`;
   }
 
-  get ageMs(): number {
-    return Date.now() - this.startedAt;
-  }
-
   /** Adds what happened. `endedAt`: when, in milliseconds since 1970. */
   add({ type, request, answer, recorded }: SessionEvent, { ms: exact, view }: EventNotes, endedAt: number): void {
     // A reset without a seed got one from the server.
     this.#values.seed ??= recorded.seed ?? null;
     const tool = toolOf(type, request);
     const { reward, components, error, done, isTruncated } = readOutcome(answer);
-    if (error !== null) this.#failure = describeFailure({ ...error, tool }, error.message);
+    if (error !== null) this.#failure = describeFailure({ ...error, tool });
     const isAnswered = error === null || isObservation(answer);
     this.#endsFailed = !isAnswered && error.fault !== "client";
     this.isDone = done;
@@ -97,26 +101,35 @@ export class RecordedEpisode {
     this.#events++;
     this.hasChanged = true;
     if (this.isBroken) return;
-    const { contents } = this.#start;
-    const ms = Math.round(exact * 1000) / 1000;
-    const at = Math.max(0, Math.round(endedAt - this.startedAt - ms));
-    let line: string;
-    if (contents) {
+    const us = Math.round(exact * 1000);
+    const at = Math.max(0, Math.round(endedAt - this.startedAt - exact));
+    if (this.#start.contents) {
       if (isAnswered) this.#last = answer;
-      line = toSafeJson({ type, at, ms, request, given: answer, view });
+      const asked = JSON.stringify(request);
+      const given = JSON.stringify(answer);
+      last.answer = answer;
+      last.text = given;
+      const shown = view === undefined ? "" : `,"view":${JSON.stringify(view)}`;
+      this.pending += asked.length + given.length + shown.length;
+      this.#pieces.push('{"type":"', type, '","at":', at, ',"ms":', us, 'e-3,"request":', asked);
+      this.#pieces.push(',"given":', given, shown, "}\n");
     } else {
       const named = error && { ...error, message: this.#failure?.text ?? "" };
-      line = JSON.stringify({ type, at, ms, reward, components, tool, error: named });
+      const line = JSON.stringify({ type, at, ms: us / 1000, reward, components, tool, error: named });
+      this.pending += line.length;
+      this.#pieces.push(line, "\n");
     }
-    this.#lines.push(line);
-    this.pending += line.length;
+    if (this.#pieces.length >= MAX_PIECES) this.#encode();
   }
 
   /** The row, with the lines since the last one. */
   take(outcome: RolloutOutcome): Written {
-    const body = this.#lines.length === 0 || this.isBroken ? null : this.#lines.join("\n");
+    if (this.#pieces.length > 0) this.#encode();
+    const body = this.#used === 0 || this.isBroken ? null : this.#bytes.subarray(0, this.#used - 1);
     if (body !== null) this.#parts++;
-    this.#lines = [];
+    this.#room = Math.ceil(this.#used * 1.1);
+    this.#bytes = NO_BYTES;
+    this.#used = 0;
     this.pending = 0;
     this.hasChanged = false;
     if (this.#last !== undefined) this.#note = noteOf(readAnswer(this.#last)?.observation ?? {}) || this.#note;
@@ -126,12 +139,8 @@ export class RecordedEpisode {
     const shown = failure && (contents ? failure : { ...failure, message: failure.text });
     const values: EpisodeValues = {
       ...{ ...start, ...this.#values, id: this.id, outcome: ROLLOUT_OUTCOMES.indexOf(outcome) },
-      ...{
-        started: this.startedAt,
-        duration: Math.round(this.#lastAt - this.startedAt),
-        steps: this.#steps,
-        reward: outcome === "failed" || outcome === "incomplete" ? null : this.#reward,
-      },
+      ...{ started: this.startedAt, duration: Math.round(this.#lastAt - this.startedAt), steps: this.#steps },
+      reward: outcome === "failed" || outcome === "incomplete" ? null : this.#reward,
       ...{ parent: parent?.id ?? null, parent_step: parent?.step ?? null, policy_name: parent?.policy ?? null },
       components: JSON.stringify(this.#components),
       tools: JSON.stringify([...this.#tools].sort()),
@@ -150,6 +159,19 @@ export class RecordedEpisode {
     if (this.isBroken) return "incomplete";
     if (this.isDone) return this.#isTruncated ? "truncated" : "done";
     return this.#endsFailed ? "failed" : "cut";
+  }
+
+  /** Lines are made several at a time, which is faster, and as bytes, which the garbage collector does not move. */
+  #encode(): void {
+    const text = redact(this.#pieces.join(""));
+    this.#pieces.length = 0;
+    const needed = this.#used + Buffer.byteLength(text);
+    if (needed > this.#bytes.length) {
+      const old = this.#bytes;
+      this.#bytes = Buffer.allocUnsafeSlow(Math.max(this.#room, needed + this.#used));
+      old.copy(this.#bytes, 0, 0, this.#used);
+    }
+    this.#used += this.#bytes.write(text, this.#used);
   }
 
   #count(reward: number | null, components: Record<string, number> | null, failed: boolean): void {
@@ -182,15 +204,15 @@ function readStart(reset: JsonObject) {
     .map(([name, value]) => [clip(name, MAX_NAME), nameOf(value) ?? ""]);
   const task = nameOf(given["task"] ?? index);
   const known = { split: nameOf(split), seed: typeof seed === "number" ? seed : null, task };
-  const more = Object.keys(options).length === 0 ? "" : ` ${clip(toSafeJson(options), MAX_NAME)}`;
-  const start = [known.split, task !== null && `task ${task}`, known.seed !== null && `seed ${known.seed}`].filter(
+  const more = Object.keys(options).length === 0 ? "" : ` ${clip(redact(JSON.stringify(options)), MAX_NAME)}`;
+  const own = [known.split, task !== null && `task ${task}`, known.seed !== null && `seed ${known.seed}`].filter(
     Boolean,
   );
   return {
     ...known,
     run: nameOf(given["run"]),
     policy: Number.isFinite(policy) ? policy : null,
-    grp: nameOf(given["group"]) ?? (start.length === 0 ? null : start.join(" ") + more),
+    grp: nameOf(given["group"]) ?? (own.length === 0 ? null : own.join(" ") + more),
     episode: nameOf(episode),
     labels: JSON.stringify(Object.fromEntries(labels)),
   };
@@ -198,14 +220,7 @@ function readStart(reset: JsonObject) {
 
 /** The first text of an observation, in a line. */
 function noteOf(observation: JsonObject): string {
-  const text = Object.values(observation).find((value) => typeof value === "string" && value.trim() !== "");
-  return text === undefined
-    ? ""
-    : clip(
-        String(text)
-          .slice(0, MAX_NOTE * 4)
-          .replace(/\s+/g, " ")
-          .trim(),
-        MAX_NOTE,
-      );
+  const text = Object.values(observation).find((value) => typeof value === "string" && value.trim() !== "") ?? "";
+  const line = String(text).slice(0, MAX_NOTE * 4);
+  return clip(line.replace(/\s+/g, " ").trim(), MAX_NOTE);
 }

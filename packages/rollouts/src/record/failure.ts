@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { Fault } from "#core/errors.js";
 import { patternOf } from "#core/session/statistics/failures.js";
 import { clip } from "#core/util/text/clip.js";
 import type { StoredFailure } from "../query/summaries.js";
@@ -7,12 +6,9 @@ import type { StoredFailure } from "../query/summaries.js";
 const MAX_TEXT = 200;
 const MAX_MESSAGE = 2_000;
 /** A failure with its message as it came, and without what differs between failures of one kind. */
-export function describeFailure(
-  { code, tool, fault }: { code: string; tool: string | null; fault: Fault },
-  message: string,
-): StoredFailure {
-  const shown = clip(message, MAX_MESSAGE);
-  return { code, tool, text: clip(patternOf(shown), MAX_TEXT), message: shown, fault };
+export function describeFailure(failure: Omit<StoredFailure, "text">): StoredFailure {
+  const message = clip(failure.message, MAX_MESSAGE);
+  return { ...failure, text: clip(patternOf(message), MAX_TEXT), message };
 }
 
 /** Equal for failures of one kind: of one tool, or else with one code, and with one text. */

@@ -116,17 +116,15 @@ export class EpisodeRecorder {
       one.episode.isBroken = true;
       if (!one.isLast) continue;
       if (this.#failed.length >= MAX_FAILED) counts.rollouts_dropped_total++;
-      else this.#failed.push({ ...one, written: lostRow(one.written) });
+      else {
+        const row = one.written.row.with(OUTCOME, INCOMPLETE).with(REWARD, null);
+        this.#failed.push({ ...one, written: { row, body: null } });
+      }
     }
     if (performance.now() - this.#loggedAt < LOG_MS) return;
     this.#loggedAt = performance.now();
     log.error({ err: error, episodes: sent.length }, "episodes could not be recorded; sessions continue");
   }
-}
-
-function lostRow({ row }: Written): Written {
-  const changed = row.with(OUTCOME, INCOMPLETE).with(REWARD, null);
-  return { row: changed, body: null };
 }
 
 /** What is known of all episodes of a session. A session of a batch gets its name after it has opened. */
@@ -155,7 +153,7 @@ export class SessionRecorder {
     setTimeout(() => this.tick(), SEND_MS).unref();
   }
 
-  /** Makes a line of the event. The answer waits for this, which takes as long as a copy of the event would. */
+  /** Takes the texts of the event, for which the answer waits. */
   record(event: SessionEvent, notes: EventNotes): void {
     const at = Date.now();
     if (event.type === "reset" || this.#episode === undefined) {
@@ -173,7 +171,7 @@ export class SessionRecorder {
       episode.isBroken = true;
       throw error;
     }
-    if (episode.pending > MAX_PENDING) this.#write(episode, this.#running);
+    if (episode.pending > MAX_PENDING) this.#write(episode);
     if (this.#endedAt !== undefined) this.tick();
   }
 
@@ -181,12 +179,11 @@ export class SessionRecorder {
     const { busyMs } = this.#session;
     if (this.#endedAt !== undefined && (busyMs === null || performance.now() - this.#endedAt > LATE_MS))
       return this.finish();
-    const isStuck = busyMs !== null && busyMs > STUCK_MS;
     const episode = this.#episode;
     if (episode === undefined) return;
-    this.#isStuck = isStuck;
-    if (episode.isDone || episode.ageMs >= RUNNING_MS)
-      this.#write(episode, episode.isDone ? episode.outcome : this.#running);
+    this.#isStuck = busyMs !== null && busyMs > STUCK_MS;
+    if (episode.isDone) this.#write(episode, episode.outcome);
+    else if (Date.now() - episode.startedAt >= RUNNING_MS) this.#write(episode);
   }
 
   finish(): void {
@@ -194,11 +191,7 @@ export class SessionRecorder {
     this.#recorder.forget(this);
   }
 
-  get #running(): RolloutOutcome {
-    return this.#isStuck ? "stuck" : "running";
-  }
-
-  #write(episode: RecordedEpisode, outcome: RolloutOutcome): void {
+  #write(episode: RecordedEpisode, outcome: RolloutOutcome = this.#isStuck ? "stuck" : "running"): void {
     if (episode.hasChanged || this.#written !== outcome) this.#written = this.#recorder.write(episode, outcome);
   }
 

@@ -24,10 +24,7 @@ export function readAnswer(given: SessionEvent["answer"]): RolloutEvent["answer"
   if (!isObservation(given)) return null;
   const { observation, reward, done, metadata } = given.data;
   const { metadata: _, ...fields } = observation;
-  return {
-    ...{ observation: fields, reward: reward === null ? null : Number(reward), done },
-    ...(metadata && { metadata }),
-  };
+  return { observation: fields, reward: reward === null ? null : Number(reward), done, ...(metadata && { metadata }) };
 }
 
 /** Reads the lines of an episode. `sameAs` follows from the others. */

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ConfigError, OpenEnvError } from "#core/errors.js";
 import { openRole, type Role, type Roles } from "./roles.js";
+import type { Written } from "./writer.js";
 
 export type StoreCall = [number: number, method: string, args: unknown[]];
 export type StoreAnswer = [number: number, value: unknown, error?: { message: string; isConfig: boolean }];
@@ -90,7 +91,9 @@ export class StoreThread<R extends Role> {
       };
       const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
       this.#waiting.set(++this.#last, { resolve, reject, timer });
-      worker.postMessage([this.#last, method, args] satisfies StoreCall);
+      // Bytes to write are moved, not copied: the caller does not use them again.
+      const moved = method === "write" ? (args[0] as Written[]).flatMap(({ body }) => body?.buffer ?? []) : [];
+      worker.postMessage([this.#last, method, args] satisfies StoreCall, moved as ArrayBuffer[]);
     });
   }
 

@@ -8,7 +8,7 @@ import { EPISODE_COLUMNS, PARTS } from "./store-file.js";
 /** A row in the order of EPISODE_COLUMNS, and the next part of its contents: JSON lines. */
 export interface Written {
   row: Value[];
-  body: string | null;
+  body: Uint8Array | null;
 }
 
 export type PairNames = Pick<PreferencePair, "chosen" | "rejected">;
@@ -77,8 +77,7 @@ export class Writer {
       for (const { row, body } of batch) {
         const { k } = this.#put.get(...row, changed) as { k: number };
         if (body === null) continue;
-        const bytes = Buffer.from(body);
-        this.#putPart.run(k * PARTS + Number(row[PARTS_INDEX]) - 1, bytes, crc32(bytes));
+        this.#putPart.run(k * PARTS + Number(row[PARTS_INDEX]) - 1, body, crc32(body));
       }
     });
   }
@@ -164,13 +163,7 @@ export class Writer {
   #textOf(k: number): string | undefined {
     const bodies = this.#parts.all(k * PARTS, (k + 1) * PARTS);
     if (bodies.some(({ body, sum }) => crc32(body as Uint8Array) !== sum)) return undefined;
-    return textOf(
-      bodies.flatMap(({ body }) =>
-        Buffer.from(body as Uint8Array)
-          .toString()
-          .split("\n"),
-      ),
-    );
+    return textOf(bodies.flatMap(({ body }) => new TextDecoder().decode(body as Uint8Array).split("\n")));
   }
 
   #count(name: "changed" | "deleted"): number {
