@@ -1,11 +1,12 @@
-import type { ToolHandlers } from "openenv-ts";
+import type { ChatModel, ToolHandlers } from "openenv-ts";
+import { sayAs } from "./customer.js";
 import type { support } from "./models.js";
 import { type Answer, type Article, type Customer, type Order, type Shipment, systems, type World } from "./world.js";
 
 const CLOSED = "The case is closed: reset to open another one.";
 
-/** The tools of an agent. A closed case answers none of them. */
-export function createDesk(world: () => World): ToolHandlers<(typeof support)["tools"]> {
+/** The tools of an agent. A closed case answers none of them. With a model, the customer speaks in its words. */
+export function createDesk(world: () => World, model?: ChatModel): ToolHandlers<(typeof support)["tools"]> {
   const use = <T extends object>(empty: T, run: (world: World) => Answer & T): Answer & T => {
     const it = world();
     return it.closed ? { ok: false, message: CLOSED, ...empty } : run(it);
@@ -36,14 +37,19 @@ export function createDesk(world: () => World): ToolHandlers<(typeof support)["t
         const article = all.find(({ id }) => id === article_id) ?? null;
         return { ...answerFound(articles[0] ?? article ?? undefined), articles, article };
       }),
-    message_customer: ({ text, close }) =>
-      use<{ reply: string }>({ reply: "" }, (it) => {
-        const reply = close ? "" : answerOf(it, text);
+    message_customer: async ({ text, close }, { record, signal }) => {
+      const asked = world();
+      const note = close || asked.closed ? "" : answerOf(asked, text);
+      const given = { opening: asked.person.opening, text, note };
+      const reply =
+        note === "" || model === undefined ? note : await record("customer", () => sayAs(model, given, signal));
+      return use<{ reply: string }>({ reply: "" }, (it) => {
         it.messages.push({ from: "agent", text });
         if (!close) it.messages.push({ from: "customer", text: reply });
         it.closed = close;
         return { ok: true, message: close ? "The case is closed." : "The customer has answered.", reply };
-      }),
+      });
+    },
     verify_identity: ({ customer_id, pin }) => change((it) => systems.verify(it, customer_id, pin.trim())),
     cancel_order: ({ order_id }) => change((it) => systems.cancel(it, order_id)),
     refund_order: ({ order_id, amount_cents }) => change((it) => systems.refund(it, order_id, amount_cents)),

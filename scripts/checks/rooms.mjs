@@ -21,7 +21,7 @@ export const CEILINGS = {
   "packages/openenv/src/client": 4527,
   "packages/openenv/src/compat": 376,
   "packages/openenv/src/contract": 1820,
-  "packages/openenv/src/environment": 3397,
+  "packages/openenv/src/environment": 3398,
   "packages/openenv/src/mcp": 308,
   "packages/openenv/src/protocol": 2930,
   "packages/openenv/src/testing": 2059,

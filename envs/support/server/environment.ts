@@ -1,5 +1,6 @@
 import { defineEnvironment } from "openenv-ts";
 import { makeCase } from "../cases.js";
+import { findModel } from "../customer.js";
 import { createDesk } from "../desk.js";
 import { grade, type Parts } from "../grade.js";
 import { support } from "../models.js";
@@ -15,6 +16,7 @@ const INSTRUCTIONS =
   "You answer customers of a shop. Read the policy with read_policy and the records of the customer, do what the policy " +
   "demands and nothing else, record a decision on each request of the customer with decide_request, and end with " +
   "message_customer and close: true. The policy is another one in each case.";
+const model = findModel(process.env);
 const ASK = { text: "What is your PIN?" };
 
 /** One case, plain JSON. */
@@ -41,7 +43,7 @@ export default defineEnvironment(
       tools: createDesk(() => {
         if (current === undefined) throw new Error("the server let a call through before the reset");
         return current.world;
-      }),
+      }, model),
       afterTool: () => {
         const it = current;
         if (it === undefined || it.parts !== undefined) return { reward: 0, done: it !== undefined };

@@ -1,3 +1,4 @@
+export { type ChatEndpointOptions, createChatEndpoint } from "../chat-endpoint.js";
 export { type FaultOptions, simulateFaults } from "./faults.js";
 export { filterObservation, historyObservation, transformObservation, type WithObservation } from "./observations.js";
 export { recordedModel } from "./recorded-model.js";
