@@ -161,7 +161,7 @@ export class RecordedEpisode {
     return this.#endsFailed ? "failed" : "cut";
   }
 
-  /** Lines are made several at a time, which is faster, and as bytes, which the garbage collector does not move. */
+  /** Makes lines, several at a time. Their bytes are not moved by the garbage collector, as texts are. */
   #encode(): void {
     const text = redact(this.#pieces.join(""));
     this.#pieces.length = 0;
