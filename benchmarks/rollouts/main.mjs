@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- rollouts`: what recording costs on steps per CPU-second, how long queries take in an archive of 100,000
- * episodes of 10 steps, what searches do to steps, and what viewers of 10,000 live sessions cost. Options: --quick, with
- * 2,000 episodes and 500 sessions.
+ * episodes of 10 steps, what searches do to steps, and what viewers of 10,000 live sessions cost, also in the page where
+ * CHROMIUM names a browser. Options: --quick, with 2,000 episodes and 500 sessions.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
@@ -17,6 +17,8 @@ import { startServer } from "../harness/servers.mjs";
 
 const CONNECTIONS = 32;
 const STEPS = 10;
+/** Live sessions that step in each second, while the page is measured. */
+const STEPPING = 200;
 const WORDS = ["river", "stone", "cloud", "ember", "maple", "harbor", "violet", "copper"];
 
 const { values: options } = parseArgs({ options: { quick: { type: "boolean", default: false } } });
@@ -28,7 +30,7 @@ try {
   const store = join(folder, "queries");
   rows.push(...(await measureQueries(store)));
   rows.push(await measureSearches(store));
-  rows.push(await measureViewers());
+  rows.push(...(await measureViewers()));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -164,12 +166,13 @@ async function stepUntil(env, end) {
   return times;
 }
 
-/** The processor time of a server with many recorded sessions that wait, with two viewers in turns. */
+/** The processor time of a server with many recorded sessions that wait, with two viewers in turns, then the page's frames. */
 async function measureViewers() {
   const env = { OPENENV_STORE: join(folder, "live"), MAX_CONCURRENT_ENVS: String(live) };
   const server = await startServer("ours", "echo", [], env);
   const envs = await connectVector(server.url, { size: live });
   const samples = { recorded: [], undisturbed: [] };
+  const frames = [];
   try {
     await envs.reset();
     await envs.step(Array.from({ length: live }, () => ({ message: "hello" })));
@@ -185,18 +188,60 @@ async function measureViewers() {
       await Promise.allSettled(watched);
       samples[subject].push((100 * used.cpuSeconds) / used.seconds);
     }
+    frames.push(...(await measureFrames(server.url, envs)));
   } finally {
     await envs.close();
     await server.close();
   }
-  const targets = [{ limit: "at most", value: 2 }];
-  return {
-    id: "rollouts-live",
-    measure: `${live.toLocaleString("en")} live sessions, two viewers`,
-    unit: "% of a core",
-    samples,
-    targets,
+  const count = live.toLocaleString("en");
+  const cost = { id: "rollouts-live", measure: `${count} live sessions, two viewers`, unit: "% of a core", samples };
+  const page = {
+    id: "rollouts-frames",
+    measure: `${count} live sessions, ${STEPPING} steps a second: the longest time between two frames of the page`,
+    unit: "ms",
+    samples: { recorded: frames },
   };
+  return [
+    { ...cost, targets: [{ limit: "at most", value: 2 }] },
+    ...(frames.length > 0 ? [{ ...page, targets: [{ limit: "at most", value: 50 }] }] : []),
+  ];
+}
+
+/** The longest frame of the page in each of some windows, in milliseconds; none without a browser. */
+async function measureFrames(url, envs) {
+  const executablePath = process.env.CHROMIUM;
+  if (!executablePath) return [];
+  const { chromium } = await import("playwright-core");
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const stepping = Array.from({ length: live }, (_, nth) => (nth < STEPPING ? { message: "hello" } : null));
+  const stepper = setInterval(() => void envs.step(stepping), 1_000);
+  try {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    await page.goto(`${url}/web/#/rollouts`);
+    await page.getByText(live.toLocaleString("en")).first().waitFor();
+    await sleep(5_000);
+    const longest = [];
+    for (let round = 0; round < rounds; round++) longest.push(await page.evaluate(watchFrames, seconds * 1_000));
+    return longest;
+  } finally {
+    clearInterval(stepper);
+    await browser.close();
+  }
+}
+
+/** Runs in the page. */
+function watchFrames(ms) {
+  return new Promise((resolve) => {
+    const start = performance.now();
+    let [before, longest] = [start, 0];
+    const next = (now) => {
+      longest = Math.max(longest, now - before);
+      before = now;
+      if (now - start > ms) resolve(longest);
+      else requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  });
 }
 
 async function watch(url, signal) {
