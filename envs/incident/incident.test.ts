@@ -66,6 +66,15 @@ test.each<[string, Kind, number, (solution: string[]) => string[]]>([
   ["a change of another file", "lock", 0.95, (all) => [...all, "echo >> /etc/ash-edge/ash-edge.conf"]],
   ["less of another log", "lock", 0.95, (all) => [...all, "tail -n 1 /var/log/ash-edge.log > /var/log/ash-edge.log"]],
   ["a config that a job overwrites again", "cron", 0.7, ([conf = "", , restart = ""]) => [`${conf} && ${restart}`]],
+  [
+    "a job that keeps another from its turn",
+    "cron",
+    0.7,
+    ([conf = "", , restart = ""]) => [
+      "printf '* * * * * root true\\n%.0s' 1 2 3 4 > /etc/cron.d/a",
+      `${conf} && ${restart}`,
+    ],
+  ],
   ["a full disk that will be full again", "disk", 0.7, ([, rm = ""]) => [rm]],
   ["a loss of data", "disk", 0, (all) => ["truncate() { : > $1; }; truncate /var/lib/ash-db/segment-2", ...all]],
   ["no restart", "port", 0, ([fix = ""]) => [fix]],
@@ -90,6 +99,13 @@ test("an episode that was not declared resolved is truncated without a reward, a
   expect(await env.tools.resolve({ summary: "" })).toMatchObject({ reward: 0, done: true });
 });
 
+test("a release may be linked by its whole path", async () => {
+  const place = placeOf("release");
+  const commands = solutionOf(place).map((one) => one.replace(/ln -sfn (\S+) (\/srv\/[\w-]+)\//, "ln -sfn $2/$1/ $2/"));
+  expect(commands).not.toEqual(solutionOf(place));
+  expect((await play(place, commands)).reward).toBe(1);
+});
+
 test.each([
   ["an endless loop", "while true; do :; done", 126, /maxCommandCount/],
   ["endless recursion", ":(){ :|:& };:", 126, /recursion/],
@@ -99,6 +115,13 @@ test.each([
   ["an unterminated quote", "echo 'a", 2, /unexpected EOF/],
   ["bytes that are no text", "printf '\\x00\\x80\\x01'; \u0000", 127, /command not found/],
   ["too many files", "for d in 1 2 3 4 5; do for f in $(seq 200); do : > $d-$f; done; done", 126, /none was/],
+  [
+    "too many files before a service is asked",
+    "for d in 1 2 3 4 5; do for f in $(seq 200); do : > $d-$f; done; done; svc list",
+    126,
+    /none was/,
+  ],
+  ["half a character", "printf x; for i in 1 2 3; do printf '😀%.0s' $(seq 1900); done", 0, /^$/],
   ["large files", "printf %0500000d 1 > 1; for i in 2 3 4 5 6 7 8 9; do cp 1 $i; done", 1, /no space|limit/i],
   ["an unknown program", "python3 -c 1; sqlite3; curl http://example.com", 2, /curl: wrong arguments/],
 ])("%s is answered, and the session continues", LONG, async (_, command, code, reason) => {

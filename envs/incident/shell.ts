@@ -49,6 +49,7 @@ export async function pass(world: World): Promise<void> {
 }
 
 async function execute(world: World, command: string) {
+  const before = { ...world, services: structuredClone(world.services) };
   const disk = new Disk(world.clock);
   await disk.load(world.files);
   const options = { fs: disk, cwd: "/", commands: COMMANDS, sleep: async () => {}, env: { HOME: "/" } };
@@ -56,15 +57,19 @@ async function execute(world: World, command: string) {
   const bash = new Bash({ ...options, ...limits, customCommands: defineCommands(world, disk) });
   const { stdout, stderr, exitCode } = await bash.exec(command);
   const files = await disk.save();
-  if (Object.keys(files).length > MOST_FILES)
+  if (Object.keys(files).length > MOST_FILES) {
+    Object.assign(world, before);
     return { stdout: "", stderr: `bash: more than ${MOST_FILES} files, none was changed\n`, exit_code: 126 };
+  }
   world.files = files;
   return { stdout: clip(stdout), stderr: clip(stderr), exit_code: exitCode };
 }
 
 function clip(text: string): string {
   const more = text.length - LONGEST_OUTPUT;
-  return more <= 0 ? text : `${text.slice(0, LONGEST_OUTPUT)}\n[${more} more characters]\n`;
+  // The cut may leave half a character, which cannot be sent.
+  const start = text.slice(0, LONGEST_OUTPUT).replace(/\p{Surrogate}/gu, "\ufffd");
+  return more <= 0 ? start : `${start}\n[${more} more characters]\n`;
 }
 
 /** The clock of the host does not run during a command. */
@@ -140,7 +145,10 @@ const PROGRAMS: Record<string, (world: World, args: string[]) => string | undefi
   df: ({ files }) => {
     const used = Math.min(sumUsage(files), DISK_BYTES);
     const sizes = [DISK_BYTES, used, DISK_BYTES - used].map((bytes) => `${Math.floor(bytes / 1024)}K`);
-    return renderTable([["MOUNTED", "SIZE", "USED", "FREE"]].concat([["/var", ...sizes]]));
+    return renderTable([
+      ["MOUNTED", "SIZE", "USED", "FREE"],
+      ["/var", ...sizes],
+    ]);
   },
   date: ({ clock }) => `${new Date(clock).toISOString().slice(0, 19)}Z\n`,
   metrics: ({ services }, [name]) => {

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { type Files, put, readConf } from "./files.js";
 
 export interface Service {
@@ -120,9 +121,10 @@ function findFailure({ files, services, facts }: World, { name, keys, loaded }: 
   if (mode & 0o177) return `${secret}: mode ${(mode & 0o777).toString(8)} is too open, it must be 600`;
   for (const path of [secret, loaded["tls_cert"], release]) {
     if (path === undefined) continue;
-    const target = path.replace(/[^/]*$/, files[path]?.data ?? "");
-    const reason = facts[`${name} ${path === release && files[`${target}/manifest`] ? target : files[path]?.data}`];
-    if (reason !== null) return `${path === release ? target : path}: ${reason ?? "missing, or not valid"}`;
+    const data = files[path]?.data ?? "";
+    const target = path === release ? posix.resolve(posix.dirname(path), data) : path;
+    const reason = facts[`${name} ${files[`${target}/manifest`] ? target : data}`];
+    if (reason !== null) return `${target}: ${reason ?? "missing, or not valid"}`;
   }
   const others = services.filter((one) => one.pid !== null && one.name !== name);
   const left = others.reduce((mb, one) => mb - Number(one.loaded["memory_mb"]), HOST_MB);
