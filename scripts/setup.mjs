@@ -62,7 +62,8 @@ export async function setupServing() {
 }
 
 async function install(...options) {
-  // What `npm start` has installed stays: the rest is added to it, in the versions of the lock file.
+  // What `npm start` has installed stays, and the rest is added to it. Unlike `npm ci`, this does not fail when package.json
+  // and the lock file disagree.
   const how = isInstalled(SERVING) ? ["install", "--no-save"] : ["ci"];
   await step("install packages", "npm", [...how, "--include=dev", "--no-progress", ...options]);
 }

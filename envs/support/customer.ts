@@ -3,6 +3,8 @@ import type { ChatModel } from "openenv-ts";
 import { createChatEndpoint, recordedModel } from "openenv-ts/wrappers";
 
 const LONGEST_ANSWER = 2_000;
+/** Below the time limit of a tool. */
+const LONGEST_WAIT_MS = 25_000;
 const PROMPT = `You are a customer who writes with the support of a shop. You began with: "OPENING"
 Answer the agent's last message in one or two sentences of your own. Say what the note says and nothing else, with its
 numbers, names and addresses exactly as they are.`;
@@ -15,8 +17,8 @@ numbers, names and addresses exactly as they are.`;
 export function findModel(variables: Readonly<Record<string, string | undefined>>): ChatModel | undefined {
   const { CUSTOMER_URL: url, CUSTOMER_MODEL: model, CUSTOMER_KEY: apiKey, CUSTOMER_ANSWERS: file } = variables;
   if (!url && !file) return undefined;
-  const lines = file && existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
-  const known = new Map(lines.map((line) => JSON.parse(line) as [messages: string, answer: string]));
+  if (url && !model) throw new Error("CUSTOMER_URL needs CUSTOMER_MODEL, the name of a model there");
+  const known = new Map(file && existsSync(file) ? parse(readFileSync(file, "utf8")) : []);
   const answers = {
     get: (messages: string) => known.get(messages),
     set: (messages: string, answer: string) => {
@@ -24,11 +26,20 @@ export function findModel(variables: Readonly<Record<string, string | undefined>
       if (file) appendFileSync(file, `${JSON.stringify([messages, answer])}\n`);
     },
   };
-  const given = { url: url ?? "", model: model ?? "", ...(apiKey && { apiKey }), request: { temperature: 0 } };
-  return recordedModel(answers, url ? createChatEndpoint(given) : undefined);
+  if (!url || !model) return recordedModel(answers);
+  const given = { url, model, ...(apiKey && { apiKey }), request: { temperature: 0 }, timeoutMs: LONGEST_WAIT_MS };
+  return recordedModel(answers, createChatEndpoint(given));
 }
 
-/** Lets the model say it. The model knows no more than the note, and an answer without one of its facts is the note itself. */
+/** The recorded answers. The last line may be torn, if the server was killed. */
+function parse(text: string): [messages: string, answer: string][] {
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+/** Asks the model to rephrase the note, which is all that it knows. Returns the note if a fact is missing. */
 export async function sayAs(
   model: ChatModel,
   { opening, text, note }: { opening: string; text: string; note: string },
@@ -43,5 +54,6 @@ export async function sayAs(
     signal,
   );
   const facts = [...note.matchAll(/PIN is \d+|(?<=address is: ).*/g)].map(([fact]) => fact);
-  return facts.every((fact) => said.includes(fact)) ? said.slice(0, LONGEST_ANSWER) : note;
+  const reply = said.slice(0, LONGEST_ANSWER).replace(/\p{Surrogate}/gu, "\ufffd");
+  return facts.every((fact) => reply.includes(fact)) ? reply : note;
 }

@@ -9,7 +9,8 @@ import { toRecord } from "./store/record.js";
 import { openStore } from "./store/store-file.js";
 import { Writer, type Written } from "./store/writer.js";
 
-const limit = (ms: number): number => Math.min(Math.max(ms, 0), 1e9);
+/** Durations of a file may be negative, infinite or NaN. */
+const limit = (ms: number): number => Math.min(Math.max(ms || 0, 0), 1e9);
 
 /** Opens an archive outside of a server, also while one uses it. */
 export const openArchive: OpenArchive = async (folder, access) => {
@@ -72,7 +73,6 @@ function toWritten(record: EpisodeRecord): Written {
   const whole = events.map(({ event, ms }, index) => ({ event: { ...event, event: index + 1, recorded: {} }, ms }));
   const episode = new RecordedEpisode(fixed, (whole[0] as (typeof whole)[number]).event, startedAt);
   let at = startedAt;
-  // A file may have any number.
   for (const { event, ms } of whole) episode.add(event, { ms: limit(ms) }, (at += limit(ms)));
   if (end === "lost") return episode.take("failed");
   return episode.take(end === "max_steps" ? "truncated" : episode.outcome);

@@ -27,7 +27,7 @@ export async function serveModule({ file, options, version, plugins }: ServedMod
     ...(readmePath && { readmePath }),
     ...(reportPath && { reportPath }),
     // Its factory is tried unless a variable says otherwise.
-    ...(process.env["TRY_FACTORY"] === undefined && { tryFactory: true }),
+    ...(!process.env["TRY_FACTORY"]?.trim() && { tryFactory: true }),
     ...options,
     plugins: await loadPlugins(plugins),
     module: url,

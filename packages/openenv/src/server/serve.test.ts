@@ -63,6 +63,11 @@ describe("serve", () => {
       throw Object.assign(new Error("no database yet"), { fault: "infrastructure" });
     });
     servers.push(await away);
+    const noClose = make(() => ({
+      ...defineCounter().environment.create(),
+      close: () => Promise.reject(new Error("socket closed")),
+    }));
+    servers.push(await noClose);
   });
 
   test("rejects a contract with a type that has no JSON form", async () => {

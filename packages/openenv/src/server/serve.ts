@@ -1,9 +1,10 @@
 import type { Server } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { loadRuntime, type Upgrade } from "#parts/sockets";
 import { createWebUi } from "../compat/web-ui-routes.js";
 import type { EnvironmentDefinition } from "../environment/environment.js";
 import { ConfigError } from "../errors.js";
-import { makeEnvironment } from "../session/make-environment.js";
+import { closeUnused, makeEnvironment } from "../session/make-environment.js";
 import type { Sessions } from "../session/registry/sessions.js";
 import type { Runtime } from "../session/runtime.js";
 import { listInfo } from "../session/session-info.js";
@@ -33,6 +34,9 @@ import { createRoutes } from "./routes/routes.js";
 import type { RunningServer, ServeOptions } from "./types.js";
 import { SocketServer } from "./websocket/socket-server.js";
 import { createWorkerServer } from "./worker-server.js";
+
+/** How long the start waits for the environment that it has tried to close. */
+const CLOSE_MS = 10_000;
 
 interface ServeHereOptions {
   config: Config;
@@ -124,13 +128,14 @@ async function start(
   };
 }
 
-/** Makes an environment and closes it. @throws ConfigError when a fault of the environment prevents that. */
+/** Makes an environment and closes it. @throws ConfigError when the environment's own code fails in its factory. */
 async function tryFactory(runtime: Runtime): Promise<void> {
   try {
-    await (await makeEnvironment(runtime)).close?.();
+    const made = await makeEnvironment(runtime);
+    await Promise.race([closeUnused(Promise.resolve(made), runtime), sleep(CLOSE_MS, undefined, { ref: false })]);
   } catch (error) {
     const { message, data } = error as SessionRejectedError;
-    // What it needs may be away for a while.
+    // What it needs may be temporarily unavailable.
     if (data?.fault !== "infrastructure") throw new ConfigError(message);
   }
 }

@@ -36,7 +36,7 @@ test("an environment that is created too late is closed, and an error in close i
   finish({ reset: observe, step: observe, close });
   await vi.advanceTimersByTimeAsync(0);
   expect(closed).toBe(1);
-  expect(errors).toEqual(["the factory of counter_env failed", "an environment that was created too late failed"]);
+  expect(errors).toEqual(["the factory of counter_env failed", "an environment that no session uses failed"]);
 });
 
 test.each([

@@ -96,17 +96,17 @@ function withLimit(work: Promise<Environment>, runtime: Runtime, call: FactoryCa
       const reason = `it did not finish within ${LIMIT_MS / 1000} s`;
       reject(new Error(reason));
       call.abort(reason);
-      void closeLate(work, runtime);
+      void closeUnused(work, runtime);
     }, LIMIT_MS);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 
-/** Closes an environment that was created after the time limit. */
-async function closeLate(work: Promise<Environment>, { log }: Runtime): Promise<void> {
+/** Closes an environment that no session uses: it was created after the time limit, or to try the factory. */
+export async function closeUnused(work: Promise<Environment>, { log }: Runtime): Promise<void> {
   try {
     await (await work).close?.();
   } catch (error) {
-    log.error({ err: toError(error) }, "an environment that was created too late failed");
+    log.error({ err: toError(error) }, "an environment that no session uses failed");
   }
 }

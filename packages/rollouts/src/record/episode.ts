@@ -4,7 +4,7 @@ import { ROLLOUT_OUTCOMES, type RolloutOutcome } from "#core/protocol/rollout-qu
 import type { StripStep } from "#core/protocol/rollouts.js";
 import type { EventNotes } from "#core/server/plugins/plugin.js";
 import type { SessionEvent } from "#core/session/calls/session-event.js";
-import { recorded as last } from "#core/session/messages/message-codec.js";
+import { lastRecorded } from "#core/session/messages/message-codec.js";
 import { isObject } from "#core/util/is-object.js";
 import { clip } from "#core/util/text/clip.js";
 import type { StoredFailure } from "../query/summaries.js";
@@ -107,8 +107,8 @@ export class RecordedEpisode {
       if (isAnswered) this.#last = answer;
       const asked = JSON.stringify(request);
       const given = JSON.stringify(answer);
-      last.answer = answer;
-      last.text = given;
+      lastRecorded.answer = answer;
+      lastRecorded.text = given;
       const shown = view === undefined ? "" : `,"view":${JSON.stringify(view)}`;
       this.pending += asked.length + given.length + shown.length;
       this.#pieces.push('{"type":"', type, '","at":', at, ',"ms":', us, 'e-3,"request":', asked);
@@ -124,7 +124,11 @@ export class RecordedEpisode {
 
   /** The row, with the lines since the last one. */
   take(outcome: RolloutOutcome): Written {
-    if (this.#pieces.length > 0) this.#encode();
+    try {
+      if (this.#pieces.length > 0) this.#encode();
+    } catch {
+      this.isBroken = true;
+    }
     const body = this.#used === 0 || this.isBroken ? null : this.#bytes.subarray(0, this.#used - 1);
     if (body !== null) this.#parts++;
     this.#room = Math.ceil(this.#used * 1.1);
@@ -163,8 +167,10 @@ export class RecordedEpisode {
 
   /** Makes lines, several at a time. Their bytes are not moved by the garbage collector, as texts are. */
   #encode(): void {
-    const text = redact(this.#pieces.join(""));
+    const lines = this.#pieces.join("");
     this.#pieces.length = 0;
+    // Without contents there is nothing of the environment but names.
+    const text = this.#start.contents ? redact(lines) : lines;
     const needed = this.#used + Buffer.byteLength(text);
     if (needed > this.#bytes.length) {
       const old = this.#bytes;

@@ -153,7 +153,7 @@ export class SessionRecorder {
     setTimeout(() => this.tick(), SEND_MS).unref();
   }
 
-  /** Takes the texts of the event, for which the answer waits. */
+  /** Serializes the event; the answer waits for this. */
   record(event: SessionEvent, notes: EventNotes): void {
     const at = Date.now();
     if (event.type === "reset" || this.#episode === undefined) {

@@ -149,7 +149,7 @@ export class Play {
 
   async refreshState(): Promise<void> {
     const start = performance.now();
-    await this.#exchange("state", { type: "state" }, ({ received: { type, data } }) => {
+    const isRead = await this.#exchange("state", { type: "state" }, ({ received: { type, data } }) => {
       const failure = type === "error" ? readFailure(data) : undefined;
       const { episode_id: id, step_count: count } = data;
       const counted = countAsServer(this.#snapshot.timeline, failure ? undefined : count);
@@ -158,7 +158,7 @@ export class Play {
       const state = { value: failure ? null : data, failure, afterSteps: timeline.steps.length, stepNumber };
       return { state, timeline };
     });
-    this.#stateMs = performance.now() - start;
+    if (isRead) this.#stateMs = performance.now() - start;
   }
 
   /** Opens a copy of the session in a new tab, after this step or as it is now. */

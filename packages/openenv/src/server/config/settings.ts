@@ -299,8 +299,8 @@ export const SETTINGS = {
    */
   plugins: setting(undefined, plugins, [], { see: "[plugins](../guide/plugins.md)" }),
   /**
-   * Makes an environment at the start and closes it. If a fault of its own prevents that, the start ends; a fault of the
-   * infrastructure is only logged. `openenv serve` passes true. `TRY_FACTORY`, default false.
+   * Makes an environment at the start and closes it. If the factory fails, the server does not start; an infrastructure
+   * fault is only logged. `openenv serve` passes true. `TRY_FACTORY`, default false.
    */
   tryFactory: setting("TRY_FACTORY", flag, false),
   /**

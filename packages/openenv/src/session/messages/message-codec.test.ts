@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { renderRpc } from "../doors/rpc.js";
-import { recorded, renderReply, SerializationError, serializeReply } from "./message-codec.js";
+import { lastRecorded, renderReply, SerializationError, serializeReply } from "./message-codec.js";
 
 const CYCLE: { self?: unknown } = {};
 CYCLE.self = CYCLE;
@@ -29,12 +29,12 @@ test("an answer of just the limit is sent", () => {
 
 test("an answer is sent with the text that was recorded, once, and only if it can be sent", () => {
   const answer = { a: 1 };
-  Object.assign(recorded, { answer, text: '{"a":1}' });
+  Object.assign(lastRecorded, { answer, text: '{"a":1}' });
   answer.a = 2;
   expect([serializeReply(answer, 100), serializeReply(answer, 100)]).toEqual(['{"a":1}', '{"a":2}']);
-  Object.assign(recorded, { answer, text: '{"a":2}' });
+  Object.assign(lastRecorded, { answer, text: '{"a":2}' });
   expect(serializeReply({ ...answer, b: 2 }, 100)).toBe('{"a":2,"b":2}');
   const half = { a: "\ud800" };
-  Object.assign(recorded, { answer: half, text: '{"a":"\\ud800"}' });
+  Object.assign(lastRecorded, { answer: half, text: '{"a":"\\ud800"}' });
   expect(() => serializeReply(half, 100)).toThrow(SerializationError);
 });

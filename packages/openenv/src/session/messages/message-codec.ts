@@ -100,14 +100,14 @@ export function serializationFailure(error: unknown): string {
 }
 
 /** The last answer that was recorded and its text. Most are sent at once and unchanged, with the same text. */
-export const recorded: { answer?: object | undefined; text?: string | undefined } = {};
+export const lastRecorded: { answer?: object | undefined; text?: string | undefined } = {};
 
 /** @throws SerializationError with the reason, which each transport reports in its own format. */
 export function serializeReply(reply: object, maxBytes: number): string {
   let text: string;
   try {
-    text = stringifyJson(reply, reply === recorded.answer ? recorded.text : undefined);
-    recorded.answer = recorded.text = undefined;
+    text = stringifyJson(reply, reply === lastRecorded.answer ? lastRecorded.text : undefined);
+    lastRecorded.answer = lastRecorded.text = undefined;
   } catch (error) {
     throw new SerializationError((error as Error).message, { cause: error });
   }
