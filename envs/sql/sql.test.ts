@@ -62,6 +62,16 @@ describe("the tasks", () => {
     }
   });
 
+  test("pay 0 to an agent that does nothing, in every split", { timeout: 60_000 }, async () => {
+    const env = await connect(environment);
+    for (const { split, index, task } of all) {
+      const rewards = [(await env.reset({ split, index })).reward];
+      for (let nth = 0; nth < 3; nth++) rewards.push((await env.step(submit(""))).reward);
+      expect([task.id, rewards]).toEqual([task.id, [0, 0, 0, 0]]);
+      expect(solved({ split, index }, await env.state())).toBe(false);
+    }
+  });
+
   test("keep the gold query out of all that an agent can read", async () => {
     for (const { split, index, task } of all.slice(0, 60)) {
       const { env, first } = await start({ split, index });
@@ -172,6 +182,26 @@ describe("an episode", () => {
         ],
       ),
     ).toBe("name | n\n-----|---\nAda  | 12\nNULL | 3");
+  });
+
+  test("shows people the question, the broken query, what happened and the rows", async () => {
+    const session = await environment.create();
+    await session.restore?.({
+      task: `train-${fix.index}`,
+      stepsLeft: 40,
+      submissionsLeft: 3,
+      submitted: null,
+      isSolved: false,
+    });
+    const seen = { message: "1 row.", columns: ["n"], rows: [[7]], submissions_left: 3, steps_left: 39 };
+    const parts = (await session.render?.({ question: "How many?", broken_query: "SELECT 6", ...seen })) ?? [];
+    expect(parts.flatMap((part) => (part.kind === "text" ? part.runs : []))).toEqual([
+      { text: "How many?" },
+      { text: "SELECT 6", mono: true },
+      { text: "1 row.", tone: "neutral" },
+      { text: "n\n-\n7", mono: true },
+    ]);
+    await session.close?.();
   });
 });
 
