@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 interface Rule {
   /** The fault in a query. */
   fault: RegExp;
@@ -21,11 +23,32 @@ const RULES: readonly Rule[] = [
   { fault: / < (?=\w+\.\w+)/, fix: " <= ", when: /still in time/ },
   { fault: /^(SELECT (\S+), SUM\(.*?)(?= ORDER BY|$)/, fix: "$1 GROUP BY $2", when: /each/ },
   { fault: /\bASC\b/, fix: "DESC", when: /latest first/ },
+  { fault: /(\w)\.(\w+) > (\w)\.\2/, fix: "$3.$2 > $1.$2", when: /more than .* above/ },
+  { fault: / JOIN (\w+ \w) ON (\S+ = \S+) WHERE/, fix: " WHERE EXISTS (SELECT 1 FROM $1 WHERE $2) AND", when: /once/ },
+  {
+    fault: /^SELECT DISTINCT (\w)\.id, \S+ (FROM (\w+) .*) WHERE NOT \((.*)\)$/,
+    fix: "SELECT id, name FROM $3 WHERE id NOT IN (SELECT $1.id $2 WHERE $4)",
+    when: /never/,
+  },
+  {
+    fault: /(JOIN \w+ (\w) ON \2\.(\w+) .*\(SELECT MAX\((\w)\.[^)]*\)[^)]*)/,
+    fix: "$1 AND $4.$3 = $2.$3",
+    when: /For each .* latest/,
+  },
   { fault: /OVER \(ORDER/, fix: "OVER (PARTITION BY genre ORDER", when: /For each genre/ },
 ];
 
-/** Queries in which one usual fault is fixed. */
-export function suggestFixes(sql: string, question: string): string[] {
-  const fitting = RULES.filter(({ fault, when }) => fault.test(sql) && (when?.test(question) ?? true));
-  return fitting.map(({ fault, fix }) => sql.replace(fault, fix));
+const forms = readFileSync(new URL("./questions.sql", import.meta.url), "utf8").matchAll(/^-- (.*)\n(SELECT.*);$/gm);
+const QUESTIONS = [...forms].map(([, form = "", query = ""]) => ({ form: new RegExp(form), query }));
+
+/** The broken query with one usual fault fixed; without one, the queries for a form of question. */
+export function suggest(question: string, broken: string | null): string[] {
+  if (broken === null) return QUESTIONS.flatMap(({ form, query }) => fill(query, form.exec(question)));
+  const fitting = RULES.filter(({ fault, when }) => fault.test(broken) && (when?.test(question) ?? true));
+  return fitting.map(({ fault, fix }) => broken.replace(fault, fix));
+}
+
+/** `$1` is the first part of the question that was found. */
+function fill(query: string, found: RegExpExecArray | null): string[] {
+  return found === null ? [] : [query.replaceAll(/\$(\d)/g, (_, nth: string) => found[Number(nth)] ?? "")];
 }
