@@ -81,7 +81,7 @@ function take(reader: BodyReader, bytes: number): void {
 }
 
 function tooLarge(limit: number): BodyTooLargeError {
-  return new BodyTooLargeError(`the body is larger than ${limit} bytes`);
+  return new BodyTooLargeError(`the body is larger than ${limit} bytes (MAX_MESSAGE_BYTES)`);
 }
 
 /**

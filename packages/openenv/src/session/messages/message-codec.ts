@@ -115,7 +115,7 @@ export function serializeReply(reply: object, maxBytes: number): string {
   if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) {
     const { path, size } = largestPart(reply, text.length);
     const part = path && `: ${path} has ${size} characters of JSON`;
-    throw new SerializationError(`${tooLarge(maxBytes).message}${part}`);
+    throw tooLarge(maxBytes, part);
   }
   return text;
 }
@@ -142,6 +142,6 @@ function jsonLength(value: unknown): number {
   return value === undefined ? 0 : stringifyJson(value).length;
 }
 
-export function tooLarge(maxBytes: number): SerializationError {
-  return new SerializationError(`the answer is larger than ${maxBytes} bytes`);
+export function tooLarge(maxBytes: number, part = ""): SerializationError {
+  return new SerializationError(`the answer is larger than ${maxBytes} bytes${part}; no setting raises this limit`);
 }
