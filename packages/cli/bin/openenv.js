@@ -2,7 +2,8 @@
 import * as module from "node:module";
 import { join } from "node:path";
 
-if (Number.parseInt(process.versions.node, 10) < 20) {
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(`error: openenv needs Node 20.19 or newer, and this is ${process.versions.node}\n`);
   process.exit(2);
 }

@@ -1,6 +1,6 @@
 /** The real library against a Hub of the tests' own: the public one cannot be asked to keep what tests publish. */
 import { execFile } from "node:child_process";
-import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
@@ -242,6 +242,16 @@ test("refuses to publish an environment that does not work, with what is wrong a
   expect(stderr).toMatch(
     /^error: counter_env failed validation and was not published; run: openenv validate 'a game'\n {2}runtime\./,
   );
+  expect(hub.space("author/counter_env")).toBeUndefined();
+});
+
+test("refuses a package without an oracle where openenv.yaml requires the semantic level", async () => {
+  await using hub = await startHub();
+  const prepare = (dir: string) => appendFile(join(dir, "openenv.yaml"), "publish: { level: semantic }\n");
+  const { code, stdout, stderr } = await push(hub, [], { prepare });
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toContain("was not published; run: openenv validate --level semantic .\n");
+  expect(stderr).toMatch(/^ {2}unknown: semantic\.oracle_max, .+\. To fix: declare/m);
   expect(hub.space("author/counter_env")).toBeUndefined();
 });
 
