@@ -68,6 +68,17 @@ describe("an environment", () => {
   });
 });
 
+test("an environment whose factory throws is refused at the start, unless TRY_FACTORY is false", async () => {
+  const broken = counterModule().replace("let count", 'throw new Error("no database");\n      let count');
+  await using project = await createProject({ "environment.ts": broken });
+  const { code, stdout, stderr } = await runCommand(["serve", ...FREE], { cwd: project.dir });
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toMatch(/^error: The factory of "counter_env" failed: no database$/m);
+  await using running = startCommand(["serve", ...FREE], { cwd: project.dir, env: { TRY_FACTORY: "false" } });
+  const [, url] = await running.printed(URL_LINE);
+  expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+});
+
 test("the README of an environment's folder is shown by the web interface, unless a variable names another", async () => {
   await using project = await createProject({
     "server/environment.ts": counterModule(),

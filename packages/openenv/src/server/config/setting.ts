@@ -59,7 +59,7 @@ export const text: Kind<string> = {
 
 export const flag: Kind<boolean> = {
   expects: "true or false",
-  parse: (given) => (typeof given === "boolean" ? given : undefined),
+  parse: (given) => [true, false].find((value) => String(value) === String(given).toLowerCase()),
 };
 
 function number(min: number, max: number): Kind<number> {
