@@ -128,6 +128,18 @@ describe("openenv init", TIME_LIMIT, () => {
     expect(await listFiles(join(project.dir, "envs/chess"))).toContain("server/environment.ts");
   });
 
+  test("prints a path relative to where it was called, also one that leads up", async () => {
+    await using project = await createProject({ "work/.keep": "" });
+    for (const [parent, made] of [
+      ["../games", "../games/chess"],
+      ["./games", "games/chess"],
+    ] as const) {
+      const { stdout } = await callCommand(["init", "chess", "-o", parent], { cwd: join(project.dir, "work") });
+      expect(stdout).toContain(`Created chess in ${made}.\n\n  cd ${made}\n`);
+      expect(await listFiles(join(project.dir, "work", made))).toContain("server/environment.ts");
+    }
+  });
+
   test("makes it below the folder of -o, whatever its name is; elsewhere it prints the whole path, which a shell reads as one word", async () => {
     await using project = await createProject();
     await using other = await createProject();
