@@ -63,7 +63,7 @@ export const CEILINGS = {
   "packages/isolation/src": 1083,
   "packages/otel/src": 255,
   "packages/providers/src": 6718,
-  "packages/rollouts/src": 2640,
+  "packages/rollouts/src": 2680,
   "packages/sockets/src": 44,
   "packages/sockets/src/flow": 673,
   "packages/sockets/src/limits": 221,

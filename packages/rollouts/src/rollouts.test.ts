@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
+import { EPISODE_FORMAT, type EpisodeRecord } from "#core/protocol/episode.js";
 import type {
   EpisodeRow,
   FailureRow,
@@ -60,6 +61,36 @@ async function rowsOf(url: string, count: number, query = ""): Promise<EpisodeRo
 /** True if a file of the store has the text. */
 function holds(folder: string, text: string): boolean {
   return readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(text));
+}
+
+/** An episode of a file, which is over. */
+function makeRecord({ number = 0, startedAt = Date.now(), text = "" }): EpisodeRecord {
+  const result = { observation: { text }, reward: 1, done: true, ms: 1 };
+  const shared = { environment: "counter_env", url: "", started_at: new Date(startedAt).toISOString() };
+  const start = { ...result, reward: null, done: false };
+  const steps = [{ action: {}, ...result }];
+  return { format: EPISODE_FORMAT, episode: number, ...shared, reset: {}, start, steps, total_reward: 1, end: "done" };
+}
+
+/** A viewer, who has got the first message. */
+async function watch(url: string) {
+  const stream = await fetch(`${url}/rollouts/live`);
+  const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  const until = async (isWanted: (message: RolloutLive) => boolean): Promise<RolloutLive> => {
+    for (;;) {
+      const end = text.indexOf("\n\n");
+      if (end === -1) {
+        text += (await reader?.read())?.value ?? "";
+        continue;
+      }
+      const message = JSON.parse(text.slice("data: ".length, end)) as RolloutLive;
+      text = text.slice(end + 2);
+      if (isWanted(message)) return message;
+    }
+  };
+  await until(() => true);
+  return { until };
 }
 
 describe("a server with a store", () => {
@@ -294,20 +325,45 @@ describe("a server with a store", () => {
     expect(holds(folder, "canary")).toBe(false);
   });
 
-  test("sends viewers what changes", async () => {
+  test("sends all viewers what changes, computed once", async () => {
     const server = await start({ store: makeFolder() });
-    const stream = await fetch(`${server.url}/rollouts/live`);
-    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const [one, two] = [await watch(server.url), await watch(server.url)];
     const socket = await open(server);
     await socket.ask({ type: "reset" });
     await socket.ask({ type: "step", data: { amount: 20 } });
-    let seen: RolloutLive | undefined;
-    while (seen === undefined || seen.ended === 0) {
-      const { value = "" } = (await reader?.read()) ?? {};
-      seen = JSON.parse(value.slice("data: ".length)) as RolloutLive;
-    }
-    expect(seen).toMatchObject({ added: 1, running: 0, stuck: 0, total: 1, rows: [{ outcome: "done", reward: 20 }] });
-    await reader?.cancel();
+    const seen = [await one.until(({ ended }) => ended > 0), await two.until(({ ended }) => ended > 0)];
+    const rows = [{ outcome: "done", reward: 20 }];
+    expect(seen[0]).toMatchObject({ added: 1, running: 0, stuck: 0, total: 1, rows });
+    // A second computation would have nothing that has ended, and another time.
+    expect(seen[1]).toEqual(seen[0]);
+  });
+
+  test("sends viewers each episode that ends while more run than one message has", async () => {
+    const folder = makeFolder();
+    const { url } = await start({ store: folder, maxConcurrentEnvs: 210 });
+    await using envs = await connectVector(url, { size: 210 });
+    await envs.reset();
+    const rows = await rowsOf(url, 210, "?limit=1000&q=outcome:running");
+    const live = await watch(url);
+    await envs.step(rows.map((_, index) => ({ amount: index < 3 ? 20 : 1 })));
+    const ended = new Set<string>();
+    await live.until((message) => {
+      for (const { id, outcome } of message.rows) if (outcome === "done") ended.add(id);
+      return ended.size === 3;
+    });
+    expect([...ended].filter((id) => rows.some((row) => row.id === id))).toHaveLength(3);
+    // More at once than one message has.
+    const archive = await openArchive(folder, "write");
+    archive.add(Array.from({ length: 1_100 }, (_, number) => makeRecord({ number })));
+    archive.close();
+    let added = 0;
+    await live.until((message) => {
+      expect(message.rows.length).toBeLessThanOrEqual(700);
+      added += message.added;
+      for (const { id, outcome } of message.rows) if (outcome === "done") ended.add(id);
+      return ended.size === 1_103;
+    });
+    expect(added).toBe(1_100);
   });
 
   test("keeps the newest episodes", async () => {

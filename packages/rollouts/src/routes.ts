@@ -157,8 +157,8 @@ class Live {
       start: (controller) => {
         own = controller;
         viewers.add(own);
+        void this.#send(this.#timer === undefined);
         this.#timer ??= setInterval(() => void this.#send(), LIVE_MS);
-        void this.#send();
       },
       cancel: end,
     });
@@ -166,8 +166,8 @@ class Live {
     return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
   }
 
-  async #send(): Promise<void> {
-    const message = await this.#reader.call("live").then(
+  async #send(isFirst = false): Promise<void> {
+    const message = await this.#reader.call("live", isFirst).then(
       (data) => `data: ${JSON.stringify(data)}\n\n`,
       (error: Error) => `event: problem\ndata: ${JSON.stringify({ message: error.message })}\n\n`,
     );

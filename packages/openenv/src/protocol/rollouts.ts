@@ -163,14 +163,14 @@ export interface RolloutDetail {
 export interface RolloutLive {
   /** Milliseconds since 1970. */
   at: number;
-  /** Episodes that began and ended since the last message. */
+  /** Episodes that began and ended since the last message; 0 in the first one. */
   added: number;
   ended: number;
   running: number;
   stuck: number;
   total: number;
   outcomes: Record<RolloutOutcome, number>;
-  /** Episodes that run or have just changed, at most 200, those that are stuck first. */
+  /** At most 200 that run, those that are stuck first, and 500 that have ended; others follow in later messages. */
   rows: EpisodeRow[];
 }
 

@@ -6,6 +6,14 @@ const WORDS = ["env", "run", "grp", "task", "split", "client", "tools", "labels"
 const READ = [...NUMBERS, ...WORDS, "id"] as const;
 /** Episodes that are read in one statement. */
 const BATCH = 20_000;
+
+/** What has happened to an episode since viewers were told. `hasTurned`: its outcome is not the one that they have. */
+interface Change {
+  isNew: boolean;
+  hasEnded: boolean;
+  hasTurned: boolean;
+}
+
 export const isRunning = (outcome: number): boolean => outcome <= ROLLOUT_OUTCOMES.indexOf("running");
 
 /**
@@ -23,8 +31,8 @@ export class Columns {
     Words
   >;
   ids: string[] = [];
-  /** Slots that were added or have changed since the last call of `takeChanged`. */
-  #fresh = new Map<number, { isNew: boolean; hasEnded: boolean }>();
+  /** Slots that were added or have changed since the last call of `takeChanged`, those that changed first before others. */
+  #fresh = new Map<number, Change>();
   #slots = new Map<number, number>();
   #changed = 0;
   #deleted = 0;
@@ -63,10 +71,15 @@ export class Columns {
     }
   }
 
-  takeChanged(): ReadonlyMap<number, { isNew: boolean; hasEnded: boolean }> {
+  takeChanged(): ReadonlyMap<number, Change> {
     const fresh = this.#fresh;
     this.#fresh = new Map();
     return fresh;
+  }
+
+  /** The next call of `takeChanged` returns them again. */
+  keepChanged(slots: readonly number[]): void {
+    for (const slot of slots) this.#fresh.set(slot, { isNew: false, hasEnded: false, hasTurned: true });
   }
 
   #put(row: SqliteRow): void {
@@ -89,6 +102,7 @@ export class Columns {
     this.#fresh.set(slot, {
       isNew,
       hasEnded: (isOver && (isRunning(was) || known === undefined)) || fresh?.hasEnded === true,
+      hasTurned: isOver || (known !== undefined && was !== Number(row["outcome"])) || fresh?.hasTurned === true,
     });
   }
 

@@ -30,7 +30,9 @@ import { facetsOf, failuresOf, groupsOf, type StoredFailure } from "./summaries.
 type Row = EpisodeRow | GroupRow | FailureRow;
 
 const MAX_FOUND = 1_000_000;
-const MAX_LIVE_ROWS = 200;
+/** Rows in one message to viewers. */
+const MAX_RUNNING = 200;
+const MAX_CHANGED = 500;
 const [STUCK, RUNNING] = [ROLLOUT_OUTCOMES.indexOf("stuck"), ROLLOUT_OUTCOMES.indexOf("running")];
 /** The columns that sort rows: numbers, and members of the rows of groups and failures. */
 export const SORTS = {
@@ -53,6 +55,8 @@ export class Reader {
   readonly #pairs: Statement | undefined;
   /** The rows of the last list, for its next page. */
   #listed: { key: string; rows: readonly (number | GroupRow | FailureRow)[] } | undefined;
+  /** False in a thread that replaces one that has ended: the file has nothing new for it. */
+  #isWatched = false;
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
@@ -158,34 +162,39 @@ export class Reader {
     }));
   }
 
-  /** What has changed since the last call. */
-  live(): RolloutLive {
+  /** What has changed since the last call. `isFirst`: the last one reached no viewer, so nothing is counted or kept. */
+  live(isFirst = false): RolloutLive {
+    const isNew = isFirst || !this.#isWatched;
+    this.#isWatched = true;
     this.#columns.refresh();
     const { numbers, size } = this.#columns;
     const fresh = this.#columns.takeChanged();
     const counts = ROLLOUT_OUTCOMES.map(() => 0);
-    const shown: number[] = [];
+    const running: number[] = [];
     for (let slot = 0; slot < size; slot++) {
       const outcome = numbers.outcome[slot] as number;
       counts[outcome] = (counts[outcome] as number) + 1;
-      if (isRunning(outcome)) shown.push(slot);
+      if (isRunning(outcome)) running.push(slot);
     }
-    for (const slot of fresh.keys()) if (!isRunning(numbers.outcome[slot] as number)) shown.push(slot);
-    shown.sort(
+    running.sort(
       (a, b) =>
         (numbers.outcome[a] as number) - (numbers.outcome[b] as number) ||
         (numbers.started[b] as number) - (numbers.started[a] as number),
     );
-    const changes = [...fresh.values()];
+    // A row that someone sees must not stay as it was. Those that do not fit are sent later.
+    const turned = [...fresh.keys()].filter((slot) => fresh.get(slot)?.hasTurned);
+    if (!isNew) this.#columns.keepChanged(turned.slice(0, -MAX_CHANGED));
+    const shown = new Set([...running.slice(0, MAX_RUNNING), ...turned.slice(-MAX_CHANGED)]);
+    const changes = isNew ? [] : [...fresh.values()];
     return {
       at: Date.now(),
-      added: changes.filter(({ isNew }) => isNew).length,
+      added: changes.filter((one) => one.isNew).length,
       ended: changes.filter(({ hasEnded }) => hasEnded).length,
       running: (counts[RUNNING] as number) + (counts[STUCK] as number),
       stuck: counts[STUCK] as number,
       total: size,
       outcomes: Object.fromEntries(ROLLOUT_OUTCOMES.map((name, index) => [name, counts[index]])) as never,
-      rows: shown.slice(0, MAX_LIVE_ROWS).map((slot) => this.#rowOf(slot)),
+      rows: Array.from(shown, (slot) => this.#rowOf(slot)),
     };
   }
 
