@@ -69,7 +69,8 @@ function makeRecord({ number = 0, startedAt = Date.now(), text = "" }): EpisodeR
   const shared = { environment: "counter_env", url: "", started_at: new Date(startedAt).toISOString() };
   const start = { ...result, reward: null, done: false };
   const steps = [{ action: {}, ...result }];
-  return { format: EPISODE_FORMAT, episode: number, ...shared, reset: {}, start, steps, total_reward: 1, end: "done" };
+  const reset = { seed: number };
+  return { format: EPISODE_FORMAT, episode: number, ...shared, reset, start, steps, total_reward: 1, end: "done" };
 }
 
 /** A viewer, who has got the first message. */
@@ -377,6 +378,40 @@ describe("a server with a store", () => {
     const next = await start({ store: folder, storeMaxEpisodes: 3 });
     const rows = await rowsOf(next.url, 3);
     expect(rows.map(({ seed }) => seed)).toEqual([7, 6, 5]);
+  });
+
+  /** Puts episodes that began so many hours ago into a store. */
+  async function fill(folder: string, hours: readonly number[], text = ""): Promise<void> {
+    const now = Date.now();
+    const archive = await openArchive(folder, "write");
+    archive.add(hours.map((number) => makeRecord({ number, startedAt: now - number * 3_600_000, text })));
+    archive.close();
+  }
+
+  test("deletes episodes that are older than so many days", async () => {
+    const folder = makeFolder();
+    await fill(folder, [49, 1, 25, 23]);
+    const { url } = await start({ store: folder, storeMaxAge: 1 });
+    const rows = await rowsOf(url, 2);
+    expect(rows.map(({ seed }) => seed)).toEqual([1, 23]);
+  });
+
+  test("deletes the oldest episodes until the store has the size that it may have", async () => {
+    const folder = makeFolder();
+    const [episode, most] = [100_000, 600_000];
+    await fill(folder, Array.from(Array(10).keys()), "x".repeat(episode / 2));
+    const db = await SqliteDatabase.open(join(folder, "rollouts.db"), "read");
+    const size = () =>
+      Number(db.read("SELECT (page_count - freelist_count) * 8192 FROM pragma_page_count, pragma_freelist_count"));
+    expect(size()).toBeGreaterThan(10 * episode);
+    const { url } = await start({ store: folder, storeMaxBytes: most });
+    await expect.poll(size, { timeout: 20_000 }).toBeLessThanOrEqual(most);
+    const { rows } = await get<RolloutPage<EpisodeRow>>(`${url}/rollouts`);
+    // One more would be too much: no more were deleted than had to be.
+    expect(size()).toBeGreaterThan(most - 1.2 * episode);
+    expect(rows.map(({ seed }) => seed)).toEqual(Array.from(rows.keys()));
+    expect(rows.length).toBeGreaterThan(2);
+    db.close();
   });
 });
 
