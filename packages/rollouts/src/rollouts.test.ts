@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -413,6 +413,40 @@ describe("a server with a store", () => {
     expect(rows.length).toBeGreaterThan(2);
     db.close();
   });
+});
+
+test("a file that is moved away costs the recording of its episodes, and no session", async () => {
+  const folder = makeFolder();
+  const server = await start({ store: folder, ...WITH_OPERATOR });
+  const metric = async (name: string): Promise<number> => {
+    const text = await (await fetch(`${server.url}/metrics`, { headers: AS_OPERATOR })).text();
+    return Number(new RegExp(`^${name}{.*} (\\S+)$`, "m").exec(text)?.[1]);
+  };
+  const socket = await open(server);
+  const play = async (seed: number) => {
+    await socket.ask({ type: "reset", data: { seed } });
+    const { data } = await socket.ask({ type: "step", data: { amount: 20 } });
+    expect(data).toMatchObject({ reward: 20, done: true });
+  };
+  await play(1);
+  await expect.poll(() => metric("rollouts_episodes_total"), { timeout: 20_000 }).toBe(1);
+  expect([await metric("rollouts_up"), await metric("rollouts_dropped_total")]).toEqual([1, 0]);
+  const path = join(folder, "rollouts.db");
+  renameSync(path, `${path}-old`);
+  await play(2);
+  await expect.poll(() => metric("rollouts_up"), { timeout: 20_000 }).toBe(0);
+  renameSync(`${path}-old`, path);
+  await expect.poll(() => metric("rollouts_up"), { timeout: 20_000 }).toBe(1);
+  await play(3);
+  socket.ws.close();
+  await expect.poll(() => metric("rollouts_episodes_total"), { timeout: 20_000 }).toBe(2);
+  expect(await metric("rollouts_dropped_total")).toBe(1);
+  const { rows } = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts`, AS_OPERATOR as never);
+  expect(rows.map(({ seed, outcome, reward }) => [seed, outcome, reward])).toEqual([
+    [3, "done", 20],
+    [2, "incomplete", null],
+    [1, "done", 20],
+  ]);
 });
 
 describe("a store that cannot be used stops the start", () => {

@@ -42,6 +42,8 @@ export class RecordedEpisode {
   /** A part of it is lost: it is never shown as complete. */
   isBroken: boolean;
   isDone = false;
+  /** A metric has it. */
+  isCounted = false;
   /** Characters of the lines that are not written. */
   pending = 0;
   hasChanged = true;

@@ -99,8 +99,10 @@ export class EpisodeRecorder {
       () => {
         counts.rollouts_up = 1;
         for (const { episode, isLast } of sent) {
-          if (isLast && episode.isBroken) counts.rollouts_dropped_total++;
-          else if (isLast) counts.rollouts_episodes_total++;
+          if (!isLast || episode.isCounted) continue;
+          // Its row may be written again.
+          episode.isCounted = true;
+          counts[episode.isBroken ? "rollouts_dropped_total" : "rollouts_episodes_total"]++;
         }
       },
       (error: unknown) => this.#fail(sent, error),

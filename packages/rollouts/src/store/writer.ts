@@ -171,6 +171,7 @@ export class Writer {
   }
 
   #transact(work: () => void): void {
+    this.#db.checkPlace();
     this.#db.exec("BEGIN IMMEDIATE");
     try {
       work();

@@ -37,7 +37,6 @@ const CLOSING_MS = 1_000;
 const KEEPING_MS = 20;
 /** A look at the name of the file counts for so many milliseconds, because it costs as much as a whole step. */
 const PLACE_MS = 20;
-const IF_THERE = { throwIfNoEntry: false } as const;
 /** SQLite takes a shorter file for an empty one, and writes over it. */
 const MIN_BYTES = 512;
 const FOREIGN = "it is not a journal of sessions: name another file, or move this one away";
@@ -72,8 +71,8 @@ export async function openFile(
   checkFileSystem(folder, "journal");
   if (isFirst) dropTornFile(path);
   if (!existsSync(path)) createFile(path);
-  const place = statSync(path);
-  if (place.size > 0 && place.size < MIN_BYTES) throw new Error(FOREIGN);
+  const { size } = statSync(path);
+  if (size > 0 && size < MIN_BYTES) throw new Error(FOREIGN);
   if (isFirst) prepare(path, folder, durability);
   const db = await SqliteDatabase.open(path, "write");
   try {
@@ -85,7 +84,7 @@ export async function openFile(
     markBoot(path, durability);
     // A call that waits would hold the event loop. The process that keeps the file waits a moment for the others.
     db.exec(`PRAGMA busy_timeout = ${isFirst ? KEEPING_MS : 0}`);
-    const file = { db, check: watchFile(db, { path, place, owner }), close: () => closeWritten(db, release) };
+    const file = { db, check: watchFile(db, path, owner), close: () => closeWritten(db, release) };
     file.check();
     return file;
   } catch (error) {
@@ -94,18 +93,13 @@ export async function openFile(
 }
 
 /** The name is not looked at for each transaction: that takes as long as the commit of a session. */
-function watchFile(
-  db: SqliteDatabase,
-  { path, place, owner }: { path: string; place: { ino: number; dev: number }; owner: string },
-): () => void {
+function watchFile(db: SqliteDatabase, path: string, owner: string): () => void {
   const holder = db.prepare(HOLDER);
   let checked = Number.NEGATIVE_INFINITY;
   return () => {
     const now = performance.now();
     if (now - checked < PLACE_MS) return;
-    const found = statSync(path, IF_THERE);
-    if (found?.ino !== place.ino || found.dev !== place.dev)
-      throw new Error("it was deleted or replaced while this process had it open");
+    db.checkPlace();
     const server = holder.get()?.["owner"];
     if (server !== undefined && !isServerOf(String(server), owner)) {
       const message = `Another server has taken over the journal ${path}: close this instance.`;

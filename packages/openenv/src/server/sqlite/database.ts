@@ -1,5 +1,5 @@
 /** One interface to the SQLite of each runtime. */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ConfigError } from "../../errors.js";
 
@@ -39,6 +39,7 @@ const CORRUPT = { code: 11, message: /malformed/ };
 const NOT_A_DATABASE = { code: 26, message: /^file is not a database/ };
 /** The first bytes of a file. */
 const HEADER = Buffer.from("SQLite format 3\0");
+const IF_THERE = { throwIfNoEntry: false } as const;
 /** A name that TypeScript and bundlers must not look up. */
 const BUN_SQLITE: string = "bun:sqlite";
 
@@ -48,22 +49,34 @@ let loading: Promise<Open> | undefined;
 export class SqliteDatabase {
   readonly #connection: Connection;
   readonly #statements: Statement[] = [];
+  readonly #path: string;
+  readonly #place: Stats | undefined;
 
-  private constructor(connection: Connection) {
+  private constructor(connection: Connection, path: string, place: Stats | undefined) {
     this.#connection = connection;
+    this.#path = path;
+    this.#place = place;
   }
 
   /** @throws ConfigError when this runtime has no SQLite, Error when the file cannot be opened. */
   static async open(path: string, access: Access): Promise<SqliteDatabase> {
     // A second library in one process would release the locks of the first.
     const open = await (loading ??= loadSqlite());
-    if (access !== "unused") return new SqliteDatabase(open(path, access));
+    const place = statSync(path, IF_THERE);
+    if (access !== "unused") return new SqliteDatabase(open(path, access), path, place);
     try {
-      return new SqliteDatabase(open(`${pathToFileURL(path).href}?immutable=1`, access));
+      return new SqliteDatabase(open(`${pathToFileURL(path).href}?immutable=1`, access), path, place);
     } catch {
       // Node before 22.15 opens no address.
-      return new SqliteDatabase(open(path, "read"));
+      return new SqliteDatabase(open(path, "read"), path, place);
     }
+  }
+
+  /** What is written to a file without its name is lost. @throws Error when the name is no longer that of this file. */
+  checkPlace(): void {
+    const found = statSync(this.#path, IF_THERE);
+    if (found?.ino !== this.#place?.ino || found?.dev !== this.#place?.dev)
+      throw new Error("it was deleted or replaced while this process had it open");
   }
 
   prepare(sql: string): Statement {
