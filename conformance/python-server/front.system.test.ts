@@ -1,8 +1,12 @@
 /** A front of a server of the released Python package, next to that server itself. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { rng } from "openenv-ts";
+import type { EpisodeRow, RolloutDetail, RolloutPage } from "openenv-ts/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { type Running, startCommand } from "../../test-support/commands/command-line.js";
@@ -101,15 +105,18 @@ describe.skipIf(!python.available)("a front of a Python server", LIMIT, () => {
   let upstream: PythonServer;
   let front: Running;
   let url: string;
+  let store: string;
   beforeAll(async () => {
+    store = await mkdtemp(join(tmpdir(), "openenv-front-"));
     upstream = await startPythonServer(python.path, CAPACITY, "plain_server.py");
-    const options = ["--upstream-sessions", String(CAPACITY), "--port", "0", "--log-level", "error"];
+    const options = ["--upstream-sessions", String(CAPACITY), "--port", "0", "--log-level", "error", "--store", store];
     front = startCommand(["serve", "--upstream", upstream.url, ...options], { cwd: import.meta.dirname });
     [, url = ""] = await front.printed(/ at (http:\S+)/);
   }, LIMIT.timeout);
   afterAll(async () => {
     await front?.[Symbol.asyncDispose]();
     await upstream?.[Symbol.asyncDispose]();
+    await rm(store, { recursive: true, force: true });
   });
 
   test("answers each message with the same bytes", async () => {
@@ -129,11 +136,22 @@ describe.skipIf(!python.available)("a front of a Python server", LIMIT, () => {
     }
   });
 
-  test("gives the released clients the same as the server itself", async () => {
+  test("gives the released clients the same as the server itself, and records it", async () => {
     const [direct, passed] = await Promise.all([upstream.url, url].map(play));
     expect(passed).toEqual(direct);
+    const rows = async () => {
+      const page = (await (await fetch(`${url}/rollouts?q=seed:40`)).json()) as RolloutPage<EpisodeRow>;
+      return page.rows.filter(({ outcome }) => outcome === "cut");
+    };
+    await expect.poll(async () => (await rows()).length, { timeout: 20_000 }).toBe(1);
+    const { events } = (await (await fetch(`${url}/rollouts/${(await rows())[0]?.id}`)).json()) as RolloutDetail;
+    // The archive keeps no metadata that is empty.
+    const recorded = events.flatMap(({ answer }) =>
+      answer === null ? [] : { ...answer, observation: { ...answer.observation, metadata: {} } },
+    );
+    expect(recorded).toEqual((passed as unknown[]).slice(0, 2));
     expect(direct).toMatchObject([
-      { observation: { total: 3 } },
+      { observation: { total: 40 } },
       { reward: 1.5 },
       { error: expect.any(String) },
       { step_count: 1 },
@@ -200,7 +218,7 @@ from openenv import GenericEnvClient
 out = []
 with GenericEnvClient(base_url=sys.argv[1]).sync() as env:
     show = lambda r: out.append({"observation": r.observation, "reward": r.reward, "done": r.done})
-    show(env.reset(seed=3))
+    show(env.reset(seed=40))
     show(env.step({"amount": 1.5}))
     try:
         env.step({"amount": "x"})
