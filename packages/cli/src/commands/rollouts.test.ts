@@ -61,6 +61,10 @@ test("episodes go through files of both forms into other stores, and are deleted
   const kept = ({ seed, outcome, steps, reward, env, strip, startedAt }: EpisodeRow) => [
     ...[seed, outcome, steps, reward, env, strip, startedAt],
   ];
+  // Durations that are no numbers do not make an episode unreadable.
+  await project.write("odd.jsonl", ours.replaceAll(/"ms":[\d.e-]+/g, '"ms":NaN'));
+  await run(0, "import", "odd.jsonl", "--store", "odd");
+  for (const row of await rowsOf("odd")) expect((await eventsOf("odd", row)).length).toBe(row.steps + 1);
   const imported = await rowsOf("second");
   expect(imported.map(kept)).toEqual(recorded.map(kept));
   for (const [index, row] of recorded.entries()) {
