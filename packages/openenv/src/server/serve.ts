@@ -35,7 +35,7 @@ import type { RunningServer, ServeOptions } from "./types.js";
 import { SocketServer } from "./websocket/socket-server.js";
 import { createWorkerServer } from "./worker-server.js";
 
-/** How long the start waits for the environment that it has tried to close. */
+/** The start waits so long for the environment that it has tried to close. */
 const CLOSE_MS = 10_000;
 
 interface ServeHereOptions {

@@ -38,7 +38,11 @@ test("it keeps the promises of every provider", async () => {
       },
       "does not compile": { spec: at("broken"), code: "START_FAILED", message: /environment\.ts:1/ },
       "exits at once": { spec: at("throws"), code: "START_FAILED", message: /no model file/ },
-      "cannot make its environment": { spec: at("factory"), code: "START_FAILED", message: /factory of "counter_env" failed: no key/ },
+      "cannot make its environment": {
+        spec: at("factory"),
+        code: "START_FAILED",
+        message: /factory of "counter_env" failed: no key/,
+      },
       "never ready": { spec: { ...at("hangs"), timeoutMs: 3_000 }, code: "START_TIMEOUT" },
     },
   });

@@ -171,7 +171,7 @@ export class RecordedEpisode {
   #encode(): void {
     const lines = this.#pieces.join("");
     this.#pieces.length = 0;
-    // Without contents there is nothing of the environment but names.
+    // Lines without contents have only names of the environment.
     const text = this.#start.contents ? redact(lines) : lines;
     const needed = this.#used + Buffer.byteLength(text);
     if (needed > this.#bytes.length) {
