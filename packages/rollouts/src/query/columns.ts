@@ -7,7 +7,7 @@ const READ = [...NUMBERS, ...WORDS, "id"] as const;
 /** Episodes that are read in one statement. */
 const BATCH = 20_000;
 
-/** What has happened to an episode since the last message to viewers. `hasTurned`: its outcome is not the one that they have. */
+/** What has happened to an episode since viewers got a message. `hasTurned`: its outcome is not the one that they have. */
 interface Change {
   isNew: boolean;
   hasEnded: boolean;
