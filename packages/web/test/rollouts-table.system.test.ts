@@ -151,6 +151,33 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await running.getByText("0.75", { exact: true }).waitFor();
   });
 
+  test("counts groups and failures again while episodes end, each row where it is", async () => {
+    const server = await record();
+    const [groups, failures] = [await opened(server, "rollouts?by=group"), await opened(server, "rollouts?by=failure")];
+    const equal = rows(groups).filter({ hasText: "equal" });
+    await equal.click();
+    await expect.poll(() => rows(groups).count()).toBe(8);
+    const before = await names(groups);
+    await equal.getByText("No signal").waitFor();
+    await playAll(server.url, [
+      { seed: 98, group: "new", steps: [{ reward: 9, end: true }] },
+      {
+        seed: 99,
+        group: "equal",
+        steps: [
+          { reward: 0, refuse: "Order 5 is closed" },
+          { reward: 9, end: true },
+        ],
+      },
+    ]);
+    await equal.getByText("No signal").waitFor({ state: "detached" });
+    await equal.locator(".lo", { hasText: /^5$/ }).waitFor();
+    expect(await names(groups)).toEqual(before);
+    await rows(failures).locator("b", { hasText: /^5$/ }).waitFor();
+    await groups.getByRole("button", { name: "2 new" }).click();
+    await expect.poll(() => names(groups)).toEqual(["equal", "wide", "refused", "narrow", "new"]);
+  });
+
   test("shows what changed while its stream was interrupted", async () => {
     const server = await record();
     await using gateway = await startGateway(server, "passes");

@@ -1,5 +1,5 @@
 import type { EpisodeRow, FailureRow, GroupRow } from "openenv-ts/protocol";
-import { groupKey, type RolloutsState } from "./rollouts-data.js";
+import { groupKey, PAGE_ROWS, type RolloutsState } from "./rollouts-data.js";
 
 /** A line of the table. */
 export type TableItem =
@@ -34,7 +34,8 @@ function episodesOf(group: GroupRow, id: string, episodes: readonly EpisodeRow[]
     return { kind: "episode", id: row.id, row, look: outside.has(row.id) ? "kid out" : "kid" };
   });
   const rest = group.count - episodes.length;
-  if (rest > 0)
+  // Episodes that begin while the group is open move nothing below it.
+  if (rest > 0 && episodes.length >= PAGE_ROWS)
     items.push({
       kind: "hint",
       id: `${id}#`,

@@ -42,10 +42,10 @@ export interface RolloutsState {
   refused: boolean;
 }
 
-const PAGE_ROWS = 100;
+export const PAGE_ROWS = 100;
 const MOST_ROWS = 1000;
-/** Facets count all episodes, so they are not read again with every message. */
-const FACETS_EVERY_MS = 10_000;
+/** Facets, groups and failures count all episodes, so they are not read again with every message. */
+const COUNTS_EVERY_MS = 10_000;
 const RETRY_MS = [1000, 2000, 4000, 8000, 15_000] as const;
 
 const START: RolloutsState = {
@@ -70,6 +70,8 @@ class RolloutsData {
   #isAskingMore = false;
   #streaming: AbortController | undefined;
   #facetsAt = 0;
+  /** Episodes began or ended since the facets were read. */
+  #hasNews = false;
   /** The query of the facets in the state. */
   #facetsOf: string | undefined;
   /** A stream was read, so messages may have been missed since. */
@@ -188,6 +190,7 @@ class RolloutsData {
 
   async #readFacets(signal?: AbortSignal): Promise<void> {
     this.#facetsAt = performance.now();
+    this.#hasNews = false;
     const q = this.#query?.q ?? "";
     const facets = await ask<RolloutFacets>(`/rollouts/facets?${new URLSearchParams({ q })}`, signal ? { signal } : {});
     this.#facetsOf = q;
@@ -238,8 +241,10 @@ class RolloutsData {
       facets: facets && { ...facets, total: message.total, outcomes: withCounts(facets.outcomes, message.outcomes) },
     });
     if (total === 0 && message.added > 0) return void this.reload();
-    const isOld = performance.now() - this.#facetsAt > FACETS_EVERY_MS;
-    if (isOld && message.added + message.ended > 0) this.#readFacets(this.#asking?.signal).catch(() => {});
+    this.#hasNews ||= message.added + message.ended > 0;
+    if (!this.#hasNews || performance.now() - this.#facetsAt <= COUNTS_EVERY_MS) return;
+    if (rows && rows.by !== "episode") return void this.#refresh();
+    this.#readFacets(this.#asking?.signal).catch(() => {});
   }
 
   /** Reads the rows that are shown again, each where it is: messages about them were missed. */
