@@ -6,6 +6,7 @@ import { Loading } from "../../parts/loading/loading.js";
 import { Notice } from "../../parts/notice.js";
 import { Segments } from "../../parts/segments.js";
 import { CopyButton } from "../../parts/text/copy-button.js";
+import { stepInWords } from "../../parts/text/format.js";
 import { ReadProblem } from "../rollouts/transcript/transcript.js";
 import { align, conditionsOf, nameOf, nextDifference, type Pair } from "./align.js";
 import { endInWords } from "./pair-view.js";
@@ -108,12 +109,27 @@ function Bar({ route, first, facts, shape, onProblem }: BarProps) {
       </h2>
       <span className="muted clip hide-md">{facts.join(", ")}</span>
       <span className="grow" />
+      {first ? <FromShared id={route.a} step={first - 1} /> : null}
       {first === undefined ? null : <Prefer a={route.a} b={route.b} onProblem={onProblem} />}
       <Button look="ghost sm" onClick={() => navigate(swapped)}>
         Swap
       </Button>
       <CopyButton what="link" text={() => location.href} />
     </section>
+  );
+}
+
+/** Where the last step that both have in common is forked, and played on from. */
+function FromShared({ id, step }: { id: string; step: number }) {
+  return (
+    <>
+      <a className="btn btn--ghost btn--sm hide-md" href={hrefOf({ ...ROLLOUTS, id, step })}>
+        Fork from {stepInWords(step)}
+      </a>
+      <a className="btn btn--ghost btn--sm hide-md" href={hrefOf({ view: "play", from: id, step })}>
+        Play on from {stepInWords(step)}
+      </a>
+    </>
   );
 }
 
