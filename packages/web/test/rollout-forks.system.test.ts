@@ -9,6 +9,8 @@ import { requireChromium, usePages } from "./pages.js";
 import { useFolders } from "./rollouts.js";
 
 const chromium = await requireChromium();
+const READ_ONLY = "It requires the operator token: you have only the right to read.";
+const VIEWER_TOKEN = "viewer of the tests";
 
 const contract = defineContract({
   name: "dice_env",
@@ -34,24 +36,26 @@ const environment = defineEnvironment(
 );
 
 describe.skipIf(!chromium.available)("the value of a step", () => {
-  const { start, open } = usePages(chromium);
+  const { start, open, expectProblem } = usePages(chromium);
   const makeFolder = useFolders();
 
-  /** A server with an episode of four steps, and the public id of the episode. */
-  const startPlayed = async () => {
-    const server = await start(environment, { store: await makeFolder(), ...WITH_OPERATOR });
+  /** A server with episodes of four steps, and their public ids, the newest first. */
+  const startPlayed = async (...episodes: number[][]) => {
+    const server = await start(environment, { store: await makeFolder(), viewerToken: VIEWER_TOKEN, ...WITH_OPERATOR });
     await using socket = await openTestSocket(`${server.url}/ws`);
-    await socket.ask({ type: "reset", data: { seed: 7 } });
-    for (const risk of [1, 2, 0, 3]) await socket.ask({ type: "step", data: { risk } });
-    let id = "";
+    const played = [[1, 2, 0, 3], ...episodes];
+    for (const risks of played) {
+      await socket.ask({ type: "reset", data: { seed: 7 } });
+      for (const risk of risks) await socket.ask({ type: "step", data: { risk } });
+    }
+    let rows: EpisodeRow[] = [];
     await expect
       .poll(async () => {
-        const { rows } = (await (await fetchAsOperator(`${server.url}/rollouts`)).json()) as RolloutPage<EpisodeRow>;
-        id = rows[0]?.id ?? "";
-        return rows[0]?.outcome;
+        ({ rows } = (await (await fetchAsOperator(`${server.url}/rollouts`)).json()) as RolloutPage<EpisodeRow>);
+        return rows.filter(({ outcome }) => outcome === "done").length;
       })
-      .toBe("done");
-    return { server, id };
+      .toBe(played.length);
+    return { server, id: rows[0]?.id ?? "", before: rows[1]?.id ?? "" };
   };
 
   test("is that of forks which the server plays, and is there after a reload", async () => {
@@ -67,7 +71,7 @@ describe.skipIf(!chromium.available)("the value of a step", () => {
     const row = page.locator(".tr__value li");
     await row.getByText("32 forks").waitFor();
     expect(await row.innerText()).toMatch(/^step 1, random[\s\S]*32 forks$/);
-    expect(await faults(page)).toEqual([]);
+    expect(await faults(page, "Connected", true)).toEqual([]);
     const shown = await value.getAttribute("aria-label");
     await page.reload();
     await value.waitFor();
@@ -84,5 +88,25 @@ describe.skipIf(!chromium.available)("the value of a step", () => {
     await page.getByLabel("Actions").selectOption("model");
     await page.getByRole("button", { name: "Play 16 forks after step 2" }).click();
     await page.getByText("No model is configured: set OPENENV_ROLLOUTS_POLICY_URL").waitFor();
+    expect(await faults(page, "Connected", true)).toEqual([]);
+  });
+
+  test("is read by a viewer, who is told that only the operator plays forks and saves pairs", async () => {
+    const { server, id, before } = await startPlayed([1, 2, 3, 3]);
+    expectProblem(/status of 401/);
+    const page = await open(server, { view: `compare/${id}/${before}` });
+    await page.getByText("The episode could not be read").waitFor();
+    expect(await faults(page, "Not connected", true)).toEqual([]);
+    await page.getByLabel("Token").fill(VIEWER_TOKEN);
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.getByRole("heading", { name: "First difference: step 3" }).waitFor();
+    const prefer = page.getByRole("button", { name: "Prefer B", disabled: true });
+    await prefer.waitFor();
+    expect(await prefer.getAttribute("title")).toBe(READ_ONLY);
+    await page.getByRole("link", { name: "Fork from step 2" }).click();
+    await page.getByText("Value of each step").click();
+    await page.getByRole("button", { name: "Play 16 forks after step 2", disabled: true }).waitFor();
+    await page.getByText(READ_ONLY).waitFor();
+    expect(await faults(page, "Not connected", true)).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import type { PreferencePair } from "openenv-ts/protocol";
 import { useEffect, useState } from "react";
 import { Button } from "../../parts/button.js";
 import { ask } from "../../server/get.js";
+import { useReadOnly } from "../../server/use-read-only.js";
 
 interface PairList {
   pairs: PreferencePair[];
@@ -10,6 +11,7 @@ interface PairList {
 /** Saves one of two episodes as preferred to the other, for `openenv rollouts export --pairs`. */
 export function Prefer({ a, b, onProblem }: { a: string; b: string; onProblem(text: string | undefined): void }) {
   const [chosen, setChosen] = useState<string>();
+  const readOnly = useReadOnly();
   const path = (id: string): string => `/rollouts/${encodeURIComponent(id)}/pairs`;
   const read = ({ pairs }: PairList): void =>
     setChosen(pairs.find((pair) => [a, b].every((id) => id === pair.chosen || id === pair.rejected))?.chosen);
@@ -33,7 +35,14 @@ export function Prefer({ a, b, onProblem }: { a: string; b: string; onProblem(te
     { name: "A", id: a, other: b },
     { name: "B", id: b, other: a },
   ].map(({ name, id, other }) => (
-    <Button key={name} look="ghost sm" aria-pressed={chosen === id} onClick={() => void prefer(id, other)}>
+    <Button
+      key={name}
+      look="ghost sm"
+      free={readOnly === undefined}
+      title={readOnly}
+      aria-pressed={chosen === id}
+      onClick={() => void prefer(id, other)}
+    >
       Prefer {name}
     </Button>
   ));

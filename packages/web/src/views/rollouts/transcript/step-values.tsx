@@ -5,6 +5,7 @@ import { Notice } from "../../../parts/notice.js";
 import { count, formatReward, stepInWords } from "../../../parts/text/format.js";
 import { ask } from "../../../server/get.js";
 import { readStream } from "../../../server/read-stream.js";
+import { useReadOnly } from "../../../server/use-read-only.js";
 
 const FORKS = 16;
 /** Rows of forks reach the store about two seconds after their episodes: they are read until then, at this interval. */
@@ -22,6 +23,7 @@ interface StepValuesProps {
 /** What the steps of an episode are worth, as far as forks were played after them, and a button that plays more. */
 export function StepValues({ id, step }: StepValuesProps) {
   const { values, playing, problem, play } = useForks(id);
+  const readOnly = useReadOnly();
   const [policy, setPolicy] = useState<ForkPolicy>("random");
   const [isOpen, setIsOpen] = useState<boolean>();
   const [low, high] = rangeOf(values);
@@ -47,7 +49,12 @@ export function StepValues({ id, step }: StepValuesProps) {
         </ul>
       )}
       <div className="acts">
-        <Button look="sm" free={step !== null && playing === undefined} onClick={() => void play(step ?? 0, policy)}>
+        <Button
+          look="sm"
+          free={step !== null && playing === undefined && readOnly === undefined}
+          title={readOnly}
+          onClick={() => void play(step ?? 0, policy)}
+        >
           {playing === undefined
             ? `Play ${FORKS} forks after ${step === null ? "step …" : stepInWords(step)}`
             : `${playing} of ${FORKS} played`}
@@ -61,6 +68,7 @@ export function StepValues({ id, step }: StepValuesProps) {
           </select>
         </label>
       </div>
+      {readOnly === undefined ? null : <p className="hint">{readOnly}</p>}
       {problem === undefined ? null : (
         <Notice tone="bad" title="The forks were not played">
           {problem}

@@ -11,9 +11,11 @@ import { Segments } from "../../../parts/segments.js";
 import { SignedBars } from "../../../parts/signed-bars.js";
 import { CopyButton } from "../../../parts/text/copy-button.js";
 import { count, formatClock, stepInWords } from "../../../parts/text/format.js";
+import { TokenForm } from "../../../parts/token-form.js";
 import { VirtualList } from "../../../parts/virtual-list.js";
 import { factsOf } from "../facts.js";
 import { outcomeInWords } from "../outcome.js";
+import { data } from "../rollouts-data.js";
 import "../../../styles/transcript.css";
 import { useKeys } from "../use-keys.js";
 import { Rollout } from "./rollout.js";
@@ -216,6 +218,10 @@ interface ReadProblemProps {
 }
 
 export function ReadProblem({ message, refused, onRetry }: ReadProblemProps) {
+  const takeToken = (token: string): void => {
+    data.open(token);
+    onRetry();
+  };
   return (
     <div className="pad">
       <Notice
@@ -228,8 +234,8 @@ export function ReadProblem({ message, refused, onRetry }: ReadProblemProps) {
         }
       >
         {message}
-        {refused ? " It needs a token with the right to read rollouts: see the Rollouts view." : ""}
       </Notice>
+      {refused ? <TokenForm label="Token" problem={null} onToken={takeToken} /> : null}
     </div>
   );
 }
