@@ -11,12 +11,14 @@ import { openTestSocket } from "../../../test-support/sockets/socket.js";
 import { connect } from "../../openenv/src/connect.js";
 import { faults } from "./axe.js";
 import { DESK, PHONE, requireChromium, usePages, width } from "./pages.js";
+import { useFolders } from "./rollouts.js";
 
 const chromium = await requireChromium();
 
 describe.skipIf(!chromium.available)("the Server view", () => {
   const pages = usePages(chromium);
   const { expectProblem } = pages;
+  const makeFolder = useFolders();
   const start: typeof pages.start = (environment, options) =>
     pages.start(environment, { ...WITH_OPERATOR, ...options });
   const open: typeof pages.open = (server, options) => pages.open(server, { token: OPERATOR_TOKEN, ...options });
@@ -50,6 +52,20 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     await failure.getByText("unlucky amount", { exact: true }).waitFor();
     const failing = sessions(page).filter({ hasText: "fails" });
     await failing.getByRole("button", { name: /^Copy the id [\w-]{8}$/ }).waitFor();
+  });
+
+  test("leads from a session to its recorded episodes", async () => {
+    const server = await start(defineCounter().environment, { store: await makeFolder() });
+    await using env = await connect(server.url);
+    const { url } = await env.reset();
+    const page = await open(server, { view: "server" });
+    const link = sessions(page).getByRole("link");
+    const hrefs = () => link.evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    await expect.poll(hrefs).toContain(url?.split("/web/")[1]);
+    await sessions(page)
+      .locator(`[href="${url?.split("/web/")[1]}"]`)
+      .click();
+    await page.getByText("The session is open. It has 1 recorded episode").waitFor();
   });
 
   test("shows the queue of a full cluster, and the sessions of each worker", async () => {

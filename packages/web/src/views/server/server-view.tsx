@@ -37,7 +37,13 @@ export default function ServerView({ info, play }: ViewProps) {
         <>
           <KeyNumbers view={view} samples={samples} />
           <div className="server">
-            <SessionsCard view={view} shown={state} play={play} onList={(change) => watch.list(change)} />
+            <SessionsCard
+              view={view}
+              shown={state}
+              play={play}
+              records={info.rollouts}
+              onList={(change) => watch.list(change)}
+            />
             <div className="side">
               <WorkersCard view={view} />
               <ErrorsCard view={view} />

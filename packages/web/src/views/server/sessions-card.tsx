@@ -1,5 +1,6 @@
 import type { ServerView } from "openenv-ts/protocol";
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { hrefOf } from "../../app/router.js";
 import { Icon } from "../../parts/icon.js";
 import { CopyButton } from "../../parts/text/copy-button.js";
 import { count, formatDuration, formatRate, formatReward } from "../../parts/text/format.js";
@@ -15,6 +16,7 @@ import {
   searchFor,
   shortId,
 } from "./session-rows.js";
+import { useHandle } from "./use-handle.js";
 
 /** The list moves in steps of so many rows, so that scrolling does not ask for each of them. */
 const STEP = LISTED / 4;
@@ -25,12 +27,14 @@ interface SessionsCardProps {
   view: ServerView;
   shown: WatchState;
   play: Play;
+  /** The server records episodes, which the rows lead to. */
+  records: boolean;
   /** Changes the query of the listed sessions. */
   onList(change: Partial<ListQuery>): void;
 }
 
 /** The sessions, sorted and searched by the server. It sends those around the visible rows, and only these are drawn. */
-export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
+export function SessionsCard({ view, shown, play, records, onList }: SessionsCardProps) {
   const [find, setFind] = useState(shown.query.find);
   const scroll = useRef<HTMLDivElement>(null);
   const { rates, listed } = shown;
@@ -70,6 +74,7 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
         rows={rows}
         found={found}
         shown={shown}
+        records={records}
         onSort={list}
         onScroll={(offset) => onList({ offset })}
       />
@@ -101,18 +106,18 @@ export function SessionsCard({ view, shown, play, onList }: SessionsCardProps) {
   );
 }
 
-interface SessionTableProps {
+interface SessionTableProps extends Pick<SessionsCardProps, "shown" | "records"> {
   scroll: RefObject<HTMLDivElement | null>;
   rows: readonly SessionTableRow[];
   /** The number of sessions that match, of which `rows` are a part. */
   found: number;
-  shown: WatchState;
   onSort(change: Partial<ListQuery>): void;
   /** Wants the sessions from this one on. */
   onScroll(offset: number): void;
 }
 
-function SessionTable({ scroll, rows, found, shown: { query, listed }, onSort, onScroll }: SessionTableProps) {
+function SessionTable({ scroll, rows, found, shown, records, onSort, onScroll }: SessionTableProps) {
+  const { query, listed } = shown;
   const [height, setHeight] = useState(ROW);
   // Each response draws rows.
   useLayoutEffect(() => {
@@ -150,7 +155,7 @@ function SessionTable({ scroll, rows, found, shown: { query, listed }, onSort, o
         {listed.offset > 0 ? <Gap height={listed.offset * height} /> : null}
         <tbody>
           {rows.map((row, at) => (
-            <SessionRow key={row.session.session_id} row={row} place={listed.offset + at + 2} />
+            <SessionRow key={row.session.session_id} row={row} place={listed.offset + at + 2} records={records} />
           ))}
         </tbody>
         {below > 0 ? <Gap height={below * height} /> : null}
@@ -187,17 +192,19 @@ function ColumnHead({ name, label, look, query, onSort }: ColumnHeadProps) {
   );
 }
 
-function SessionRow({ row, place }: { row: SessionTableRow; place: number }) {
+function SessionRow({ row, place, records }: { row: SessionTableRow; place: number; records: boolean }) {
   const { session, client, state, openFor, idleFor, rate } = row;
   const task = describeTask(session);
+  const handle = useHandle(session);
+  const id = shortId(session.session_id);
   return (
     <tr aria-rowindex={place}>
       <td>
         <span className="sessions__id">
           <span className="mono" title={session.session_id}>
-            {shortId(session.session_id)}
+            {records && handle !== undefined ? <a href={hrefOf({ view: "session", handle })}>{id}</a> : id}
           </span>
-          <CopyButton what={`the id ${shortId(session.session_id)}`} text={() => session.session_id} />
+          <CopyButton what={`the id ${id}`} text={() => session.session_id} />
           <small className="muted clip" title={task}>
             {task}
           </small>
