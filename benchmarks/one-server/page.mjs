@@ -132,7 +132,7 @@ function defineDrawn() {
   const isThere = (index) => {
     const row = document.getElementById(`step-${index}`);
     const heading = document.getElementById("step-h")?.textContent;
-    if (row?.getAttribute("aria-selected") !== "true" || heading !== `Step ${index}`) return false;
+    if (row?.getAttribute("aria-selected") !== "true" || heading !== `Step ${index.toLocaleString("en")}`) return false;
     const { top, bottom } = row.getBoundingClientRect();
     const list = row.closest(".tl-scroll").getBoundingClientRect();
     return top >= list.top - 1 && bottom <= list.bottom + 1;

@@ -214,10 +214,10 @@ describe.skipIf(!chromium.available)("the timeline", () => {
     await page.getByText("Read-only: 1 episode, 10,000 steps.").waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("Shift+G");
-    await page.getByRole("heading", { name: "Step 10000" }).waitFor();
+    await page.getByRole("heading", { name: "Step 10,000" }).waitFor();
     expect(await steps(page).count()).toBeLessThan(80);
     await page.keyboard.press("k");
-    await page.getByRole("heading", { name: "Step 9999" }).waitFor();
+    await page.getByRole("heading", { name: "Step 9,999" }).waitFor();
   });
 
   test("rows have no gaps, also those of another file and in a narrower window", async () => {

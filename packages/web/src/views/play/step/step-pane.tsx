@@ -41,7 +41,7 @@ export function StepPane({ info, play, shown, draft, tools }: StepPaneProps) {
   return (
     <section className="pane pane--step" aria-labelledby="step-h">
       <header className="step__head">
-        <h2 id="step-h">{step.kind === "reset" ? "Reset" : `Step ${step.number}`}</h2>
+        <h2 id="step-h">{step.kind === "reset" ? "Reset" : `Step ${step.number.toLocaleString("en")}`}</h2>
         <div className="measures">
           {isTool || step.failure ? <span className="mono clip">{summarizeAction(step)}</span> : null}
           {step.failure ? null : (
