@@ -1,5 +1,6 @@
 import { defineContract, defineEnvironment } from "openenv-ts";
 import type { EpisodeRow, RolloutPage } from "openenv-ts/protocol";
+import type { Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { fetchAsOperator, OPERATOR_TOKEN, WITH_OPERATOR } from "../../../test-support/operator.js";
@@ -109,4 +110,39 @@ describe.skipIf(!chromium.available)("the value of a step", () => {
     await page.getByText(READ_ONLY).waitFor();
     expect(await faults(page, "Not connected", true)).toEqual([]);
   });
+
+  test("is reached by keys alone, from the table to a transcript, its forks, a comparison and a pair", async () => {
+    const { server, id, before } = await startPlayed([1, 2, 3, 3]);
+    const page = await open(server, { token: OPERATOR_TOKEN, view: "rollouts" });
+    await page.locator(".gt__row:visible").nth(1).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    const transcript = page.getByRole("region", { name: `Transcript of ${id}` });
+    await transcript.locator(".turn").first().waitFor();
+    for (const key of ["j", "j"]) await page.keyboard.press(key);
+    await expect.poll(() => new URL(page.url()).hash).toMatch(`#/rollouts/${id}/step/1`);
+    await press(page, page.getByText("Value of each step"));
+    await press(page, page.getByRole("button", { name: "Play 16 forks after step 1" }));
+    await page.locator(".tr__value li").getByText("16 forks").waitFor();
+    await press(page, page.getByRole("link", { name: "Back to Rollouts" }));
+    await page.locator('.gt__row[aria-selected="true"]').waitFor();
+    for (const key of ["x", "j", "x", "c"]) await page.keyboard.press(key);
+    await page.getByRole("heading", { name: "First difference: step 3" }).waitFor();
+    expect(new URL(page.url()).hash).toBe(`#/compare/${id}/${before}`);
+    await press(page, page.getByRole("button", { name: "Prefer B" }));
+    await page.getByRole("button", { name: "Prefer B", pressed: true }).waitFor();
+    await press(page, page.getByRole("link", { name: "Play on from step 2" }));
+    await page.getByText(`Fork of episode ${id.slice(0, 8)}, step 2`).waitFor();
+  });
 });
+
+/** Goes to a control with Tab, and presses it. */
+async function press(page: Page, control: Locator): Promise<void> {
+  await control.waitFor();
+  const hasFocus = () => control.evaluate((element) => element === document.activeElement);
+  for (let tabs = 0; !(await hasFocus()); tabs++) {
+    expect(tabs).toBeLessThan(100);
+    await page.keyboard.press("Tab");
+  }
+  await page.keyboard.press("Enter");
+}
