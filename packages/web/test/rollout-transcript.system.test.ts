@@ -127,7 +127,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     expect(await turn(page, 4).locator(".who").allInnerTexts()).toEqual(["user", "assistant"]);
     expect(await turn(page, 5).locator("img, audio").count()).toBe(2);
     expect(await page.locator(".tr__head .signed dd").allInnerTexts()).toEqual(["+0.50", "−0.25", "−1.00", "−0.75"]);
-    expect(await faults(page, "Not connected")).toEqual([]);
+    expect(await faults(page, "Not connected", true)).toEqual([]);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     expect(new URL(page.url()).hash).toBe(`#/rollouts/${id}/step/3`);
@@ -136,11 +136,11 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     await turn(page, 3).getByText("observation.value").waitFor();
     await page.keyboard.press("3");
     await turn(page, 3).locator("pre", { hasText: '"\\u001b[32m✓ passed' }).waitFor();
-    expect(await faults(page, "Not connected")).toEqual([]);
+    expect(await faults(page, "Not connected", true)).toEqual([]);
     const phone = await open(server, { view: `rollouts/${id}/step/2`, size: PHONE });
     await turn(phone, 2).getByText("Damaged goods.").waitFor();
     expect(await width(phone)).toBe(PHONE.width);
-    expect(await faults(phone, "Not connected")).toEqual([]);
+    expect(await faults(phone, "Not connected", true)).toEqual([]);
   });
 
   test("with hostile contents changes nothing outside of its box", async () => {
@@ -220,7 +220,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     await page.goto(`${server.url}/web/#/rollouts/${b}/step/3`);
     await page.getByRole("link", { name: "Play on from step 3" }).click();
     await page.getByText("The answer to step 3 is not the recorded one: observation.value differs.").waitFor();
-    expect(await faults(page)).toEqual([]);
+    expect(await faults(page, "Connected", true)).toEqual([]);
   });
 
   test("is compared with another: where they part, word by word, in the tree, and replayed", async () => {
@@ -236,7 +236,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     expect(await page.locator(".cellx--b mark").first().innerText()).toBe("was green");
     await page.locator(".forks li").nth(2).waitFor();
     expect(await page.locator(".forks li").nth(2).innerText()).toContain("as A to step 1");
-    expect(await faults(page, "Not connected")).toEqual([]);
+    expect(await faults(page, "Not connected", true)).toEqual([]);
     await page.keyboard.press("n");
     expect(new URL(page.url()).hash).toBe(`#/compare/${a}/${b}/step/5`);
     await page.keyboard.press("p");
@@ -257,6 +257,6 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     expect(await width(phone)).toBe(PHONE.width);
     await phone.getByText("Tree", { exact: true }).first().click();
     await phone.locator(".forks li").first().waitFor();
-    expect(await faults(phone, "Not connected")).toEqual([]);
+    expect(await faults(phone, "Not connected", true)).toEqual([]);
   });
 });
