@@ -5,13 +5,17 @@ import { tabToken } from "./token.js";
 
 let known: { token: string | undefined; reason: Promise<string | undefined> } | undefined;
 
-/** Why this tab may not change rollouts; undefined where it may, and while that is not known. */
-export function useReadOnly(): string | undefined {
+/**
+ * Why this tab may not change rollouts; undefined where it may, and while that is not known. The server counts the question of
+ * others than operators as an error, so it is asked once, and when the answer is `wanted`.
+ */
+export function useReadOnly(wanted = true): string | undefined {
   const [reason, setReason] = useState<string>();
   useEffect(() => {
+    if (!wanted) return;
     if (!known || known.token !== tabToken()) known = { token: tabToken(), reason: readReason() };
     void known.reason.then(setReason);
-  }, []);
+  }, [wanted]);
   return reason;
 }
 

@@ -23,14 +23,15 @@ interface StepValuesProps {
 /** What the steps of an episode are worth, as far as forks were played after them, and a button that plays more. */
 export function StepValues({ id, step }: StepValuesProps) {
   const { values, playing, problem, play } = useForks(id);
-  const readOnly = useReadOnly();
   const [policy, setPolicy] = useState<ForkPolicy>("random");
-  const [isOpen, setIsOpen] = useState<boolean>();
+  const [isSetOpen, setIsOpen] = useState<boolean>();
+  const isOpen = isSetOpen ?? values.length > 0;
+  const readOnly = useReadOnly(isOpen);
   const [low, high] = rangeOf(values);
   return (
     <details
       className="tr__value"
-      open={isOpen ?? values.length > 0}
+      open={isOpen}
       onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}
     >
       <summary>Value of each step</summary>
