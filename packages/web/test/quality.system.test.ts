@@ -6,15 +6,17 @@ import echo from "../../../envs/echo/server/environment.js";
 import wordle from "../../../envs/wordle/server/environment.js";
 import { faults } from "./axe.js";
 import { DESK, exported, imported, PHONE, requireChromium, reset, steps, usePages, width } from "./pages.js";
+import { useFolders } from "./rollouts.js";
 import zoo from "./zoo.js";
 
 const chromium = await requireChromium();
 const ASSETS = join(import.meta.dirname, "../dist");
-/** Bytes of gzip that a first visit may load; the form library comes with the first form. */
-const FIRST_LOAD = 250_000;
+/** Bytes of gzip that the page may load before its first form, with this form, and more for the Rollouts view. */
+const [FIRST_LOAD, FIRST_FORM, ROLLOUTS] = [150_000, 250_000, 45_000];
 
 describe.skipIf(!chromium.available)("the page", () => {
   const { start, open, expectProblem } = usePages(chromium);
+  const makeFolder = useFolders();
 
   test.each([
     ["a desk", DESK],
@@ -143,19 +145,33 @@ describe.skipIf(!chromium.available)("the page", () => {
   });
 
   test("loads no more than its budget, compressed", async () => {
-    const server = await start(zoo);
+    const server = await start(zoo, { store: await makeFolder() });
     const page = await open(server);
+    const loaded = async () => {
+      const all = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+      return new Set(all.map((name) => new URL(name).pathname).filter((path) => path.startsWith("/web/assets/")));
+    };
+    const sizeOf = async (paths: Iterable<string>) => {
+      const files = await Promise.all([...paths].map((path) => readFile(join(ASSETS, path.slice("/web/".length)))));
+      return files.reduce((sum, file) => sum + gzipSync(file).length, 0);
+    };
     await page.getByLabel("Name").waitFor();
-    const loaded = await page.evaluate(() =>
-      performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname),
-    );
-    const names = loaded.filter((path) => path.startsWith("/web/assets/")).map((path) => path.slice("/web/".length));
-    const sizes = await Promise.all(names.map(async (name) => gzipSync(await readFile(join(ASSETS, name))).length));
-    const total = sizes.reduce((sum, size) => sum + size, 0);
-    // Includes the form library, which is not part of the budget.
-    expect(total).toBeGreaterThan(50_000);
-    expect(total).toBeLessThan(FIRST_LOAD);
-    const { headers } = await fetch(`${server.url}/web/${names[0]}`, { headers: { "accept-encoding": "gzip" } });
+    const html = await (await fetch(`${server.url}/web/`)).text();
+    const first = [...html.matchAll(/(?:src|href)="\.(\/assets\/[^"]+)"/g)].map(([, path]) => `/web${path}`);
+    const withForm = await loaded();
+    expect(await sizeOf(first)).toBeLessThan(FIRST_LOAD);
+    expect(withForm.size).toBeGreaterThan(first.length);
+    expect(await sizeOf(withForm)).toBeLessThan(FIRST_FORM);
+    await reset(page);
+    await steps(page).first().waitFor();
+    const withPlay = await loaded();
+    await page.getByRole("link", { name: "Rollouts" }).click();
+    await page.locator(".gt__row:visible").first().click();
+    await page.locator(".turn").first().waitFor();
+    const more = [...(await loaded())].filter((path) => !withPlay.has(path));
+    expect(more.filter((path) => path.includes("rollouts-view"))).not.toEqual([]);
+    expect(await sizeOf(more)).toBeLessThan(ROLLOUTS);
+    const { headers } = await fetch(`${server.url}${first[0]}`, { headers: { "accept-encoding": "gzip" } });
     expect(headers.get("content-encoding")).toBe("gzip");
   });
 
