@@ -29,11 +29,7 @@ export function StepValues({ id, step }: StepValuesProps) {
   const readOnly = useReadOnly(isOpen);
   const [low, high] = rangeOf(values);
   return (
-    <details
-      className="tr__value"
-      open={isOpen}
-      onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}
-    >
+    <details className="tr__value" open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>Value of each step</summary>
       {values.length === 0 ? null : (
         <ul>
