@@ -71,7 +71,7 @@ export const CEILINGS = {
   "packages/sockets/src/scheduling": 239,
   "packages/upstream/src": 712,
   "packages/upstream/src/fleet": 807,
-  "packages/web/src": 18680,
+  "packages/web/src": 18800,
   "python/src": 4731,
 };
 
