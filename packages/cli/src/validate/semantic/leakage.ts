@@ -1,9 +1,10 @@
 import { checker, isObject, sampleValue } from "openenv-ts/internal";
 import type { JsonObject } from "openenv-ts/protocol";
 import { ask } from "../declarations.js";
-import { agents } from "./agents.js";
+import { agents, rewriteStrings, unique } from "./agents.js";
 import type { RewardSubject } from "./checks.js";
 import {
+  actionsOf,
   type Case,
   meanTotal,
   play,
@@ -22,6 +23,9 @@ type Leaves = [path: string, value: unknown][];
 const DISTINCT = 4;
 /** The number of different answers with which short ones that all match are no coincidence. */
 const ENOUGH = 3;
+/** Sent in an action, to find out whether the log repeats actions. */
+const MARK = "openenv-leakage-mark";
+const MARKED = 32;
 
 export function leakage({ world, solved }: RewardSubject, logs: () => Promise<string>): checker.CheckDefinition {
   return {
@@ -31,57 +35,101 @@ export function leakage({ world, solved }: RewardSubject, logs: () => Promise<st
       "Keep the answer out of the named field until the episode is done, or declare in `varies` that it is meant to be there.",
     run: async (note) => {
       const best = await solved();
-      const { ignore } = world.declared;
-      const studied: { one: Case; answers: Leaves; seen: Leaves }[] = [];
-      for (const episode of best) {
-        const answers = leavesOf(paidAction(episode));
-        studied.push({ one: episode.case, answers, seen: await look(world, episode.case) });
+      await demandSecretDefault(world, best);
+      const views: View[] = [];
+      for (const episode of best.slice(0, 1)) await sendMark(world, episode);
+      const text = [await logs()];
+      for (const { case: one } of best) {
+        views.push(await look(world, one));
+        text.push(await logs());
       }
-      const text = await logs();
-      for (const { seen } of studied) if (text !== "") seen.push(["logs", text]);
-      for (const path of new Set(studied.flatMap(({ answers }) => answers.map(([name]) => name)))) {
-        const golds = studied.map(({ answers }) => answers.find(([name]) => name === path)?.[1]);
-        const found = findLeak(
-          golds,
-          studied.map(({ seen }) => seen.filter(([at]) => !ignore.includes(at))),
-        );
-        if (found === undefined) continue;
-        const { name } = (studied[found.nth] as { one: Case }).one;
-        const answer = checker.show(golds[found.nth]);
-        checker.demand(false, `${found.at} ${found.how} the answer ${path} = ${answer} of ${name}`, {
-          actual: { place: found.at, answer: golds[found.nth] },
+      const { ignore } = world.declared;
+      const shown = (leaves: Leaves): Leaves => leaves.filter(([at]) => !ignore.includes(at));
+      const paid = best.map((episode) => leavesOf(paidAction(episode)));
+      const all = best.map((episode) => actionsOf(episode).flatMap((action) => leavesOf(action)));
+      // A choice that the schema names is known to each agent.
+      const offered = JSON.stringify(world.offered);
+      const isChoice = (value: unknown): boolean =>
+        typeof value === "string" && offered.includes(JSON.stringify(value));
+      const secret = all.map((leaves) => leaves.filter(([, value]) => !isChoice(value)));
+      const unnamed = secret.map((leaves, nth) =>
+        leaves.filter(([, value]) => !isName((views[nth] as View).first, leaves, value)),
+      );
+      const leaks = [
+        ...findLeaks(
+          paid,
+          views.map(({ first, later }) => shown([...first, ...later])),
+        ),
+        // What an agent finds out by its actions may be what it has to do next.
+        ...findLeaks(
+          unnamed,
+          views.map(({ first }) => shown(first)),
+        ),
+        ...(ignore.includes("logs") ? [] : findLogged(secret, text.join("\n"))),
+      ];
+      for (const leak of leaks) {
+        const episode = best[leak.nth] as StudiedEpisode;
+        if (!(await isNeeded(world, episode, leak))) continue;
+        const answer = `${leak.path} = ${checker.show(leak.gold)} of ${episode.case.name}`;
+        checker.demand(false, `${leak.at} ${leak.how} the answer ${answer}`, {
+          actual: { place: leak.at, answer: leak.gold },
         });
       }
-      await demandSecretDefault(world, best);
-      const places = new Set(studied.flatMap(({ seen }) => seen.map(([at]) => at)));
-      note({ actual: { places: places.size, tasks: studied.length } });
+      const isUnknown = pathsOf(all).every((path) => distinguish(all, path).every(({ size }) => size === 0));
+      if (isUnknown)
+        throw new checker.CheckSkip("the oracle acts the same in all tasks, so what an agent must not read is unknown");
+      const places = new Set(views.flatMap(({ first, later }) => [...first, ...later].map(([at]) => at)));
+      note({ actual: { places: places.size, tasks: best.length } });
     },
   };
 }
 
 /** The action with the highest reward, which holds the answer. */
-function paidAction({ steps }: StudiedEpisode): JsonObject {
+export function paidAction({ steps }: StudiedEpisode): JsonObject {
   let best = steps.at(-1);
   for (const step of steps) if (best && rewardOf(step) > rewardOf(best)) best = step;
   return best?.request ?? {};
 }
 
-/** What agents that do not know the answer read: the task, the reset, states, errors, and observations before the end. */
-async function look(world: World, one: Case): Promise<Leaves> {
-  const seen: Leaves = leavesOf(one.listed ?? {}, "task");
+/** Whether the episode earns less without the actions that hold the answer. Others only look something up. */
+async function isNeeded(world: World, episode: StudiedEpisode, { path, gold }: Leak): Promise<boolean> {
+  const holds = (action: JsonObject): boolean => leavesOf(action).some(([at, value]) => at === path && value === gold);
+  const others = actionsOf(episode).filter((action) => !holds(action));
+  const { total } = await play(world, episode.case, repeat(others));
+  return total < episode.total - world.declared.variance - 1e-9;
+}
+
+/** What an agent that does not know the answer reads, before its first action and later, until the end. */
+interface View {
+  first: Leaves;
+  later: Leaves;
+}
+
+async function look(world: World, one: Case): Promise<View> {
+  const session = await world.session(world.url);
+  const { data } = await reset(world, one, session);
+  const first = [...leavesOf(one.listed ?? {}, "task"), ...leavesOf(withoutDone(data), "observation")];
+  first.push(...leavesOf((await session.ask("state")).data, "state"));
+  first.push(...leavesOf((await session.ask("step", { "no such field": true })).data, "error"));
+  const later: Leaves = [];
   for (const name of ["random", "empty"]) {
     const choose = agents(world)[name] as NonNullable<ReturnType<typeof agents>[string]>;
-    const { reset: start, steps, refused, state, done } = await play(world, one, choose());
-    if (!done) seen.push(...leavesOf(state, "state"));
-    for (const { data } of [start, ...steps])
-      if (data["done"] !== true) seen.push(...leavesOf(withoutDone(data), "observation"));
-    for (const { data } of refused) seen.push(...leavesOf(data, "error"));
+    const { steps, refused, state, done } = await play(world, one, choose());
+    if (!done) later.push(...leavesOf(state, "state"));
+    for (const { data } of steps) if (data["done"] !== true) later.push(...leavesOf(withoutDone(data), "observation"));
+    for (const { data } of refused) later.push(...leavesOf(data, "error"));
   }
+  return { first, later };
+}
+
+/** Plays actions of the oracle with the mark instead of their texts. */
+async function sendMark(world: World, solved: StudiedEpisode): Promise<void> {
   const session = await world.session(world.url);
-  await reset(world, one, session);
-  seen.push(...leavesOf((await session.ask("state")).data, "state"));
-  seen.push(...leavesOf((await session.ask("step", { "no such field": true })).data, "error"));
-  return seen;
+  const marked = actionsOf(solved).map((action) => rewriteStrings(action, MARK, world.accepts));
+  for (const action of unique(marked).slice(0, MARKED)) {
+    await reset(world, solved.case, session);
+    await session.ask("step", action);
+  }
 }
 
 function withoutDone({ observation, metadata }: JsonObject): JsonObject {
@@ -92,29 +140,85 @@ interface Leak {
   at: string;
   how: "contains" | "has the length of";
   nth: number;
+  path: string;
+  gold: unknown;
 }
 
-function findLeak(golds: readonly unknown[], seen: readonly Leaves[]): Leak | undefined {
-  const known = golds.map((gold) => normal(gold));
-  const distinct = new Set(known.filter((gold) => gold !== "")).size;
-  // An answer that all tasks share is no secret of one of them.
-  if (distinct < 2) return undefined;
-  for (const how of ["contains", "has the length of"] as const) {
-    const fits = how === "contains" ? contains : hasLength;
-    for (const at of new Set(seen.flatMap((leaves) => leaves.map(([path]) => path)))) {
-      const shows = (gold: string, nth: number): boolean =>
-        gold !== "" && (seen[nth] ?? []).some(([path, value]) => path === at && fits(value, gold));
-      const hits = known.map(shows);
-      if (distinct >= ENOUGH && hits.every(Boolean)) return { at, how, nth: 0 };
-      const nth = hits.findIndex((hit, index) => {
-        const gold = known[index] as string;
-        const isShared = known.some((other, task) => other !== gold && shows(gold, task));
-        return hit && how === "contains" && gold.length >= DISTINCT && Number.isNaN(Number(gold)) && !isShared;
-      });
-      if (nth >= 0) return { at, how, nth };
-    }
+function pathsOf(answers: readonly Leaves[]): string[] {
+  return [...new Set(answers.flatMap((leaves) => leaves.map(([path]) => path)))];
+}
+
+/** Values by their normal form. */
+type Golds = Map<string, unknown>;
+
+/** The values at the path in each task, without those that all tasks share, which are no secret of one of them. */
+function distinguish(answers: readonly Leaves[], path: string): Golds[] {
+  const golds = answers.map(
+    (leaves) => new Map(leaves.flatMap(([at, value]) => (at === path ? [[normal(value), value]] : []))),
+  );
+  const isOwn = (gold: string): boolean => gold !== "" && golds.some((others) => !others.has(gold));
+  return golds.map((values) => new Map([...values].filter(([gold]) => isOwn(gold))));
+}
+
+/** A value that is found in one task is no coincidence. */
+function isDistinct(gold: string): boolean {
+  return gold.length >= DISTINCT && Number.isNaN(Number(gold));
+}
+
+/** The places that show the answers, given by their path for each task. */
+function findLeaks(answers: readonly Leaves[], seen: readonly Leaves[]): Leak[] {
+  return pathsOf(answers).flatMap((path) => {
+    const golds = distinguish(answers, path);
+    return pathsOf(seen).flatMap((at) => {
+      for (const how of ["contains", "has the length of"] as const) {
+        const fits = how === "contains" ? contains : hasLength;
+        const shows = (gold: string, nth: number): boolean =>
+          (seen[nth] ?? []).some(([place, value]) => place === at && fits(value, gold));
+        const nth = findTask(golds, shows, how === "contains");
+        const [, gold] = [...(golds[nth] ?? [])].find(([one]) => shows(one, nth)) ?? [];
+        if (nth >= 0) return [{ at, how, nth, path, gold }];
+      }
+      return [];
+    });
+  });
+}
+
+/** The first task whose answer is shown, or -1. */
+function findTask(golds: Golds[], shows: (gold: string, nth: number) => boolean, isText: boolean): number {
+  const all = [...new Set(golds.flatMap((values) => [...values.keys()]))];
+  const known = golds.flatMap((values, nth) => (values.size > 0 ? [nth] : []));
+  const showsOther = (gold: string, nth: number): boolean => !golds[nth]?.has(gold) && shows(gold, nth);
+  if (
+    all.length >= ENOUGH &&
+    known.every((nth) => [...(golds[nth] as Golds).keys()].every((gold) => shows(gold, nth)))
+  ) {
+    // A place that shows all answers in each task, such as a list of choices, says nothing.
+    if (!known.every((nth) => all.every((gold) => shows(gold, nth)))) return known[0] as number;
   }
-  return undefined;
+  return golds.findIndex((values, nth) =>
+    [...values.keys()].some(
+      (gold) => isText && isDistinct(gold) && shows(gold, nth) && !known.some((task) => showsOther(gold, task)),
+    ),
+  );
+}
+
+/** Answers in the log, which is one text for all tasks. A log that repeats actions has those of the oracle. */
+function findLogged(answers: readonly Leaves[], text: string): Leak[] {
+  if (text.includes(MARK)) return [];
+  return pathsOf(answers).flatMap((path) =>
+    distinguish(answers, path).flatMap((values, nth) =>
+      [...values]
+        .filter(([gold]) => isDistinct(gold) && contains(text, gold))
+        .map(([, gold]) => ({ at: "logs", how: "contains" as const, nth, path, gold })),
+    ),
+  );
+}
+
+/** Whether a list of the first view shows the value among others that are not in the answer: the name of a thing. */
+function isName(first: Leaves, answer: Leaves, value: unknown): boolean {
+  const inAnswer = new Set(answer.map(([, one]) => one));
+  const lists = first.filter(([, one]) => one === value).map(([at]) => at);
+  return first.some(([at, one]) => lists.includes(at) && !inAnswer.has(one));
 }
 
 /** The answer in lower case, and without the brackets or marks around it. */

@@ -12,7 +12,7 @@ import { saveCanary } from "./canaries.js";
 import { checkSemantics, type SemanticOptions } from "./run.js";
 import { actionsOf, type StudiedEpisode } from "./world.js";
 
-const WORDLE = join(import.meta.dirname, "../../../../../envs/wordle");
+const ENVS = join(import.meta.dirname, "../../../../../envs");
 const VALIDATION = {
   reward: { range: [0, 1], oracle_tolerance: 0, floor_margin: 0.1 },
   capabilities: {
@@ -24,7 +24,7 @@ const VALIDATION = {
 const servers = useServers();
 
 /** Checks a folder with an environment and an oracle. */
-async function check(dir: string, more: Pick<SemanticOptions, "search"> & { leaveOut?: string[] } = {}) {
+async function check(dir: string, more: Pick<SemanticOptions, "search" | "logs"> & { leaveOut?: string[] } = {}) {
   const environment = await loadEnvironment(join(dir, "server/environment.ts"));
   const server = await servers.start({}, { environment });
   const { leaveOut = [], ...rest } = more;
@@ -33,15 +33,23 @@ async function check(dir: string, more: Pick<SemanticOptions, "search"> & { leav
   const options = { schemas, dir, validation: VALIDATION, isRequested: true, made: [], ...rest };
   const checks = await checkSemantics(server.url, checking, options);
   const failed = checks.filter(({ status }) => status === "failed").map(({ id, detail = "" }) => [id, detail] as const);
-  return { failed, passed: checks.filter(({ status }) => status === "passed").map(({ id }) => id) };
+  const skipped = checks.filter(({ status, notApplicable }) => status === "skipped" && !notApplicable);
+  const passed = checks.filter(({ status }) => status === "passed").map(({ id }) => id);
+  return { failed, passed, skipped: skipped.map(({ id, detail = "" }) => [id, detail] as const) };
+}
+
+/** A copy of an environment. */
+async function copy(name: string) {
+  const project = await createProject();
+  const filter = (path: string): boolean => !/dist|node_modules|\.openenv|test\.ts$|\.py$/.test(path);
+  await cp(join(ENVS, name), project.dir, { recursive: true, filter });
+  await symlink(join(ENVS, "../node_modules"), join(project.dir, "node_modules"));
+  return project;
 }
 
 /** A copy of wordle with few tasks and a fault. */
 async function copyWordle(file?: string, from: string | RegExp = "", to = "") {
-  const project = await createProject();
-  const filter = (path: string): boolean => !/dist|node_modules|\.openenv|test\.ts$|\.py$/.test(path);
-  await cp(WORDLE, project.dir, { recursive: true, filter });
-  await symlink(join(WORDLE, "../../node_modules"), join(project.dir, "node_modules"));
+  const project = await copy("wordle");
   await change(join(project.dir, "tasks.ts"), /const words = \{[^}]*\};/, FEW);
   if (file !== undefined) await change(join(project.dir, file), from, to);
   return project;
@@ -59,7 +67,7 @@ async function change(path: string, from: string | RegExp, to: string): Promise<
 describe("the semantic checks", () => {
   test("pass for wordle", async () => {
     await using project = await copyWordle();
-    expect(await check(project.dir)).toEqual({
+    expect(await check(project.dir)).toMatchObject({
       failed: [],
       passed: [
         ...["tasks_start", "seed_honoured", "verifier_determinism", "replayability", "isolated", "oracle_max"],
@@ -242,6 +250,91 @@ test.each<[string, string, string, Record<string, string>?]>([
   await using project = await createDoor(note, changes);
   const { failed } = await check(project.dir, { leaveOut: ["canary_floor"] });
   expect(failed).toContainEqual(["no_solution_leakage", expect.stringContaining(detail)]);
+});
+
+/** All checks but that of leaks. */
+const OTHERS = [
+  ...["tasks_start", "seed_honoured", "verifier_determinism", "replayability", "isolated", "oracle_max", "floor_gap"],
+  ...["trivial_floor", "reward_after_done", "canary_floor", "oracle_containment", "rewards"],
+];
+
+describe("what tells the answer before the agent acts", () => {
+  test.each(["support", "incident", "sql", "wordle"])("is nowhere in %s", async (name) => {
+    await using project = await copy(name);
+    const { failed, passed } = await check(project.dir, { leaveOut: OTHERS });
+    expect({ failed, passed }).toEqual({ failed: [], passed: ["no_solution_leakage"] });
+  });
+
+  test.each([
+    ["the article of the decision", "expected.decisions[0]?.article_id", /"KB-\d+"/],
+    ["the article in one kind of task", 'task?.kind === "return" && expected.decisions[0]?.article_id', /"KB-\d+"/],
+    ["the PIN of the customer", "person.pin", /"\d{4}"/],
+  ])("is found: %s", async (_, leaked, detail) => {
+    await using project = await copy("support");
+    const from = "email: person.email,";
+    await change(join(project.dir, "server/environment.ts"), from, `email: \`\${person.email} \${${leaked}}\`,`);
+    const { failed } = await check(project.dir, { leaveOut: OTHERS });
+    expect(failed).toEqual([["no_solution_leakage", expect.stringMatching(detail)]]);
+    expect(failed[0]?.[1]).toMatch(/^observation.email contains the answer arguments\.(article_id|pin) = /);
+  });
+
+  test.each([
+    [
+      "what an action needs that only looks something up",
+      "validation/oracle.ts",
+      'call("message_customer", { text: "Hello!',
+      'call("find_customer", { email: person.email }),\n    call("message_customer", { text: "Hello!',
+    ],
+    [
+      "the name of a tool",
+      "server/environment.ts",
+      "email: person.email,",
+      'email: task?.kind === "return" ? "refund_order" : "",',
+    ],
+  ])("is not %s", async (_, file, from, to) => {
+    await using project = await copy("support");
+    await change(join(project.dir, file), from, to);
+    const { failed, passed } = await check(project.dir, { leaveOut: OTHERS });
+    expect({ failed, passed }).toEqual({ failed: [], passed: ["no_solution_leakage"] });
+  });
+
+  test("is not a list of all choices", async () => {
+    const changes = { "int(100, 120)": 'pick(["7", "8", "9"])', "z.int().default(0)": 'z.string().default("")' };
+    await using project = await createDoor('"Codes are 7, 8 and 9."', changes);
+    const { failed, passed } = await check(project.dir, { leaveOut: OTHERS });
+    expect({ failed, passed }).toEqual({ failed: [], passed: ["no_solution_leakage"] });
+  });
+
+  test("is unknown if the oracle does the same in all tasks", async () => {
+    await using project = await createDoor('"x"', { "int(100, 120)": "int(100, 100)" });
+    const { failed, passed, skipped } = await check(project.dir, { leaveOut: OTHERS });
+    expect({ failed, passed }).toEqual({ failed: [], passed: [] });
+    expect(skipped).toContainEqual(["no_solution_leakage", expect.stringMatching(/acts the same in all tasks/)]);
+  });
+});
+
+test.each([
+  [
+    "with the answer of one task",
+    'if (code.endsWith("9")) log(code);',
+    "",
+    [/^logs contains the answer code = "code 109" of/],
+  ],
+  ["that repeats all actions", "", "log(JSON.stringify(action));", []],
+])("a log %s", async (_, atReset, atStep, expected) => {
+  await using file = await createProject({ "server.log": "" });
+  const path = join(file.dir, "server.log");
+  await using project = await createDoor('"x"', {
+    ...beginsWith("code "),
+    "export default": `import { appendFileSync } from "node:fs";
+      const log = (text) => appendFileSync(${JSON.stringify(path)}, text + "\\n");
+      export default`,
+    'return { observation: { note: "x", pressed: 0 } }': `${atReset} return { observation: { note: "x", pressed: 0 } }`,
+    "if (isOver)": `${atStep} if (isOver)`,
+  });
+  const { failed, passed } = await check(project.dir, { logs: () => readFile(path, "utf8"), leaveOut: OTHERS });
+  expect(failed).toEqual(expected.map((detail) => ["no_solution_leakage", expect.stringMatching(detail)]));
+  expect(passed).toEqual(expected.length > 0 ? [] : ["no_solution_leakage"]);
 });
 
 test.each([
