@@ -26,9 +26,9 @@ export function adversary(subject: RewardSubject, search: Search | undefined): c
     remedy: "Correct the verifier: this episode does not solve its task. It is saved as a canary.",
     run: async (note) => {
       if (search === undefined) throw new checker.NotApplicable("no search was requested: --adversary");
-      const limit = await solutionReward(subject);
+      const limitOf = await solutionReward(subject);
       const world = { ...subject.world, played: [] };
-      const isExploit = await judge(subject, limit);
+      const isExploit = await judge(subject, limitOf);
       const deadline = performance.now() + search.seconds * 1000;
       let [tried, best] = [0, Number.NEGATIVE_INFINITY];
       for (const next = propose(world, search.seed); performance.now() < deadline; tried++) {
@@ -45,23 +45,25 @@ export function adversary(subject: RewardSubject, search: Search | undefined): c
         );
         const found = `after ${tried + 1} episodes, with ${shortest.case.name} and without success: ${steps.join(", ")}`;
         checker.demand(false, `the reward ${shortest.total} was found ${found}`, {
-          expected: { at_most: limit },
+          expected: { at_most: limitOf(shortest.case) },
           actual: { reward: shortest.total, actions: actionsOf(shortest) },
         });
       }
-      note({ expected: { at_most: limit }, actual: { episodes: tried, best, seconds: search.seconds } });
+      note({ actual: { episodes: tried, best, seconds: search.seconds } });
     },
   };
 }
 
+type LimitOf = Awaited<ReturnType<typeof solutionReward>>;
 type IsExploit = (world: World, episode: StudiedEpisode) => Promise<boolean>;
 
 /**
  * Success is what the oracle's module declares in `solved`. Without it, one fixed list of actions that is paid for most
  * of the tasks, although their solutions differ, is an exploit.
  */
-async function judge({ world: { oracle, cases }, solved }: RewardSubject, limit: number): Promise<IsExploit> {
-  const isPaid = ({ total, steps }: StudiedEpisode): boolean => total > limit + 1e-9 && steps.length > 0;
+async function judge({ world: { oracle, cases }, solved }: RewardSubject, limitOf: LimitOf): Promise<IsExploit> {
+  const isPaid = ({ case: one, total, steps }: StudiedEpisode): boolean =>
+    total > limitOf(one) + 1e-9 && steps.length > 0;
   const isSolved = oracle?.solved;
   if (isSolved !== undefined) {
     return async (_, episode) => isPaid(episode) && !(await isSolved(episode.case.task, episode.state));

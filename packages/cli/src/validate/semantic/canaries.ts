@@ -14,17 +14,18 @@ export function canaryFloor(subject: RewardSubject, file: string | undefined): c
     run: async (note) => {
       if (file === undefined)
         throw new checker.NotApplicable("the package declares no validation.capabilities.canaries");
-      const limit = await solutionReward(subject);
+      const limitOf = await solutionReward(subject);
       const totals: number[] = [];
       for (const { line, record } of readEpisodes(file)) {
         const { episode_id: _, ...reset } = record.reset;
         const one = { name: `canary ${line}`, task: {}, reset };
         const { total } = await play(world, one, repeat(record.steps.map(({ action }) => action)));
         totals.push(total);
+        const limit = limitOf(one);
         const facts = { expected: { at_most: limit }, actual: totals };
         checker.demand(total <= limit + 1e-9, `the canary in line ${line} earns ${total}`, facts);
       }
-      note({ expected: { at_most: limit }, actual: totals });
+      note({ actual: totals });
     },
   };
 }

@@ -4,7 +4,9 @@ import { agents, rewriteStrings } from "./agents.js";
 import { SEED, seedCase, unknownReward } from "./cases.js";
 import {
   actionsOf,
+  type Case,
   meanTotal,
+  paidAction,
   play,
   playEach,
   repeat,
@@ -177,9 +179,11 @@ export function floors(subject: RewardSubject): Definition[] {
         const idle = await playEach(world, world.cases, () => repeat([]));
         const facts = { expected: { margin: declared.margin }, actual: { oracle: scores(best), idle: scores(idle) } };
         note(facts);
-        const gap = (declared.range?.[1] ?? meanTotal(best)) - meanTotal(idle);
-        const what = `the oracle's maximum exceeds the idle reward by only ${gap}`;
-        checker.demand(gap >= declared.margin - 1e-9, what, facts);
+        for (const [nth, { case: one, total }] of idle.entries()) {
+          const gap = (declared.range?.[1] ?? best[nth]?.total ?? 0) - total;
+          const what = `with ${one.name} the oracle's maximum exceeds the idle reward by only ${gap}`;
+          checker.demand(gap >= declared.margin - 1e-9, what, facts);
+        }
       },
     },
     {
@@ -187,18 +191,41 @@ export function floors(subject: RewardSubject): Definition[] {
       description: "random, empty, repeated and copied actions earn less than the oracle by the declared margin",
       remedy: "Judge what the agent achieved; an empty, random or copied answer must earn the reward of doing nothing.",
       run: async (note) => {
-        const best = meanTotal(await solved());
+        const best = await solved();
+        const limit = meanTotal(best) - declared.margin;
         const earned: Record<string, number> = {};
-        for (const [name, choose] of Object.entries(agents(world)))
-          earned[name] = meanTotal(await playEach(world, world.cases, choose));
-        const facts = { expected: { at_most: best - declared.margin }, actual: earned };
+        const paid: string[] = [];
+        for (const [name, choose] of Object.entries(agents(world))) {
+          const episodes = await playEach(world, world.cases, choose);
+          const mean = meanTotal(episodes);
+          earned[name] = mean;
+          const one = await findExploit(subject, name, episodes);
+          if (mean > limit + 1e-9) paid.push(`${name} actions earn ${mean}`);
+          else if (one !== undefined) paid.push(`${name} actions earn ${one.total} with ${one.case.name}`);
+        }
+        const facts = { expected: { at_most: limit }, actual: earned };
         note(facts);
-        const paid = Object.entries(earned).filter(([, total]) => total > best - declared.margin + 1e-9);
-        const what = paid.map(([name, total]) => `${name} actions earn ${total}`).join(", ");
-        checker.demand(paid.length === 0, `${what}, and the oracle ${best}`, facts);
+        checker.demand(paid.length === 0, `${paid.join(", ")}, and the oracle ${meanTotal(best)}`, facts);
       },
     },
   ];
+}
+
+/** The agents that do the same for each task, and the actions of theirs that are no lucky choice. */
+const FIXED: Record<string, RegExp> = { empty: /:(""|0)[,}\]]/, repeated: /./ };
+
+/** The episode of such an agent that is paid for a task which it does not solve. */
+async function findExploit({ world, solved }: RewardSubject, name: string, episodes: readonly StudiedEpisode[]) {
+  const { declared, oracle } = world;
+  for (const [nth, best] of (await solved()).entries()) {
+    const episode = episodes[nth] as StudiedEpisode;
+    const [action, answer] = [episode, best].map((one) => JSON.stringify(paidAction(one)));
+    const isPaid = episode.total > best.total - declared.margin + 1e-9;
+    // The same action may be the answer of one of the tasks.
+    if (!isPaid || action === answer || !FIXED[name]?.test(action as string)) continue;
+    if (!(await oracle?.solved?.(episode.case.task, episode.state))) return episode;
+  }
+  return undefined;
 }
 
 export function afterDone({ world }: RewardSubject): Definition {
@@ -270,10 +297,20 @@ function difference({ declared }: World, one: StudiedEpisode, other: StudiedEpis
   return found && `${found.path}: ${checker.show(found.one)} and ${checker.show(found.other)}`;
 }
 
-/** The reward that only a solution may get. @throws CheckSkip when it is unknown. */
-export async function solutionReward({ world, solved }: RewardSubject): Promise<number> {
+/** The reward of a task that only a solution may get. @throws CheckSkip when it is unknown. */
+export async function solutionReward({ world, solved }: RewardSubject): Promise<(one: Case) => number> {
   const { declared, oracle } = world;
-  if (oracle !== undefined) return meanTotal(await solved()) - declared.margin;
-  if (declared.range === undefined) throw unknownReward(world);
-  return declared.range[1] - declared.margin;
+  if (oracle === undefined) {
+    const { range } = declared;
+    if (range === undefined) throw unknownReward(world);
+    return () => range[1] - declared.margin;
+  }
+  const best = await solved();
+  const totals = new Map(best.map(({ case: one, total }) => [placeOf(one), total]));
+  return (one) => (totals.get(placeOf(one)) ?? meanTotal(best)) - declared.margin;
+}
+
+/** The task, or the seed. */
+function placeOf({ reset: { split, index, seed } }: Case): string {
+  return JSON.stringify(index === undefined ? seed : [split, index]);
 }

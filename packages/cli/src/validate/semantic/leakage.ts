@@ -7,11 +7,11 @@ import {
   actionsOf,
   type Case,
   meanTotal,
+  paidAction,
   play,
   playEach,
   repeat,
   reset,
-  rewardOf,
   type StudiedEpisode,
   type World,
 } from "./world.js";
@@ -82,13 +82,6 @@ export function leakage({ world, solved }: RewardSubject, logs: () => Promise<st
       note({ actual: { places: places.size, tasks: best.length } });
     },
   };
-}
-
-/** The action with the highest reward, which holds the answer. */
-export function paidAction({ steps }: StudiedEpisode): JsonObject {
-  let best = steps.at(-1);
-  for (const step of steps) if (best && rewardOf(step) > rewardOf(best)) best = step;
-  return best?.request ?? {};
 }
 
 /** Whether the episode earns less without the actions that hold the answer. Others only look something up. */

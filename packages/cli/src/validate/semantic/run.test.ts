@@ -258,6 +258,51 @@ const OTHERS = [
   ...["trivial_floor", "reward_after_done", "canary_floor", "oracle_containment", "rewards"],
 ];
 
+describe("the reward of one task of five", () => {
+  const trick = 'code === 116 && action.press === "up"';
+  /** The door of seed 9 is worth less than the others. */
+  const cheap = `isOpen ? (code === 116 ? 0.5 : 1) : ${trick} ? 0.5 : 0`;
+  const PAID = 'isOpen || pressed.slice(-3).join() === "left,up,right" ? 1 : 0';
+  test.each<[string, string, string, string, RegExp]>([
+    [
+      "doing nothing",
+      "pressed: 0 } };",
+      "pressed: 0 }, reward: code === 116 ? 1 : 0 };",
+      "floor_gap",
+      /seed 9 .*only 0/,
+    ],
+    ["the same action", PAID, `isOpen || (${trick}) ? 1 : 0`, "trivial_floor", /repeated actions earn 1 with seed 9/],
+    ["a canary", PAID, cheap, "canary_floor", /line 1 earns 0.5/],
+  ])("is not for %s", async (_, from, to, id, detail) => {
+    await using project = await createDoor('""', { [from]: to });
+    const action = { press: "up" };
+    saveCanary(join(project.dir, "validation/canaries.jsonl"), {
+      ...{ case: { name: "", task: {}, reset: { seed: 9 } }, reset: { data: {} }, refused: [], state: {} },
+      ...{ steps: [{ request: action, data: { reward: 0.5, done: true } }], total: 0.5, done: true },
+    } as unknown as StudiedEpisode);
+    const { failed } = await check(project.dir, { leaveOut: OTHERS.filter((name) => name !== id) });
+    expect(failed).toEqual([[id, expect.stringMatching(detail)]]);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ["is the answer of the oracle", { "export const solved": "const solved" }],
+    [
+      "solves it, as the module of the oracle says",
+      { '{ press: "open", code: ': '{ ...{ code: 0, press: "open" }, code: ' },
+    ],
+  ])("may be for an action that %s", async (_, more) => {
+    await using project = await createDoor('""', {
+      ...{ '"up", "down"': '"open", "down"', '"right", "open"': '"right", "up"', ".default(0)": "" },
+      ...{ "int(100, 120)": "int(1, 5)", "isOver ||= reward > 0": "isOver = true", ...more },
+    });
+    const { failed, passed } = await check(project.dir, {
+      leaveOut: OTHERS.filter((name) => name !== "trivial_floor"),
+    });
+    expect(failed).toEqual([]);
+    expect(passed).toContain("trivial_floor");
+  });
+});
+
 describe("what tells the answer before the agent acts", () => {
   test.each(["support", "incident", "sql", "wordle"])("is nowhere in %s", async (name) => {
     await using project = await copy(name);

@@ -180,6 +180,13 @@ export function actionsOf({ steps }: StudiedEpisode): JsonObject[] {
   return steps.map(({ request }) => request);
 }
 
+/** The action with the highest reward, which holds the answer. */
+export function paidAction({ steps }: StudiedEpisode): JsonObject {
+  let best = steps.at(-1);
+  for (const step of steps) if (best && rewardOf(step) > rewardOf(best)) best = step;
+  return best?.request ?? {};
+}
+
 export function meanTotal(episodes: readonly StudiedEpisode[]): number {
   return episodes.reduce((sum, { total }) => sum + total, 0) / Math.max(1, episodes.length);
 }
