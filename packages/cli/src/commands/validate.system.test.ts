@@ -1,7 +1,8 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checker } from "openenv-ts/internal";
+import { parseEpisode } from "openenv-ts/protocol";
 import { describe, expect, test } from "vitest";
 import {
   callCommand,
@@ -12,11 +13,16 @@ import {
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
 import { createPackage, MANIFEST, PLAN } from "../../../../test-support/environments/counter-package.js";
+import { createDoor } from "../../../../test-support/environments/door-package.js";
 import { until } from "../../../../test-support/servers/cluster.js";
 import { pythonClientCheck } from "../validate/python-client.js";
 import type { PackageReport, Result } from "../validate/report/package-report.js";
 
 const ENVS = join(import.meta.dirname, "../../../../envs");
+/** The checks that need an oracle. */
+const REWARD = ["oracle_max", "floor_gap", "trivial_floor", "canary_floor", "no_solution_leakage"].map(
+  (id) => `semantic.${id}`,
+);
 const LIMIT = { timeout: 240_000 };
 /** Few sessions come and go: that a hundred do is tested where it costs no process. */
 const FEW = ["--sessions", "5"];
@@ -36,13 +42,17 @@ describe("openenv validate <folder>", () => {
   test.each(readdirSync(ENVS))("passes the environment %s without a warning", LIMIT, async (name) => {
     // What keeps programs apart is not what is validated here.
     const where = { cwd: join(ENVS, name), env: { ALLOW_WEAK_SANDBOX: "1" } };
-    const { code, stdout } = await callCommand(["validate", "--json", ...FEW], where);
-    const { results, verdict, levels_run } = JSON.parse(stdout) as PackageReport;
+    // Without an oracle the reward is unknown.
+    const hasOracle = existsSync(join(where.cwd, "validation/oracle.ts"));
+    const level = hasOracle ? ["--level", "semantic"] : [];
+    const { code, stdout } = await callCommand(["validate", "--json", ...level, ...FEW], where);
+    const { results, verdict, levels_run, unknown } = JSON.parse(stdout) as PackageReport;
     expect(results.filter(({ status }) => status === "fail" || status === "error")).toEqual([]);
     expect({ code, verdict, levels_run }).toEqual({ code: 0, verdict: "pass", levels_run: [1, 2, 3] });
     const made = results.filter(({ status }) => status === "pass").map(({ check_id }) => check_id);
     const some = ["runtime.startup", "runtime.episode_determinism", "runtime.capacity", "semantic.replayability"];
-    expect(made).toEqual(expect.arrayContaining(some));
+    expect(made).toEqual(expect.arrayContaining(hasOracle ? [...some, ...REWARD] : some));
+    expect(unknown).toEqual(hasOracle ? [] : undefined);
   });
 
   test("has a report of the known shape, which also goes to a file", LIMIT, async () => {
@@ -115,6 +125,40 @@ describe("openenv validate <folder>", () => {
     expect((await validate(project, "--skip-build", ...FEW)).failed).toMatchObject([
       { check_id: "runtime.startup", evidence: [expect.stringMatching(/step on \/ws .* VALIDATION_ERROR/)] },
     ]);
+  });
+});
+
+describe("openenv validate --adversary", () => {
+  const oracle = "verifier: { kind: reward_channel }\n    oracle: { form: script, location: validation/oracle.ts }";
+  const manifest = MANIFEST.replace("counter_env", "door_env").replace("verifier: { kind: reward_channel }", oracle);
+  const args = ["--skip-build", ...FEW, "--adversary"];
+
+  test("prints the shortest exploit, saves it as a canary and exits with 1", LIMIT, async () => {
+    await using project = await createDoor('""', {}, { "openenv.yaml": manifest });
+    const { code, stdout, stderr } = await callCommand(["validate", ...args, "60s"], { cwd: project.dir });
+    const actions = ["left", "up", "right"].map((press) => `{"press":"${press}".*} -> [01]`);
+    expect(stdout).toMatch(
+      new RegExp(`FAIL .*semantic.adversary.*\\n.*the reward 1 was found .*: ${actions.join(", ")}\\n`),
+    );
+    expect(stdout).toMatch(/Verdict: FAIL\n$/);
+    expect(stderr).toMatch(/the episode is saved in canaries.jsonl/);
+    const saved = (await readFile(join(project.dir, "canaries.jsonl"), "utf8")).trimEnd().split("\n");
+    expect(saved.map(parseEpisode)).toMatchObject([
+      {
+        steps: [{ action: { press: "left" } }, { action: { press: "up" } }, { action: { press: "right" }, reward: 1 }],
+      },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("passes if nothing is found until the time is over", LIMIT, async () => {
+    const honest = { 'isOpen || pressed.slice(-3).join() === "left,up,right"': "isOpen" };
+    await using project = await createDoor('""', honest, { "openenv.yaml": manifest });
+    const { code, report, of, failed } = await validate(project, ...args, "0.025m");
+    expect({ code, failed, unknown: report?.unknown }).toEqual({ code: 0, failed: [], unknown: [] });
+    const measured = { actual: { episodes: expect.any(Number), seconds: 1.5 } };
+    expect(of("semantic.adversary")).toMatchObject({ status: "pass", measured });
+    expect(await readdir(project.dir)).not.toContain("canaries.jsonl");
   });
 });
 
@@ -281,6 +325,7 @@ describe("openenv validate has exit codes", () => {
       2,
       /Cannot write the report to \./,
     ],
+    ["2 for a time that is none", {}, ["--adversary", "1h"], 2, /'1h' is invalid/],
     ["2 for a level of a URL", {}, ["http://127.0.0.1:9", "--level", "static"], 2, /--level only applies to a folder/],
     ["2 for a token of a folder", { "openenv.yaml": MANIFEST }, ["--token", "t"], 2, /--token only applies to a URL/],
     [

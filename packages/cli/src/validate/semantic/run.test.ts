@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { createProject } from "../../../../../test-support/commands/command-line.js";
+import { createDoor } from "../../../../../test-support/environments/door-package.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { defineContract } from "../../../../openenv/src/contract/contract.js";
 import { defineEnvironment } from "../../../../openenv/src/environment/define-environment.js";
@@ -177,55 +178,6 @@ describe("the semantic checks", () => {
 
 function PAY(condition: string): string {
   return `if (${condition}) return { outcome: "over", text: "", reason: "", rewards: [1] };\n const found =`;
-}
-
-/** A door with four buttons: three of them in the right order pay, and the door stays closed. */
-const DOOR = `
-import { defineContract, defineEnvironment } from "openenv-ts";
-import * as z from "zod";
-
-const door = defineContract({
-  name: "door_env",
-  action: z.object({ press: z.enum(["up", "down", "left", "right", "open"]), code: z.int().default(0) }),
-  observation: z.object({ note: z.string(), pressed: z.int() }),
-  state: z.object({ isOpen: z.boolean() }),
-});
-
-export default defineEnvironment(door, () => {
-  let [code, pressed, isOpen, isOver]: [number, string[], boolean, boolean] = [0, [], false, false];
-  const answer = (reward: number) => {
-    isOver ||= reward > 0;
-    return { observation: { note: NOTE, pressed: pressed.length }, reward, done: isOver };
-  };
-  return {
-    reset: ({ rng }) => {
-      [code, pressed, isOpen, isOver] = [rng.int(100, 120), [], false, false];
-      return { observation: { note: NOTE, pressed: 0 } };
-    },
-    step: (action) => {
-      if (isOver) return answer(0);
-      pressed.push(action.press);
-      isOpen ||= action.press === "open" && action.code === code;
-      return answer(isOpen || pressed.slice(-3).join() === "left,up,right" ? 1 : 0);
-    },
-    state: () => ({ isOpen }),
-  };
-}, { seeded: true });
-`;
-const DOOR_ORACLE = `
-import { rng } from "openenv-ts";
-export const oracle = ({ seed }) => ({ press: "open", code: rng(seed).int(100, 120) });
-export const solved = (_task, { isOpen }) => isOpen;
-`;
-
-/** The changes are texts of the environment or its oracle, and what replaces them. */
-function createDoor(note: string, changes: Record<string, string> = {}) {
-  const adapt = (text: string): string =>
-    Object.entries(changes).reduce((changed, [from, to]) => changed.replaceAll(from, () => to), text);
-  return createProject({
-    "server/environment.ts": adapt(DOOR.replaceAll("NOTE", note)),
-    "validation/oracle.ts": adapt(DOOR_ORACLE),
-  });
 }
 
 /** A door whose code begins with this text. */
