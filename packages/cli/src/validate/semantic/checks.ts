@@ -291,7 +291,8 @@ function rewardsOf({ steps }: StudiedEpisode): unknown[] {
 
 /** The first difference between what two episodes answered. */
 function difference({ declared }: World, one: StudiedEpisode, other: StudiedEpisode): string | undefined {
-  const isIgnored = (path: string): boolean => declared.ignore.includes(path.replace(/^\d+\./, ""));
+  const ignored = [...declared.ignore, ...(declared.variance > 0 ? ["reward"] : [])];
+  const isIgnored = (path: string): boolean => ignored.includes(path.replace(/^\d+\./, ""));
   const [before, now] = [one, other].map(({ reset: start, steps }) => [start, ...steps].map(({ data }) => data));
   const found = findDifference(before, now, isIgnored);
   return found && `${found.path}: ${checker.show(found.one)} and ${checker.show(found.other)}`;

@@ -25,7 +25,10 @@ const VALIDATION = {
 const servers = useServers();
 
 /** Checks a folder with an environment and an oracle. */
-async function check(dir: string, more: Pick<SemanticOptions, "search" | "logs"> & { leaveOut?: string[] } = {}) {
+async function check(
+  dir: string,
+  more: Partial<Pick<SemanticOptions, "search" | "logs" | "validation">> & { leaveOut?: string[] } = {},
+) {
   const environment = await loadEnvironment(join(dir, "server/environment.ts"));
   const server = await servers.start({}, { environment });
   const { leaveOut = [], ...rest } = more;
@@ -209,6 +212,41 @@ const OTHERS = [
   ...["tasks_start", "seed_honoured", "verifier_determinism", "replayability", "isolated", "oracle_max", "floor_gap"],
   ...["trivial_floor", "reward_after_done", "canary_floor", "oracle_containment", "rewards"],
 ];
+
+/** `play` counts the paid plays of a task. */
+test.each<[string, string, boolean, string[]]>([
+  ["within the declared variance", "play % 2 === 0 ? 0 : 0.05", false, []],
+  ["beyond the declared variance", "play % 2 === 0 ? 0 : 0.25", false, ["by 0.25, more than the declared 0.1"]],
+  ["that a model shows in one of ten plays", "play === 10 ? 0.25 : 0", true, ["by 0.25, more than the declared 0.1"]],
+])("a reward with noise %s", async (_, noise, isJudged, found) => {
+  const counted = `const plays = new Map();
+    const noise = (code) => {
+      const play = (plays.get(code) ?? 0) + 1;
+      plays.set(code, play);
+      return ${noise};
+    };`;
+  await using project = await createDoor('""', {
+    'isOpen || pressed.slice(-3).join() === "left,up,right" ? 1 : 0': "isOpen ? 1 - noise(code) : 0",
+    "export default": `${counted}\nexport default`,
+  });
+  const reward = { range: [0, 1], oracle_tolerance: 0.3, floor_margin: 0.1, variance_tolerance: 0.1 };
+  const capabilities = { ...VALIDATION.capabilities, llm_judged: isJudged };
+  const validation = { ...VALIDATION, reward, capabilities } as typeof VALIDATION;
+  const { failed, passed } = await check(project.dir, { validation, leaveOut: ["canary_floor"] });
+  expect(failed).toEqual(found.map((detail) => ["verifier_determinism", expect.stringContaining(detail)]));
+  const repeating = ["verifier_determinism", "replayability", "isolated"];
+  expect(passed).toEqual(expect.arrayContaining(found.length > 0 ? [] : repeating));
+});
+
+test("a default of the schema that is the answer", async () => {
+  await using project = await createDoor('""', {
+    ...{ '"up", "down"': '"open", "down"', '"right", "open"': '"right", "up"' },
+    ...{ "int(100, 120)": "int(7, 7)", ".default(0)": ".default(7)" },
+  });
+  const { failed } = await check(project.dir, { leaveOut: OTHERS });
+  const detail = 'the defaults and examples of the schema are the answer: {"press":"open"} earns 1';
+  expect(failed).toEqual([["no_solution_leakage", detail]]);
+});
 
 describe("the reward of one task of five", () => {
   const trick = 'code === 116 && action.press === "up"';
