@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { checker } from "openenv-ts/internal";
@@ -20,23 +20,25 @@ export function oracleContainment(world: World, dir: string, files: readonly str
       if (files.length === 0)
         throw new checker.NotApplicable("the package declares no oracle, canaries or verifier script");
       // A declared file that does not exist is reported by the check that needs it.
-      const read = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
-      const before = await Promise.all(files.map(read));
+      const read = (file: string): Promise<Buffer | undefined> => readFile(file).catch(() => undefined);
       let tried = 0;
-      for (const [nth, file] of files.entries()) {
-        const marks = (before[nth] ?? "").split("\n").map((line) => line.trim());
-        const long = marks.filter((line) => line.length >= MARK_LENGTH);
+      for (const file of files) {
+        const before = await read(file);
+        const lines = String(before ?? "").split("\n");
+        const long = lines.map((line) => line.trim()).filter((line) => line.length >= MARK_LENGTH);
         for (const action of probes(world, dir, file)) {
           tried++;
-          const text = await answer(world, action);
+          let isSame = true;
+          const text = await answer(world, action).finally(async () => {
+            const after = await read(file);
+            isSame = String(after) === String(before);
+            if (!isSame) await (before === undefined ? rm(file) : writeFile(file, before));
+          });
+          checker.demand(isSame, `the action ${checker.show(action)} changed ${relative(dir, file)}`);
           const found = long.find((mark) => text.includes(JSON.stringify(mark).slice(1, -1)));
           const what = `the action ${checker.show(action)} returned a line of ${relative(dir, file)}`;
           checker.demand(found === undefined, `${what}: ${checker.show(found)}`);
         }
-      }
-      for (const [nth, file] of files.entries()) {
-        const isSame = (await read(file)) === before[nth];
-        checker.demand(isSame, `an action changed ${relative(dir, file)}`);
       }
       note({ actual: { actions: tried } });
     },
@@ -49,7 +51,7 @@ async function answer(world: World, action: JsonObject): Promise<string> {
   return (await session.ask("step", action)).text;
 }
 
-/** Actions whose strings are the path of the file, or code that reads it. */
+/** Actions whose strings are the path of the file, or code that reads it or adds a line to it. */
 function probes({ offered, accepts }: World, dir: string, file: string): JsonObject[] {
   const path = JSON.stringify(file);
   const payloads = [
@@ -59,6 +61,9 @@ function probes({ offered, accepts }: World, dir: string, file: string): JsonObj
     `cat ${path}`,
     `print(open(${path}).read())`,
     `console.log(require("fs").readFileSync(${path}, "utf8"))`,
+    `echo >> ${path}`,
+    `open(${path}, "a").write("\\n")`,
+    `require("fs").appendFileSync(${path}, "\\n")`,
   ];
   const samples = [...variants(offered), ...sampleActions(offered, SAMPLES)];
   return unique(samples.flatMap((sample) => payloads.map((payload) => rewriteStrings(sample, payload, accepts))));

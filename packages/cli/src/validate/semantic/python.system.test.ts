@@ -73,3 +73,33 @@ describe.skipIf(!python.available)("an environment in Python", { timeout: 60_000
     expect(failed).toContainEqual([id, expect.stringMatching(detail)]);
   });
 });
+
+test.skipIf(!python.available)("a tool that runs Python and edits the verifier's file is found", async () => {
+  const module = `
+    import { spawnSync } from "node:child_process";
+    import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
+    import * as z from "zod";
+    const run = { description: "Runs code.", input: z.object({ code: z.string() }), output: z.object({ status: z.int() }) };
+    const runner = defineContract({ name: "runner_env", observation: z.object({}), tools: defineTools({ run }) });
+    const python = ${JSON.stringify(python.path)};
+    export default defineEnvironment(runner, () => ({
+      reset: () => ({ observation: {} }),
+      tools: { run: ({ code }) => ({ status: spawnSync(python, ["-c", code]).status ?? 1 }) },
+      afterTool: () => ({ reward: 0 }),
+    }));`;
+  const manifest = MANIFEST.replace("sums_env", "runner_env")
+    .replace("{ kind: reward_channel }", "{ kind: script, entry: verify.py }\n    declared_tools: [run]")
+    .replace(/ *oracle: .*\n/, "");
+  const files = { "openenv.yaml": manifest, "server/environment.ts": module, "verify.py": "print(0)\n" };
+  await using runner = await createProject(files);
+  const args = ["validate", "--json", "--skip-build", "--sessions", "2"];
+  const { stdout } = await callCommand(args, { cwd: runner.dir });
+  const { results } = JSON.parse(stdout) as { results: { check_id: string; status: string; evidence: string[] }[] };
+  const failed = results.filter(({ status }) => status === "fail" || status === "error");
+  expect(failed).toMatchObject([
+    {
+      check_id: "runtime.oracle_containment",
+      evidence: [expect.stringMatching(/open\(.*, \\"a\\"\).* changed verify.py/)],
+    },
+  ]);
+});

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { resolve } from "node:path";
 import type { Manifest } from "@openenv-ts/providers/manifest";
 import { checker, compileActionCheck, offers } from "openenv-ts/internal";
 import type { SchemaBody } from "openenv-ts/protocol";
@@ -129,7 +129,7 @@ function declarations(validation: Validation | undefined, { seeded, ignore = [] 
 function declaredFiles(dir: string | undefined, validation: Validation | undefined) {
   const { oracle, canaries, verifier } = validation?.capabilities ?? {};
   const inside = (path: string | null | undefined): string | undefined =>
-    dir === undefined || !path ? undefined : join(dir, path);
+    dir === undefined || !path ? undefined : resolve(dir, path);
   // The standard names `injected_state`, but not how a validator injects it.
   const location = oracle?.form === "injected_state" ? undefined : oracle?.location;
   return { oracle: inside(location), canaries: inside(canaries), verifier: inside(verifier?.entry) };
