@@ -51,7 +51,7 @@ export const CEILINGS = {
   "packages/openenv/src/server/routes": 1664,
   "packages/openenv/src/server/websocket": 1510,
   "packages/bench/src": 3628,
-  "packages/cli/src": 12697,
+  "packages/cli/src": 12847,
   "packages/cluster/src": 1321,
   "packages/deploy/src": 2682,
   "packages/durable/src": 14,

@@ -84,7 +84,7 @@ export function leakage({ world, solved }: RewardSubject, logs: () => Promise<st
   };
 }
 
-/** Whether the episode earns less without the actions that hold the answer. Others only look something up. */
+/** Returns true if the episode earns less without the actions that hold the answer. Others only look something up. */
 async function isNeeded(world: World, episode: StudiedEpisode, { path, gold }: Leak): Promise<boolean> {
   const holds = (action: JsonObject): boolean => leavesOf(action).some(([at, value]) => at === path && value === gold);
   const others = actionsOf(episode).filter((action) => !holds(action));
@@ -207,7 +207,7 @@ function findLogged(answers: readonly Leaves[], text: string): Leak[] {
   );
 }
 
-/** Whether a list of the first view shows the value among others that are not in the answer: the name of a thing. */
+/** Returns true if a list of the first view shows the value among others that are not in the answer, as a name. */
 function isName(first: Leaves, answer: Leaves, value: unknown): boolean {
   const inAnswer = new Set(answer.map(([, one]) => one));
   const lists = first.filter(([, one]) => one === value).map(([at]) => at);
