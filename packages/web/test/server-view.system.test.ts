@@ -58,6 +58,10 @@ describe.skipIf(!chromium.available)("the Server view", () => {
     const server = await start(defineCounter().environment, { store: await makeFolder() });
     await using env = await connect(server.url);
     const { url } = await env.reset();
+    // The page of a session is read once. A row of an episode that runs is written after some seconds.
+    const rows = async () =>
+      ((await (await fetchAsOperator(`${server.url}/rollouts`)).json()) as { rows: object[] }).rows;
+    await expect.poll(async () => (await rows()).length, { timeout: 20_000 }).toBe(1);
     const page = await open(server, { view: "server" });
     const link = sessions(page).getByRole("link");
     const hrefs = () => link.evaluateAll((all) => all.map((one) => one.getAttribute("href")));
