@@ -176,9 +176,15 @@ stop() {
 trap 'stop; exit 0' TERM INT
 
 # Skips a server that exits before it listens, and a node that reports nothing for ${START_SECONDS} s.
-known=0
+known=0 told=
 for ((heard = 0; heard < ${nodes}; )); do
-  if read -r -t 1 -u 3 index port; then
+  # After a second without the end of a line, \`text\` has its beginning.
+  whole=yes
+  IFS= read -r -t 1 -u 3 text || whole=
+  told+=$text
+  if [[ -n $whole ]]; then
+    read -r index port <<<"$told"
+    told=
     heard=$((heard + 1))
     [[ $port != none ]] || continue
     known=$((known + 1))
