@@ -325,7 +325,7 @@ describe("openenv validate has exit codes", () => {
       2,
       /Cannot write the report to \./,
     ],
-    ["2 for a time that is none", {}, ["--adversary", "1h"], 2, /'1h' is invalid/],
+    ["2 for an invalid time", {}, ["--adversary", "1h"], 2, /'1h' is invalid/],
     ["2 for a level of a URL", {}, ["http://127.0.0.1:9", "--level", "static"], 2, /--level only applies to a folder/],
     ["2 for a token of a folder", { "openenv.yaml": MANIFEST }, ["--token", "t"], 2, /--token only applies to a URL/],
     [
