@@ -175,22 +175,16 @@ stop() {
 }
 trap 'stop; exit 0' TERM INT
 
-# Skips a server that exits before it listens, and a node that reports nothing for ${START_SECONDS} s.
+# Skips a server that exits before it listens, and a node that reports nothing for ${START_SECONDS} s. A line may arrive in two parts.
 known=0 told=
 for ((heard = 0; heard < ${nodes}; )); do
-  # After a second without the end of a line, \`text\` has its beginning.
-  whole=yes
-  IFS= read -r -t 1 -u 3 text || whole=
-  told+=$text
-  if [[ -n $whole ]]; then
-    read -r index port <<<"$told"
-    told=
-    heard=$((heard + 1))
+  if IFS= read -r -t 1 -u 3 text; then
+    read -r index port <<<"$told$text"
+    told= heard=$((heard + 1))
     [[ $port != none ]] || continue
-    known=$((known + 1))
-    address=\${addresses[index]}
+    known=$((known + 1)) address=\${addresses[index]}
     echo "${line}" >>"$folder/template"
-  elif ! kill -0 "$servers" 2>/dev/null || ((SECONDS >= ${START_SECONDS})); then
+  elif told+=$text; ! kill -0 "$servers" 2>/dev/null || ((SECONDS >= ${START_SECONDS})); then
     break
   fi
 done
