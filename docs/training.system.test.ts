@@ -32,7 +32,7 @@ describe.skipIf(!python.available)("training", () => {
   });
 
   // Next to other work on two cores it took 27 minutes.
-  test("TRL and Stable-Baselines3 train on real servers, with faults", { timeout: 2_700_000 }, async () => {
+  test("TRL and Stable-Baselines3 train on real servers, and AReaL plays on one, with faults", { timeout: 2_700_000 }, async () => {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
     // An interrupted pytest stops its servers.
     const options = { cwd: join(ROOT, "python"), env, timeout: 2_640_000, killSignal: "SIGINT" as const };
@@ -42,6 +42,7 @@ describe.skipIf(!python.available)("training", () => {
       "tests/test_trl_pages.py",
       "tests/test_trl_openreward.py",
       "tests/test_stable_baselines3.py",
+      "tests/test_areal.py",
     ];
     const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", ...files];
     expect((await promisify(execFile)(python.path, args, options)).stdout).toMatch(/\d+ passed/);

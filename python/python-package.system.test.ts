@@ -77,9 +77,9 @@ test.skipIf(!verifiers.available)("verifiers plays on real servers", { timeout: 
   expect(printed).toMatch(/^\d+ passed/m);
 });
 
-const TRAINERS = ["environment", "agilerl", "atropos", "ms_swift", "nemo_gym", "own_loop", "verl"].map(
-  (name) => `tests/test_${name}.py`,
-);
+const PARTS = ["agilerl", "ms_swift", "nemo_gym", "verl"];
+const LOOPS = ["agent_lightning", "art", "atropos", "openrlhf", "own_loop"];
+const TRAINERS = ["environment", ...PARTS, ...LOOPS].map((name) => `tests/test_${name}.py`);
 
 test.skipIf(!trainers.available)("other trainers play on real servers", { timeout: 300_000 }, async () => {
   const printed = await runWith(trainers.path, "pytest", "-q", "-p", "no:cacheprovider", ...TRAINERS);

@@ -106,8 +106,8 @@ export function requireLangchain(): Promise<Component> {
 /** A Python with trainers without their large dependencies, and `./python`: `OPENENV_TRAINERS_PYTHON`, else `python3`. */
 export function requireTrainers(): Promise<Component> {
   const trainers = { agilerl: "2.58.0", "ms-swift": "4.6.0", verl: "0.9.1", "nemo-gym": "0.4.0", atroposlib: "0.4.0" };
-  const others = { "skyrl-gym": "0.4.0", openenv: "0.10.0", pytest: "", "openenv-ts": "" };
-  return findPython("trainers", { ...trainers, ...others });
+  const loops = { "skyrl-gym": "0.4.0", agentlightning: "1.0.2", "openpipe-art": "0.5.18", openrlhf: "0.11.2" };
+  return findPython("trainers", { ...trainers, ...loops, openenv: "0.10.0", pytest: "", "openenv-ts": "" });
 }
 
 /** A Python with TRL and other trainers, about 3 GB: `OPENENV_TRAINING_PYTHON`, else `python3`. */
