@@ -88,13 +88,14 @@ writeSync(1, JSON.stringify({ found, wrong: wrong.slice(0, 5) }));
 
 const KINDS = ["byte", "header", "sector", "page", "end"];
 
-describe.each(await findRuntimes())("a file on $runtime", ({ command, isThere }) => {
+describe.each(await findRuntimes())("a file on $runtime", ({ runtime, command, isThere }) => {
   test.skipIf(!isThere).each(KINDS)(
     "that is damaged is refused, or each of its sessions is exact or refused: %s",
     { timeout: 240_000 },
     async (kind) => {
       await using project = await createProject({ "attack.mjs": ATTACK });
-      const rounds = kind === "byte" ? 200 : 100;
+      // Another runtime has another SQLite, and the same code that looks for damage.
+      const rounds = (kind === "byte" ? 200 : 100) / (runtime === "this Node" ? 1 : 5);
       const seed = KINDS.indexOf(kind) + 1;
       const args = ["attack.mjs", seed, kind, rounds, JOURNAL_MODULE];
       const [program = "", ...before] = command;
