@@ -73,6 +73,8 @@ export interface WebInfo {
   rollouts: boolean;
   /** The server has an operator's token; without one `GET /web/server` is closed. */
   has_operator: boolean;
+  /** This request has the rights of an operator. */
+  is_operator: boolean;
   /** `owner/name` on Hugging Face Spaces, else null. */
   space_id: string | null;
 }
@@ -102,6 +104,11 @@ export interface ServerViewSession extends SessionInfo {
   /** The seed and the task of this episode as far as its reset named them; null when they are not known. */
   task: { seed?: number | undefined; split?: string | undefined; index?: number | undefined } | null;
   worker: number;
+}
+
+export interface ServerViewListedSession extends ServerViewSession {
+  /** Its public name, which opens nothing: the page has it at `#/session/<handle>`. */
+  handle: string;
 }
 
 /** One process that serves. */
@@ -216,7 +223,7 @@ export interface ServerView {
   /** Workers that were lost and replaced since the server was started. */
   restarts: number;
   /** The first of those that match `?find=`, sorted by `?sort=` and `?order=`; `?limit=` of them, 200 by default, at most 1,000, after the first `?offset=`. */
-  sessions: ServerViewSession[];
+  sessions: ServerViewListedSession[];
   /** The number of those that match; `capacity` has the number of all. */
   found_sessions: number;
   limits: {

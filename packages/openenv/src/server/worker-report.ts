@@ -1,6 +1,11 @@
-import type { ServerViewError, ServerViewFailure, ServerViewSilentWorker, ServerViewWorker } from "../protocol/web.js";
+import type {
+  ServerViewError,
+  ServerViewFailure,
+  ServerViewListedSession,
+  ServerViewSilentWorker,
+  ServerViewWorker,
+} from "../protocol/web.js";
 import type { Exemplar } from "../session/statistics/histogram.js";
-import type { PickedSessions } from "../session/statistics/pick-sessions.js";
 import type { Statistics } from "../session/statistics/statistics.js";
 
 /** Durations since the start: the count of each bucket, and the sum in milliseconds. */
@@ -14,9 +19,12 @@ export interface HistogramReport {
 export type MetricValue = number | null | HistogramReport | [Record<string, string>, number][];
 
 /** The report of one worker, or of a server without workers. Plain JSON, because it is sent between processes. */
-export interface WorkerReport extends PickedSessions {
+export interface WorkerReport {
   worker: ServerViewWorker;
   metrics: Record<string, MetricValue>;
+  /** The first of those that match a query, and the number of matches. */
+  sessions: ServerViewListedSession[];
+  found: number;
   stepping: number;
   in_use: number;
   queue_size: number;

@@ -1,6 +1,8 @@
 import type { SessionQuery } from "../../protocol/session-query.js";
 import type { ServerViewWorker } from "../../protocol/web.js";
+import type { Session } from "../../session/session.js";
 import { pickSessions } from "../../session/statistics/pick-sessions.js";
+import { handleOf } from "../access/session-handle.js";
 import type { ServerContext } from "../context.js";
 import { cpuSeconds, openDescriptors } from "../limits/gauge.js";
 import type { WorkerReport } from "../worker-report.js";
@@ -33,6 +35,8 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     descriptors: await openDescriptors(),
     max_descriptors: Number.isFinite(descriptors.limit) ? descriptors.limit : null,
   };
+  const views = new Map((query.limit === 0 ? [] : open).map((session) => [session.view(number), session]));
+  const { sessions: picked, found } = pickSessions([...views.keys()], query);
   return {
     worker,
     metrics: readMetrics({ context, worker }),
@@ -44,6 +48,7 @@ export async function makeReport(context: ServerContext, query: SessionQuery): P
     failures: statistics.failures.all.map((failure) => ({ ...failure, worker: number })),
     errors_by_minute: statistics.failures.byMinute(),
     stepping: open.filter(({ busy, lastActivityAt }) => busy || lastActivityAt >= since).length,
-    ...pickSessions(query.limit === 0 ? [] : open.map((session) => session.view(number)), query),
+    found,
+    sessions: picked.map((view) => ({ ...view, handle: handleOf(views.get(view) as Session) })),
   };
 }

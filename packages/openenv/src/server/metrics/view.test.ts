@@ -111,6 +111,7 @@ describe("GET /web/server", () => {
           failed_steps: 1,
           task: { seed: undefined, split: undefined, index: undefined },
           worker: 0,
+          handle: expect.stringMatching(/^[\w-]{12}$/),
         },
       ],
       found_sessions: 1,

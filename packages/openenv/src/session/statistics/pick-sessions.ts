@@ -15,7 +15,7 @@ export function pickSessions(all: readonly ServerViewSession[], query: SessionQu
 }
 
 /** Sorts in place. */
-export function sortSessions(sessions: ServerViewSession[], { sort, down }: SessionQuery) {
+export function sortSessions<S extends ServerViewSession>(sessions: S[], { sort, down }: SessionQuery): S[] {
   const keyOf = KEYS[sort];
   const sign = down ? -1 : 1;
   return sessions.sort(

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { ServerView, ServerViewSession } from "../../../../openenv/src/protocol/web.js";
+import type { ServerView, ServerViewListedSession } from "../../../../openenv/src/protocol/web.js";
 import { addSample, Rates, type Sample, windowOf } from "./samples.js";
 
 const view = (at: number): ServerView => ({ at, steps_per_second: at, latency_ms: null }) as ServerView;
-const session = (id: string, steps: number) => ({ session_id: id, steps }) as ServerViewSession;
+const session = (id: string, steps: number) => ({ session_id: id, steps }) as ServerViewListedSession;
 
 describe("the recent history", () => {
   test("is limited to five minutes", () => {

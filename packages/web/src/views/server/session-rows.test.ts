@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ServerViewSession } from "../../../../openenv/src/protocol/web.js";
+import type { ServerViewListedSession } from "../../../../openenv/src/protocol/web.js";
 import { describeTask, rowOf, searchFor, shortId } from "./session-rows.js";
 
-const SESSION: ServerViewSession = {
+const SESSION: ServerViewListedSession = {
   session_id: "w1-bbbbbbbb-cccc",
   created_at: 900,
   last_activity_at: 990,
@@ -21,6 +21,7 @@ const SESSION: ServerViewSession = {
   failed_steps: 0,
   task: { seed: 7, split: "train", index: 3 },
   worker: 1,
+  handle: "a1b2c3d4e5f6",
 };
 
 describe("a row of the table of sessions", () => {

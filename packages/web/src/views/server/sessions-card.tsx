@@ -16,7 +16,6 @@ import {
   searchFor,
   shortId,
 } from "./session-rows.js";
-import { useHandle } from "./use-handle.js";
 
 /** The list moves in steps of so many rows, so that scrolling does not ask for each of them. */
 const STEP = LISTED / 4;
@@ -195,14 +194,13 @@ function ColumnHead({ name, label, look, query, onSort }: ColumnHeadProps) {
 function SessionRow({ row, place, records }: { row: SessionTableRow; place: number; records: boolean }) {
   const { session, client, state, openFor, idleFor, rate } = row;
   const task = describeTask(session);
-  const handle = useHandle(session);
   const id = shortId(session.session_id);
   return (
     <tr aria-rowindex={place}>
       <td>
         <span className="sessions__id">
           <span className="mono" title={session.session_id}>
-            {records && handle !== undefined ? <a href={hrefOf({ view: "session", handle })}>{id}</a> : id}
+            {records ? <a href={hrefOf({ view: "session", handle: session.handle })}>{id}</a> : id}
           </span>
           <CopyButton what={`the id ${id}`} text={() => session.session_id} />
           <small className="muted clip" title={task}>

@@ -37,7 +37,7 @@ function findAssets(): Assets | undefined {
   return undefined;
 }
 
-export async function info({ response, context }: RequestContext): Promise<void> {
+export async function info({ request, response, context, principal }: RequestContext): Promise<void> {
   const { runtime, authorization, sessions } = context;
   const { contract, tasks, stepBeforeReset } = runtime.definition;
   const { readme, report, spaceId } = settings(context);
@@ -59,6 +59,7 @@ export async function info({ response, context }: RequestContext): Promise<void>
     max_message_bytes: context.maxMessageBytes,
     rollouts: context.plugins.mounted.some(({ plugin }) => plugin.name === "rollouts"),
     has_operator: authorization.hasOperator,
+    is_operator: authorization.isOperator(request.headers, principal),
     space_id: spaceId,
   };
   response.setHeader("cache-control", "no-store");

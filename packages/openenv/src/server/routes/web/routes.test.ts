@@ -165,6 +165,7 @@ describe("what the page asks at its start", () => {
       report: false,
       rollouts: false,
       has_operator: false,
+      is_operator: false,
       space_id: null,
     });
   });
@@ -188,11 +189,13 @@ describe("what the page asks at its start", () => {
     });
   });
 
-  test("says whether there is an operator", async () => {
-    const hasOperator = async (options: ServeOptions) =>
-      ((await (await get(options, "/web/info", {})).json()) as { has_operator: boolean }).has_operator;
-    expect(await hasOperator({})).toBe(false);
-    expect(await hasOperator({ operatorToken: "letmein" })).toBe(true);
+  test("says whether there is an operator, and whether the request is that of one", async () => {
+    const read = async (options: ServeOptions, headers = {}) => (await get(options, "/web/info", headers)).json();
+    expect(await read({})).toMatchObject({ has_operator: false, is_operator: false });
+    const options = { operatorToken: "letmein" };
+    expect(await read(options)).toMatchObject({ has_operator: true, is_operator: false });
+    const headers = { authorization: "Bearer letmein" };
+    expect(await read(options, headers)).toMatchObject({ has_operator: true, is_operator: true });
     const guarded = await get({ mode: "production", webInterface: true, orchestratorToken: "drive" }, "/web/info");
     expect(await guarded.json()).toMatchObject({ guarded: true, mode: "production" });
   });
