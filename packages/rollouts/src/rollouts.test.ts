@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import type {
   EpisodeRow,
@@ -13,6 +13,7 @@ import type {
   RolloutSession,
 } from "#core/protocol/rollouts.js";
 import type { ViewPart } from "#core/protocol/web.js";
+import type { PluginRoute, RouteCall } from "#core/server/plugins/plugin.js";
 import { defineDesk } from "../../../test-support/environments/tool-environment.js";
 import { AS_OPERATOR, WITH_OPERATOR } from "../../../test-support/operator.js";
 import { get, makeRecord, rowsOf, useStores } from "../../../test-support/rollouts/stores.js";
@@ -21,6 +22,8 @@ import { connectVector } from "../../openenv/src/client/index.js";
 import { createTasks, defineContract, defineEnvironment } from "../../openenv/src/index.js";
 import { definePlugin } from "../../openenv/src/server/plugins/index.js";
 import { openArchive } from "./archive.js";
+import { createRoutes } from "./routes.js";
+import { StoreThread } from "./store/thread.js";
 
 // Each starts servers and sockets, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
@@ -297,6 +300,24 @@ describe("a server with a store", () => {
     expect(seen[0]).toMatchObject({ added: 1, running: 0, stuck: 0, total: 1, rows });
     // A second computation would have nothing that has ended, and another time.
     expect(seen[1]).toEqual(seen[0]);
+  });
+
+  test("tells a viewer that reads slowly that it has missed messages", async () => {
+    const folder = makeFolder();
+    await start({ store: folder });
+    const threads = new StoreThread("reader", folder);
+    onTestFinished(() => threads.close());
+    const route = createRoutes(threads)["/rollouts/*"] as PluginRoute;
+    const ended = new AbortController();
+    onTestFinished(() => ended.abort());
+    const request = new Request("http://127.0.0.1/rollouts/live", { signal: ended.signal });
+    const response = (await route.GET?.(request, {} as RouteCall)) as Response;
+    // The first message stays, and at least one more does not fit.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toMatch(/^data: \{/);
+    const texts = [(await reader?.read())?.value, (await reader?.read())?.value];
+    expect(texts.map((text) => text?.startsWith("event: missed\ndata: null\n\ndata: {"))).toEqual([true, false]);
   });
 
   test("sends viewers each episode that ends while more run than one message has", async () => {

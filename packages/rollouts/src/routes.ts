@@ -134,10 +134,14 @@ function createWrites(reader: StoreThread<"reader">): Record<"post" | "remove", 
   return { post, remove };
 }
 
+type Viewer = ReadableStreamDefaultController<Uint8Array>;
+
 /** What all viewers of a server see, once a second while there are any. */
 class Live {
   readonly #reader: StoreThread<"reader">;
-  readonly #viewers = new Set<ReadableStreamDefaultController<Uint8Array>>();
+  readonly #viewers = new Set<Viewer>();
+  /** Those that read slowly: a message was not sent to them. */
+  readonly #behind = new WeakSet<Viewer>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(reader: StoreThread<"reader">) {
@@ -146,7 +150,7 @@ class Live {
 
   stream(signal: AbortSignal): Response {
     const viewers = this.#viewers;
-    let own: ReadableStreamDefaultController<Uint8Array>;
+    let own: Viewer;
     const end = (): void => {
       viewers.delete(own);
       if (viewers.size > 0) return;
@@ -171,10 +175,10 @@ class Live {
       (data) => `data: ${JSON.stringify(data)}\n\n`,
       (error: Error) => `event: problem\ndata: ${JSON.stringify({ message: error.message })}\n\n`,
     );
-    const bytes = new TextEncoder().encode(message);
+    const [bytes, missed] = [message, `event: missed\ndata: null\n\n${message}`].map((text) => Buffer.from(text));
     for (const viewer of this.#viewers) {
-      // A viewer that reads slowly misses messages.
-      if ((viewer.desiredSize ?? 0) > 0) viewer.enqueue(bytes);
+      if ((viewer.desiredSize ?? 0) <= 0) this.#behind.add(viewer);
+      else viewer.enqueue((this.#behind.delete(viewer) ? missed : bytes) as Buffer);
     }
   }
 }

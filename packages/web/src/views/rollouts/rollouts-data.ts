@@ -208,14 +208,18 @@ class RolloutsData {
 
   async #stream(signal: AbortSignal): Promise<void> {
     for (let tries = 0; !signal.aborted; ) {
-      let isFirst = true;
+      let hasMissed = this.#hasStreamed;
       try {
         await readStream("/rollouts/live", { signal }, (event, data) => {
-          if (event !== "message") return;
+          if (event !== "message") {
+            hasMissed = true;
+            if (event === "problem") this.#set({ problem: (data as { message: string }).message });
+            return;
+          }
           tries = 0;
           this.#take(data as RolloutLive);
-          if (isFirst && this.#hasStreamed) void this.#refresh();
-          isFirst = false;
+          if (hasMissed) void this.#refresh();
+          hasMissed = false;
           this.#hasStreamed = true;
         });
       } catch (error) {
