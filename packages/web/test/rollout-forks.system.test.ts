@@ -81,6 +81,21 @@ describe.skipIf(!chromium.available)("the value of a step", () => {
     expect(rows.filter(({ parent }) => parent?.id === id)).toHaveLength(32);
   });
 
+  test("is that of as many forks as are wanted", async () => {
+    const { server, id } = await startPlayed();
+    const page = await open(server, { token: OPERATOR_TOKEN });
+    await page.goto(`${server.url}/web/#/rollouts/${id}/step/2`);
+    await page.getByText("Value of each step").click();
+    for (const wrong of ["", "0", "1.5", "257"]) {
+      await page.getByLabel("Forks").fill(wrong);
+      await page.getByRole("button", { name: "forks after step 2", disabled: true }).waitFor();
+    }
+    await page.getByLabel("Forks").fill("3");
+    await page.getByRole("button", { name: "Play 3 forks after step 2" }).click();
+    await page.locator(".tr__value li").getByText("3 forks").waitFor();
+    expect(await faults(page, "Connected", true)).toEqual([]);
+  });
+
   test("says why forks cannot be played", async () => {
     const { server, id } = await startPlayed();
     const page = await open(server, { token: OPERATOR_TOKEN });

@@ -7,7 +7,8 @@ import { ask } from "../../../server/get.js";
 import { readStream } from "../../../server/read-stream.js";
 import { useReadOnly } from "../../../server/use-read-only.js";
 
-const FORKS = 16;
+/** As many as the server plays for one request. */
+const MAX_FORKS = 256;
 /** Rows of forks reach the store about two seconds after their episodes: they are read until then, at this interval. */
 const STORED_MS = 5000;
 const EVERY_MS = 250;
@@ -24,6 +25,9 @@ interface StepValuesProps {
 export function StepValues({ id, step }: StepValuesProps) {
   const { values, playing, problem, play } = useForks(id);
   const [policy, setPolicy] = useState<ForkPolicy>("random");
+  const [typed, setTyped] = useState("16");
+  const forks = Number(typed);
+  const isAllowed = Number.isInteger(forks) && forks >= 1 && forks <= MAX_FORKS;
   const [isSetOpen, setIsOpen] = useState<boolean>();
   const isOpen = isSetOpen ?? values.length > 0;
   const readOnly = useReadOnly(isOpen);
@@ -48,14 +52,27 @@ export function StepValues({ id, step }: StepValuesProps) {
       <div className="acts">
         <Button
           look="sm"
-          free={step !== null && playing === undefined && readOnly === undefined}
-          title={readOnly}
-          onClick={() => void play(step ?? 0, policy)}
+          free={step !== null && playing === undefined && readOnly === undefined && isAllowed}
+          title={readOnly ?? (isAllowed ? undefined : `From 1 to ${MAX_FORKS} forks.`)}
+          onClick={() => void play({ step: step ?? 0, count: forks, policy })}
         >
           {playing === undefined
-            ? `Play ${FORKS} forks after ${step === null ? "step …" : stepInWords(step)}`
-            : `${playing} of ${FORKS} played`}
+            ? `Play ${count(forks, "fork")} after ${step === null ? "step …" : stepInWords(step)}`
+            : `${playing} of ${forks} played`}
         </Button>
+        <label>
+          Forks{" "}
+          <input
+            className="input"
+            type="number"
+            min={1}
+            max={MAX_FORKS}
+            value={typed}
+            aria-invalid={!isAllowed}
+            disabled={playing !== undefined}
+            onChange={({ target }) => setTyped(target.value)}
+          />
+        </label>
         <label>
           Actions{" "}
           <select className="input" value={policy} onChange={({ target }) => setPolicy(target.value as ForkPolicy)}>
@@ -127,13 +144,13 @@ function useForks(id: string) {
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
     }
   };
-  const play = async (step: number, policy: ForkPolicy): Promise<void> => {
+  const play = async (order: { step: number; count: number; policy: ForkPolicy }): Promise<void> => {
     setProblem(undefined);
     setPlaying(0);
     const { signal } = left.current;
     let last: ForkValue | undefined;
     try {
-      await readStream(path, { body: { step, count: FORKS, policy }, signal }, (event, data) => {
+      await readStream(path, { body: order, signal }, (event, data) => {
         if (event === "problem") return setProblem((data as { message: string }).message);
         if (event !== "value") return;
         const value = (last = data as ForkValue);
