@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
@@ -33,10 +33,17 @@ function kill({ pid }: ChildProcess): void {
   }
 }
 
-async function serve(port: number, store: string, ...args: string[]): Promise<Served> {
-  const given = ["serve", ECHO, "--port", String(port), "--store", store, "--log-level", "error", ...args];
+interface ServeOptions {
+  workers?: number;
+  /** A command that becomes the server, with the command of the server as its arguments. */
+  inside?: readonly string[];
+}
+
+async function serve(port: number, store: string, { workers = 1, inside = [] }: ServeOptions = {}): Promise<Served> {
+  const given = ["--port", String(port), "--store", store, "--log-level", "error", "--workers", String(workers)];
+  const [command, ...args] = [...inside, process.execPath, BIN, "serve", ECHO, ...given];
   const env = { ...process.env, OPENENV_OPERATOR_TOKEN: "operator" };
-  const child = spawn(process.execPath, [BIN, ...given], { detached: true, stdio: ["ignore", "ignore", "pipe"], env });
+  const child = spawn(command as string, args, { detached: true, stdio: ["ignore", "ignore", "pipe"], env });
   children.push(child);
   let said = "";
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => (said += chunk));
@@ -48,8 +55,22 @@ async function serve(port: number, store: string, ...args: string[]): Promise<Se
   return { url, child, logged: () => said };
 }
 
+const headers = { authorization: "Bearer operator" };
+
 async function get<T>(url: string): Promise<T> {
-  return (await (await fetch(url, { headers: { authorization: "Bearer operator" } })).json()) as T;
+  return (await (await fetch(url, { headers })).json()) as T;
+}
+
+/** Waits until a server can write episodes, or cannot. */
+async function untilUp(url: string, up: 0 | 1): Promise<void> {
+  const metrics = async () => (await fetch(`${url}/metrics`, { headers })).text();
+  const line = new RegExp(`^rollouts_up{.*} ${up}$`, "m");
+  await vi.waitFor(async () => expect(await metrics()).toMatch(line), { timeout: 60_000, interval: 100 });
+}
+
+/** Whether this user may mount a file system. */
+function mayMount(): boolean {
+  return spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status === 0;
 }
 
 type Answer = NonNullable<RolloutDetail["events"][number]["answer"]>;
@@ -67,7 +88,7 @@ test.each([1, 2])(
   async (workers) => {
     const port = await findFreePort("127.0.0.1");
     const run = `run-${workers}`;
-    const first = await serve(port, folder, "--workers", String(workers));
+    const first = await serve(port, folder, { workers });
     const ledger = new Map<string, Answer[]>();
     const play = async (client: number): Promise<void> => {
       const socket = await openTestSocket(`${first.url}/ws`);
@@ -112,15 +133,58 @@ test("a file that is deleted while a server records is noticed, and sessions go 
   const store = join(folder, "deleted");
   const { url, child, logged } = await serve(await findFreePort("127.0.0.1"), store);
   await using socket = await openTestSocket(`${url}/ws`);
-  const metrics = async () => (await fetch(`${url}/metrics`, { headers: { authorization: "Bearer operator" } })).text();
-  expect(await metrics()).toMatch(/^rollouts_up{.*} 1$/m);
+  await untilUp(url, 1);
   rmSync(join(store, "rollouts.db"));
   await socket.ask({ type: "reset", data: {} });
   expect(await socket.ask({ type: "step", data: { message: "one" } })).toMatchObject({ type: "observation" });
-  await vi.waitFor(async () => expect(await metrics()).toMatch(/^rollouts_up{.*} 0$/m), { timeout: 60_000 });
+  await untilUp(url, 0);
   expect(await socket.ask({ type: "step", data: { message: "two" } })).toMatchObject({ type: "observation" });
   await vi.waitFor(() => expect(logged()).toContain("episodes could not be recorded; sessions continue"), 10_000);
   expect(logged()).toContain("it was deleted or replaced while this process had it open");
   kill(child);
   await once(child, "exit");
 });
+
+test.skipIf(!mayMount())(
+  "a full disk costs the recording of episodes and no step, what is stored is shown, and room is used again",
+  { timeout: 180_000 },
+  async () => {
+    const store = join(folder, "small");
+    mkdirSync(store);
+    const inside = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"', store];
+    const { url, child, logged } = await serve(await findFreePort("127.0.0.1"), store, { inside });
+    await using socket = await openTestSocket(`${url}/ws`);
+    const play = async (group: string, message: string): Promise<void> => {
+      await socket.ask({ type: "reset", data: { metadata: { group } } });
+      expect(await socket.ask({ type: "step", data: { message } })).toMatchObject({ type: "observation" });
+    };
+    const groups = async () =>
+      (await get<RolloutPage<EpisodeRow>>(`${url}/rollouts?sort=started`)).rows.map(({ group, outcome }) => [
+        group,
+        outcome,
+      ]);
+    await play("before", "one");
+    await untilUp(url, 1);
+    await vi.waitFor(async () => expect((await groups()).map(([group]) => group)).toEqual(["before"]), 20_000);
+    // The file system is only in the namespace of the server.
+    const filler = `/proc/${child.pid}/root${store}/filler`;
+    const fill = (): void => {
+      for (;;) appendFileSync(filler, Buffer.alloc(4096));
+    };
+    expect(fill).toThrow("ENOSPC");
+    await play("full", "x".repeat(200_000));
+    await play("also full", "x".repeat(200_000));
+    await untilUp(url, 0);
+    expect(await groups()).toContainEqual(["before", expect.stringMatching(/^(cut|running)$/)]);
+    expect(logged()).toContain("database or disk is full");
+    rmSync(filler);
+    await play("after", "two");
+    await untilUp(url, 1);
+    await play("last", "three");
+    await vi.waitFor(async () => expect(await groups()).toContainEqual(["after", "cut"]), 20_000);
+    expect(await groups()).toContainEqual(["before", "cut"]);
+    expect((await groups()).filter(([, outcome]) => outcome === "incomplete")).not.toEqual([]);
+    kill(child);
+    await once(child, "exit");
+  },
+);
