@@ -182,6 +182,18 @@ export function requireBubblewrap(): Promise<Component> {
   });
 }
 
+/** An unshare by which this user may mount a file system: `OPENENV_UNSHARE`, else the one on the PATH. */
+export function requireMount(): Promise<Component> {
+  return find({
+    name: "mount",
+    variable: "OPENENV_UNSHARE",
+    candidates: ["unshare"],
+    args: ["-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt && echo mounted"],
+    expected: /^mounted$/,
+    what: "an unshare by which this user may mount a file system",
+  });
+}
+
 /** A uv: `OPENENV_UV`, else the one on the PATH. */
 export function requireUv(): Promise<Component> {
   return findCommand("uv", /^uv \d/);

@@ -1,5 +1,5 @@
 /** What may go wrong with a journal: no acknowledged event is lost or repeated, and each refusal is typed. */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
@@ -12,10 +12,11 @@ import { JOURNAL_MODULE } from "../../../../test-support/journals/file-journal.j
 import { startRedis, type TestRedis } from "../../../../test-support/journals/redis.js";
 import { fetchAsOperator, OPERATOR_VARIABLES } from "../../../../test-support/operator.js";
 import { startGateway } from "../../../../test-support/proxies/gateway.js";
-import { requireRedis } from "../../../../test-support/requirement.js";
+import { requireMount, requireRedis } from "../../../../test-support/requirement.js";
 import { openAtBothWorkers } from "../../../../test-support/servers/cluster.js";
 import { serveProject } from "../../../../test-support/servers/killable.js";
 
+const unshare = await requireMount();
 const BIN = `${import.meta.dirname}/../../../cli/bin/openenv.js`;
 
 /**
@@ -65,16 +66,6 @@ const open = (url: string) => connect(url, { resume: true, timeoutMs: 90_000 });
 const countOf = ({ observation }: { observation: Record<string, unknown> | null }): unknown => observation?.["count"];
 const executions = async ({ dir }: Project): Promise<string[]> =>
   (await readFile(`${dir}/executions`, "utf8").catch(() => "")).trim().split("\n").filter(Boolean);
-
-/** Whether this user may mount a file system. */
-function mayMount(): boolean {
-  try {
-    execFileSync("unshare", ["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test("a clock that jumps ends no session and no step", { timeout: 90_000 }, async () => {
   // What a process sees when the time of its machine is set: only the wall clock jumps.
@@ -173,10 +164,10 @@ describe("a journal in a file", () => {
     await Promise.all(envs.map((env) => env.close()));
   });
 
-  describe.skipIf(!mayMount())("on a separate file system", () => {
+  describe.skipIf(!unshare.available)("on a separate file system", () => {
     /** Runs a shell whose mounts no other process sees. */
     const inside = (project: Project, script: string, env: Record<string, string>) => {
-      const child = spawn("unshare", ["-rm", "bash", "-c", script, process.execPath, BIN], {
+      const child = spawn(unshare.path, ["-rm", "bash", "-c", script, process.execPath, BIN], {
         cwd: project.dir,
         env: { ...process.env, ...env },
         detached: true,

@@ -40,7 +40,7 @@ export class EpisodeRecorder {
   readonly #options: RecorderOptions;
   readonly #sessions = new Set<SessionRecorder>();
   #outbox: Sent[] = [];
-  /** Rows that could not be written. Their contents are lost. */
+  /** Rows that could not be written. Contents that were sent with them are lost. */
   #failed: Sent[] = [];
   #sent = 0;
   #writing: Promise<void> = Promise.resolve();
@@ -115,12 +115,13 @@ export class EpisodeRecorder {
     const { counts, log } = this.#options;
     counts.rollouts_up = 0;
     for (const one of sent) {
-      one.episode.isBroken = true;
+      const { row, body } = one.written;
+      if (body !== null) one.episode.isBroken = true;
       if (!one.isLast) continue;
       if (this.#failed.length >= MAX_FAILED) counts.rollouts_dropped_total++;
       else {
-        const row = one.written.row.with(OUTCOME, INCOMPLETE).with(REWARD, null);
-        this.#failed.push({ ...one, written: { row, body: null } });
+        const known = one.episode.isBroken ? row.with(OUTCOME, INCOMPLETE).with(REWARD, null) : row;
+        this.#failed.push({ ...one, written: { row: known, body: null } });
       }
     }
     if (performance.now() - this.#loggedAt < LOG_MS) return;
