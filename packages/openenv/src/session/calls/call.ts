@@ -181,7 +181,12 @@ export class Call implements StepContext {
       const step = this.startedAt === 0 ? {} : { step: this.step };
       answer = { ...answer, data: { ...answer.data, session: this.member, ...step } };
     }
-    return this.options.event === true && this.event > 0 ? ({ ...answer, event: this.event } as Answer) : answer;
+    if (this.options.event !== true || this.event <= 0) return answer;
+    const { event } = this;
+    // A copy, because what was recorded has no number. The spread costs several times as much.
+    if ("type" in answer && Object.keys(answer).length === 2)
+      return { type: answer.type, data: answer.data, event } as Answer;
+    return { ...answer, event } as Answer;
   }
 
   /**
