@@ -114,7 +114,7 @@ function callNamed(
   message: EnvironmentMessage,
   { request_id, timeoutMs }: CallOnce,
 ): MaybePromise<ServerMessage> {
-  if (request_id == null) return session.call(message, { ...cancelledWith(ctx), timeoutMs });
+  if (request_id == null) return session.call(message, cancelledWith(ctx, timeoutMs));
   const { keeper } = ctx.context.sessions;
   if (keeper === undefined) throw withoutKeeper("a request_id");
   keeper.remember(session);
@@ -151,10 +151,14 @@ export async function withEphemeralSession(
 }
 
 /** A client that disconnects cancels its call, unless it can come back to the address; the session stays open. */
-export function cancelledWith({ request, response, arrivedAt, address }: RequestContext): SessionCallOptions {
+export function cancelledWith(
+  { request, response, arrivedAt, address }: RequestContext,
+  timeoutMs?: number,
+): SessionCallOptions {
   const traceparent = headerTrace(request);
-  if (address !== undefined) return { arrivedAt, traceparent, peer: new HttpPeer(response, address.retry === true) };
-  return { arrivedAt, traceparent, onDisconnect: (cancel) => response.once("close", cancel) };
+  if (address !== undefined)
+    return { arrivedAt, traceparent, timeoutMs, peer: new HttpPeer(response, address.retry === true) };
+  return { arrivedAt, traceparent, timeoutMs, onDisconnect: (cancel) => response.once("close", cancel) };
 }
 
 /** A client of an address, which may send several requests at once. */

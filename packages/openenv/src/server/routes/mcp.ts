@@ -55,10 +55,16 @@ async function answerPlainly(ctx: RequestContext, body: string): Promise<void> {
     await attachAddress(ctx, kind, key.id);
     return ctx.address?.session;
   };
-  const ofAddress = ctx.address === undefined ? { onDisconnect } : { attach };
+  const hasAddress = ctx.address !== undefined;
+  // Spreads take longer than the call.
   const answering = answerRpc(value, {
-    ...{ runtime, sessions, orchestrator, principal: ctx.principal, traceparent: headerTrace(ctx.request) },
-    ...ofAddress,
+    runtime,
+    sessions,
+    orchestrator,
+    principal: ctx.principal,
+    traceparent: headerTrace(ctx.request),
+    onDisconnect: hasAddress ? undefined : onDisconnect,
+    attach: hasAddress ? attach : undefined,
   });
   const answer = isThenable(answering) ? await answering : answering;
   // The header is for balancers, which read headers.
