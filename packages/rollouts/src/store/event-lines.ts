@@ -40,7 +40,7 @@ export function readEvents(lines: readonly string[]): RolloutEvent[] {
 }
 
 /** The words of an episode: the strings of its requests, observations and errors. The same lines give the same text. */
-export function textOf(lines: readonly string[]): string {
+export function textOf(lines: Iterable<string>): string {
   let text = "";
   const walk = (value: unknown): void => {
     if (text.length >= MAX_TEXT) return;

@@ -33,7 +33,7 @@ export class Writer {
   readonly #put: Statement;
   readonly #putPart: Statement;
   readonly #next: Statement;
-  readonly #parts: Statement;
+  readonly #part: Statement;
   readonly #unindexed: Statement;
   readonly #setIndexed: Statement;
   readonly #addWords: Statement;
@@ -55,7 +55,7 @@ export class Writer {
     );
     this.#putPart = db.prepare("INSERT INTO contents VALUES (?, ?, ?)");
     this.#next = db.prepare("UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value");
-    this.#parts = db.prepare("SELECT body, sum FROM contents WHERE n >= ? AND n < ? ORDER BY n");
+    this.#part = db.prepare("SELECT body, sum FROM contents WHERE n = ?");
     this.#unindexed = db.prepare(
       `SELECT k FROM episodes WHERE indexed = 0 AND outcome NOT IN (${RUNNING}) LIMIT ${BATCH}`,
     );
@@ -159,11 +159,22 @@ export class Writer {
     return keys.length;
   }
 
-  /** Undefined for contents that are damaged. */
+  /** Undefined for contents that are damaged. Reads only the parts that have the text. */
   #textOf(k: number): string | undefined {
-    const bodies = this.#parts.all(k * PARTS, (k + 1) * PARTS);
-    if (bodies.some(({ body, sum }) => crc32(body as Uint8Array) !== sum)) return undefined;
-    return textOf(bodies.flatMap(({ body }) => new TextDecoder().decode(body as Uint8Array).split("\n")));
+    let isDamaged = false;
+    const part = this.#part;
+    function* readLines(): Generator<string> {
+      for (let n = k * PARTS; ; n++) {
+        const found = part.get(n);
+        if (!found) return;
+        const body = found["body"] as Uint8Array;
+        isDamaged = crc32(body) !== found["sum"];
+        if (isDamaged) return;
+        yield* new TextDecoder().decode(body).split("\n");
+      }
+    }
+    const text = textOf(readLines());
+    return isDamaged ? undefined : text;
   }
 
   #count(name: "changed" | "deleted"): number {
