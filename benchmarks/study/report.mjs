@@ -28,7 +28,7 @@ export async function writeReport(plan, { waits, places, progress }) {
   const fromReport = (place) => relative(dirname(places.report), place);
   const text = [
     `# Scaling study\n\n${renderFacts(facts)}`,
-    explain(waits, { csv: fromReport(places.csv), grid: fromReport(join(places.dir, "grid")) }),
+    explain(plan.timeout, waits, { csv: fromReport(places.csv), grid: fromReport(join(places.dir, "grid")) }),
     ...sections.map((section) => renderSection(section, fromReport(pictures))),
     ...(bursts.length === 0 ? [] : [renderPublished(plan, bursts), readFileSync(LIMITS, "utf8").trim()]),
     renderLeft(progress),
@@ -36,14 +36,16 @@ export async function writeReport(plan, { waits, places, progress }) {
   writeFileSync(places.report, `${text.join("\n\n")}\n`);
 }
 
-function explain(waits, { csv, grid }) {
+function explain(timeout, waits, { csv, grid }) {
   const repetitions = Object.entries(waits).map(([wait, reps]) => `${reps} with steps of ${wait} s`);
   return `Each finding is computed from the rows of the table below it. The values are in [study.csv](${csv}), and every burst is in
 [the folder of its setup](${grid}), which \`openenv bench report\` reads. A burst opens all sessions at once; each connects, resets,
-steps once and closes. Each batch has a new server, whose first burst is reported apart; then come the repetitions:
-${repetitions.join(", ")}. In parentheses are the smallest and the largest of them. The largest batch is the largest of which at
-least 95 % succeeded over all repetitions; a setup stops at its first batch below that. ≥: no larger batch was tried. Times count
-from the start of the burst, so they include the delay of the load. °: the load took more than a tenth of a request's median to
+steps once and closes, within ${timeout} s. The load is \`openenv bench\` on the same machine. Each batch has a new server, whose first
+burst is reported apart; then come the repetitions: ${repetitions.join(", ")}.
+Percentiles are those of the requests of all repetitions together, and in parentheses are the smallest and the largest repetition.
+The largest batch is the largest of which at least 95 % succeeded over all repetitions; a setup stops at its first batch below
+that. ≥: no larger batch was tried. Tables and findings have the largest batch alone, study.csv each batch. Times count from the
+start of the burst, so they include the delay of the load. °: the load took more than a tenth of a request's median to
 start all requests, or was that late to read answers. Processor times are those of one burst, of the server and of the load.`;
 }
 
@@ -54,6 +56,10 @@ function readBursts(facts, dir) {
     return folder && existsSync(folder) ? [folder] : [];
   });
   return folders.flatMap((folder) => readResults([folder]).bursts);
+}
+
+function count(number, noun) {
+  return `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 function renderFacts(facts) {
@@ -72,7 +78,7 @@ function renderFacts(facts) {
     machine: each("machine").join("; "),
     versions: versions.join(", "),
     seeds: [...seeds, "bursts have no random part"].join(", "),
-    time: `${all.length} rows in ${whole(Math.ceil(minutes))} minutes`,
+    time: `${count(all.length, "row")} in ${count(Math.ceil(minutes), "minute")}`,
   };
   return Object.entries(lines)
     .map(([name, value]) => `- ${name}: ${value}`)
