@@ -69,9 +69,9 @@ export type SupervisorMessage =
   | { type: "reread-tokens" }
   | { type: "stop" };
 
-/** True when a socket that is sent to a worker opens a new session there. */
-export function opensSession({ envelope, last }: Extract<SupervisorMessage, { type: "upgrade" }>): boolean {
-  return envelope.owner === undefined && !last;
+/** True when a socket that is sent to a worker opens a new session there, or waits for one. */
+export function opensSession({ envelope }: Extract<SupervisorMessage, { type: "upgrade" }>): boolean {
+  return envelope.owner === undefined;
 }
 
 /** The environment variable by which a supervisor gives a worker its number. */

@@ -84,9 +84,11 @@ export class WorkerProcess {
     });
   }
 
-  /** Its load, including the sockets that are on their way to it. */
+  /** Its load, including the sockets that are on their way to it: those beyond its room will wait. */
   get load(): WorkerLoad {
-    return { ...this.#reported, active: this.#reported.active + this.due };
+    const { active, max, waiting } = this.#reported;
+    const opening = Math.min(this.due, Math.max(0, max - active));
+    return { ...this.#reported, active: active + opening, waiting: waiting + this.due - opening };
   }
 
   /** The sockets for new sessions that are on their way to it. */
