@@ -33,6 +33,25 @@ describe("several workers behind one address", { timeout: 180_000 }, () => {
     expect(await openAll(cluster.url, 1)).toHaveLength(1);
   });
 
+  test("let as many wait as all of them together may hold and queue, and refuse none", async () => {
+    const capacity = 256;
+    const variables = { WORKERS: "2", MAX_CONCURRENT_ENVS: String(capacity), QUEUE_SIZE: String(capacity) };
+    await using cluster = await startCluster(variables);
+    for (let burst = 0; burst < 3; burst++) {
+      const codes = await Promise.all(
+        Array.from({ length: 4 * capacity }, async () => {
+          await using socket = await openTestSocket(`${cluster.url}/ws`);
+          const { data } = (await socket.ask(RESET)) as { data: { code?: string } };
+          if (data.code !== undefined) return data.code;
+          await socket.ask(step(17));
+          return "served";
+        }),
+      );
+      expect(codes.filter((code) => code !== "served")).toEqual([]);
+      await untilAllKnow(cluster.url, { active_sessions: 0 });
+    }
+  });
+
   test("give an HTTP session to whichever has room, before one that waits to be continued is ended", async () => {
     await using cluster = await startCluster({ WORKERS: "2", MAX_CONCURRENT_ENVS: "3" });
     const headers = { "content-type": "application/json", connection: "close" };
