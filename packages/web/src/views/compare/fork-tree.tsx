@@ -6,6 +6,8 @@ const WIDTH = 280;
 const LEFT = 28;
 const BELOW = 24;
 const MOST_HEIGHT = 320;
+/** The width of a label, and the height of its line. */
+const [LABEL, LINE] = [44, 12];
 
 interface ForkTreeProps {
   branches: readonly Branch[];
@@ -20,15 +22,21 @@ export function ForkTree({ branches, first, active }: ForkTreeProps) {
   const last = Math.max(1, ...branches.map(({ end }) => end));
   const step = Math.min(50, MOST_HEIGHT / last);
   const columns = Math.max(1, branches.length - 1);
-  const x = ({ x: column }: Branch): number => LEFT + 16 + (column * (WIDTH - LEFT - 40)) / columns;
+  const apart = (WIDTH - LEFT - 48) / columns;
+  const x = ({ x: column }: Branch): number => LEFT + 24 + column * apart;
   const y = (number: number): number => 12 + number * step;
   const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].find((size) => size * step >= 22) ?? last;
+  // Between narrow columns only A and B have labels, that of B below that of A if they would overlap.
+  const hasLabel = (at: number): boolean => at < 2 || apart >= LABEL;
+  const [a, b] = branches;
+  const areNear = a && b && Math.abs(x(a) - x(b)) < LABEL && Math.abs((a.end - b.end) * step) < LINE;
+  const lower = areNear ? LINE : 0;
   // A and B are drawn last, above the lines that they share.
   const order = branches.map((_, at) => at).reverse();
   return (
     <svg
       className="ftree"
-      viewBox={`0 0 ${WIDTH} ${y(last) + BELOW}`}
+      viewBox={`0 0 ${WIDTH} ${y(last) + BELOW + lower}`}
       role="img"
       aria-label={treeInWords(branches, first)}
     >
@@ -63,10 +71,12 @@ export function ForkTree({ branches, first, active }: ForkTreeProps) {
         return (
           <g key={row.id} className={at === active ? "active" : undefined}>
             <rect className={`end ${sideOf(at)} ${look}`} x={cx - 5} y={cy - 5} width="10" height="10" rx="2" />
-            <text className={at < 2 ? "st" : "s"} x={cx} y={cy + 19} textAnchor="middle">
-              {at < 2 ? `${sideOf(at).toUpperCase()} ` : ""}
-              {formatReward(row.reward, "–")}
-            </text>
+            {hasLabel(at) ? (
+              <text className={at < 2 ? "st" : "s"} x={cx} y={cy + 19 + (at === 1 ? lower : 0)} textAnchor="middle">
+                {at < 2 ? `${sideOf(at).toUpperCase()} ` : ""}
+                {formatReward(row.reward, "–")}
+              </text>
+            ) : null}
           </g>
         );
       })}
