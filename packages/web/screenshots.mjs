@@ -3,7 +3,8 @@
  *
  *     CHROMIUM=chromium node packages/web/screenshots.mjs
  */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/root.mjs";
 import { setup } from "../../scripts/setup.mjs";
@@ -18,6 +19,7 @@ const { chromium } = await import("playwright-core");
 const { connect } = await import("openenv-ts/client");
 const { serve } = await import("openenv-ts/server");
 mkdirSync(IMAGES, { recursive: true });
+const store = mkdtempSync(join(tmpdir(), "openenv-pictures-"));
 const browser = await chromium.launch({
   executablePath: process.env["CHROMIUM"] ?? "chromium",
   args: ["--no-sandbox", "--font-render-hinting=none"],
@@ -26,6 +28,7 @@ const wordle = await start("envs/wordle/dist/server/environment.js", {
   maxConcurrentEnvs: 32,
   readmePath: join(ROOT, "envs/wordle/README.md"),
 });
+const recorded = await start("envs/wordle/dist/server/environment.js", { store });
 const echo = await start("envs/echo/dist/server/environment.js");
 /** Stops the players of the Server view. */
 const over = new AbortController();
@@ -35,6 +38,9 @@ try {
     await shoot(echo, `tools-${scheme}`, { scheme, act: callTools });
     await shoot(wordle, `about-${scheme}`, { scheme, view: "about" });
   }
+  const [worst, best] = await recordGroups(recorded);
+  await shoot(recorded, "rollouts-light", { scheme: "light", view: "rollouts?by=group" });
+  await shoot(recorded, "compare-dark", { scheme: "dark", view: `compare/${worst}/${best}` });
   await shoot(wordle, "play-phone", { scheme: "light", size: PHONE, act: playWordle });
   const players = Array.from({ length: 17 }, (_, at) => keepPlaying(wordle, 30 + at * 7));
   for (const scheme of ["light", "dark"]) await shoot(wordle, `server-${scheme}`, { scheme, view: "server" });
@@ -44,12 +50,41 @@ try {
   over.abort();
   await browser.close();
   await wordle.close();
+  await recorded.close();
   await echo.close();
+  rmSync(store, { recursive: true, force: true });
 }
 
 async function start(file, options = {}) {
   const { default: environment } = await import(join(ROOT, file));
   return serve(environment, { port: 0, logLevel: "silent", graceMs: 200, operatorToken: OPERATOR_TOKEN, ...options });
+}
+
+/** Plays groups of which some episodes find the word. Returns the names of two episodes that part, of rewards 0 and 1. */
+async function recordGroups({ url }) {
+  const words = ["slate", "crony", "point", "might", "jolly", "fuzzy"];
+  const env = await connect(url);
+  const names = { run: "grpo-wordle-2", policy_step: 40 };
+  for (let seed = 1; seed <= 24; seed++) {
+    await env.reset({ seed, metadata: { ...names, group: `word ${seed}` } });
+    for (const word of words) await env.step({ message: `[${word}]` });
+    const secret = /"secret_word":"(\w+)"/.exec(JSON.stringify(await env.state()))?.[1];
+    for (let nth = 1; nth < 8; nth++) {
+      let { done } = await env.reset({ seed, metadata: { ...names, group: `word ${seed}` } });
+      const found = (seed * nth) % 9 < seed % 6 ? 2 + (nth % 3) : words.length;
+      for (const [turn, word] of words.entries()) {
+        if (!done) ({ done } = await env.step({ message: `[${turn === found ? secret : word}]` }));
+      }
+    }
+  }
+  await env.close();
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+  const read = async (query) => (await (await fetch(`${url}/rollouts?${query}`, { headers })).json()).rows;
+  while ((await read("q=outcome:done&limit=1000")).length < 24 * 8)
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  const [{ group }] = await read("by=group&limit=1");
+  const rows = await read(`sort=reward&q=${encodeURIComponent(`group:"${group}"`)}`);
+  return [rows[0].id, rows.at(-1).id];
 }
 
 /** Sends a guess at this interval in milliseconds. */
