@@ -32,7 +32,9 @@ describe.skipIf(!python.available)("training", () => {
   });
 
   // Next to other work on two cores it took 27 minutes.
-  test("TRL and Stable-Baselines3 train on real servers, and AReaL plays on one, with faults", { timeout: 2_700_000 }, async () => {
+  test("TRL and Stable-Baselines3 train on real servers, and AReaL plays on one, with faults", {
+    timeout: 2_700_000,
+  }, async () => {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
     // An interrupted pytest stops its servers.
     const options = { cwd: join(ROOT, "python"), env, timeout: 2_640_000, killSignal: "SIGINT" as const };

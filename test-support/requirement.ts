@@ -81,16 +81,6 @@ export function requireVerifiers(): Promise<Component> {
   return findPython("verifiers", { verifiers: "0.3.1", openenv: "0.10.0" });
 }
 
-/** A Python with openreward 0.1.167: `OPENENV_OPENREWARD_PYTHON`, else `python3`. */
-export function requireOpenreward(): Promise<Component> {
-  return findPython("openreward", { openreward: "0.1.167" });
-}
-
-/** A Python with datasets 5.2.0: `OPENENV_DATASETS_PYTHON`, else `python3`. */
-export function requireDatasets(): Promise<Component> {
-  return findPython("datasets", { datasets: "5.2.0" });
-}
-
 /** A Python with OpenAI Agents, Inspect AI, FastMCP and `./python`: `OPENENV_AGENTS_PYTHON`, else `python3`. */
 export function requireAgents(): Promise<Component> {
   const agents = { "openai-agents": "0.24.0", "inspect-ai": "0.3.285", fastmcp: "4.2.3", mcp: "2.3.0" };
@@ -184,14 +174,8 @@ export function requireBubblewrap(): Promise<Component> {
 
 /** An unshare by which this user may mount a file system: `OPENENV_UNSHARE`, else the one on the PATH. */
 export function requireMount(): Promise<Component> {
-  return find({
-    name: "mount",
-    variable: "OPENENV_UNSHARE",
-    candidates: ["unshare"],
-    args: ["-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt && echo mounted"],
-    expected: /^mounted$/,
-    what: "an unshare by which this user may mount a file system",
-  });
+  const args = ["-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt && echo mounted"];
+  return findCommand("unshare", /^mounted$/, { args, what: "an unshare by which this user may mount a file system" });
 }
 
 /** A uv: `OPENENV_UV`, else the one on the PATH. */
@@ -314,8 +298,12 @@ export function requireKubernetesValidate(): Promise<Component> {
 
 /** A kubectl of a cluster that tests may fill: `OPENENV_KUBECTL`. No other is tried: its cluster could be in use. */
 export function requireKubectl(): Promise<Component> {
-  const what = "a kubectl of a cluster that tests may fill";
-  return findCommand("kubectl", /^ok$/, { candidates: [], args: ["get", "--raw", "/readyz"], what });
+  const more = {
+    candidates: [],
+    args: ["get", "--raw", "/readyz"],
+    what: "a kubectl of a cluster that tests may fill",
+  };
+  return findCommand("kubectl", /^ok$/, more);
 }
 
 /** The same, whose nodes the tests run: they give its Pods addresses and mounts of this machine, which needs root. */

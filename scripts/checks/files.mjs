@@ -35,7 +35,7 @@ const PHRASES = {
   "fix, coerce": /\bmend(?:s|ed|ing)?\b/i,
   "any client that, the caller": /\bwhoever\b/i,
   "next to, in addition to": /\bbeside\b/i,
-  "is not valid, is not one": /(?<!\bthere )\b(?:is|are) none\b/i,
+  "is not valid, is not one": /(?<!\b[Tt]here )\b(?:[Ii]s|[Aa]re) none\b/,
   "is not a, is not an":
     /(?<!\bthere )\b(?:is|are) no (?:JSON|URL|boolean|error|file|folder|function|name|number|object|promise|string|text)\b/i,
   continues: /\b(?:connection|episode|process|server|session|socket|step) goes on\b/i,

@@ -8,12 +8,12 @@ import {
   type Project,
   startCommand,
 } from "../../../../test-support/commands/command-line.js";
-import { requireDatasets } from "../../../../test-support/requirement.js";
+import { findPython } from "../../../../test-support/requirement.js";
 
 /** Two servers are started, and Python loads pyarrow. */
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-const python = await requireDatasets();
+const python = await findPython("datasets", { datasets: "5.2.0" });
 const ENVS = join(import.meta.dirname, "../../../../envs");
 
 const GUESSES = `

@@ -17,9 +17,9 @@ import wordle from "../../../../envs/wordle/server/environment.js";
 import { secretOf } from "../../../../envs/wordle/tasks.js";
 import { orsClient } from "../../../../test-support/clients/ors-client.js";
 import { fetchAsOperator, WITH_OPERATOR } from "../../../../test-support/operator.js";
-import { requireOpenreward } from "../../../../test-support/requirement.js";
+import { findPython } from "../../../../test-support/requirement.js";
 
-const python = await requireOpenreward();
+const python = await findPython("openreward", { openreward: "0.1.167" });
 const script = fileURLToPath(new URL("openreward_client.py", import.meta.url));
 
 interface Step {

@@ -7,7 +7,7 @@ import { ask } from "../../../server/get.js";
 import { readStream } from "../../../server/read-stream.js";
 import { useReadOnly } from "../../../server/use-read-only.js";
 
-/** As many as the server plays for one request. */
+/** The server plays no more for one request. */
 const MAX_FORKS = 256;
 /** Rows of forks reach the store about two seconds after their episodes: they are read until then, at this interval. */
 const STORED_MS = 5000;
