@@ -12,6 +12,8 @@ export const title = "upstreams that are killed";
 /** So many clients have no place and wait for one, for less than the time limit of a call. */
 const WAITING = 4;
 const REPORT_MS = 10_000;
+/** So often ten seconds for all processes to start. */
+const TRIES = 30;
 
 export async function run({ python, missing, soak }) {
   const { processes, minutes, killEvery } = soak;
@@ -22,9 +24,9 @@ export async function run({ python, missing, soak }) {
   const front = await startFront(soak);
   const ledger = new Ledger();
   try {
-    // Many processes need minutes to start.
+    // Many processes need minutes to start, and a few of the Python package do, too.
     const isComplete = async () => {
-      for (let left = processes; left > 0; left -= 20) if (await cameTrue(() => front.isIdle(processes))) return true;
+      for (let tries = 0; tries < TRIES; tries++) if (await cameTrue(() => front.isIdle(processes))) return true;
       return false;
     };
     await isComplete();
