@@ -106,8 +106,9 @@ async function shoot(server, name, { scheme, view = "play", size = DESK, act }) 
   const context = await browser.newContext({ viewport: size, colorScheme: scheme, reducedMotion: "reduce", ...phone });
   const page = await context.newPage();
   await page.goto(`${server.url}/web/#token=${OPERATOR_TOKEN}`);
-  await page.goto(`${server.url}/web/#/${view}`);
+  // Not every view connects.
   await page.getByText("Connected", { exact: true }).waitFor();
+  await page.goto(`${server.url}/web/#/${view}`);
   await act?.(page);
   // The charts of the Server view need some history.
   await page.waitForTimeout(view === "server" ? 30_000 : 600);

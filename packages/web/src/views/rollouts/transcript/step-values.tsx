@@ -7,8 +7,6 @@ import { ask } from "../../../server/get.js";
 import { readStream } from "../../../server/read-stream.js";
 import { useReadOnly } from "../../../server/use-read-only.js";
 
-/** The server plays no more for one request. */
-const MAX_FORKS = 256;
 /** Rows of forks reach the store about two seconds after their episodes: they are read until then, at this interval. */
 const STORED_MS = 5000;
 const EVERY_MS = 250;
@@ -27,7 +25,6 @@ export function StepValues({ id, step }: StepValuesProps) {
   const [policy, setPolicy] = useState<ForkPolicy>("random");
   const [typed, setTyped] = useState("16");
   const forks = Number(typed);
-  const isAllowed = Number.isInteger(forks) && forks >= 1 && forks <= MAX_FORKS;
   const [isSetOpen, setIsOpen] = useState<boolean>();
   const isOpen = isSetOpen ?? values.length > 0;
   const readOnly = useReadOnly(isOpen);
@@ -52,8 +49,8 @@ export function StepValues({ id, step }: StepValuesProps) {
       <div className="acts">
         <Button
           look="sm"
-          free={step !== null && playing === undefined && readOnly === undefined && isAllowed}
-          title={readOnly ?? (isAllowed ? undefined : `From 1 to ${MAX_FORKS} forks.`)}
+          free={step !== null && playing === undefined && readOnly === undefined}
+          title={readOnly}
           onClick={() => void play({ step: step ?? 0, count: forks, policy })}
         >
           {playing === undefined
@@ -66,9 +63,7 @@ export function StepValues({ id, step }: StepValuesProps) {
             className="input"
             type="number"
             min={1}
-            max={MAX_FORKS}
             value={typed}
-            aria-invalid={!isAllowed}
             disabled={playing !== undefined}
             onChange={({ target }) => setTyped(target.value)}
           />
