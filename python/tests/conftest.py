@@ -192,6 +192,17 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 
 @pytest.fixture
+def text_proxies() -> Iterator[list[Proxy]]:
+    """Four proxies of a server of ``text.mjs``, one for each rollout."""
+    server = Server("text.mjs")
+    proxies = [Proxy(server.url) for _ in range(4)]
+    yield proxies
+    for proxy in proxies:
+        proxy.close()
+    server.kill()
+
+
+@pytest.fixture
 def hostile() -> Iterator[HostileServer]:
     with HostileServer() as started:
         yield started

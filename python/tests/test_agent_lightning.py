@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Proxy, Server, wait_for
+from conftest import Proxy, wait_for
 from test_own_loop import read_code
 
 httpx = pytest.importorskip("httpx")
@@ -66,10 +66,9 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def lightning(tmp_path: Path) -> Iterator[Any]:
+def lightning(tmp_path: Path, text_proxies: list[Proxy]) -> Iterator[Any]:
     """A client of Agent Lightning, with a model, and with its controller, which finds the agent."""
-    server = Server("text.mjs")
-    proxy = Proxy(server.url)
+    proxy = text_proxies[0]
     code = read_code("agent_lightning_agent.py").replace("http://localhost:8000", proxy.url)
     (tmp_path / "agent_lightning_agent.py").write_text(code)
     Model.proxy = proxy
@@ -89,8 +88,6 @@ def lightning(tmp_path: Path) -> Iterator[Any]:
         with running("agentlightning.controller", tmp_path, *controller):
             yield client
     models.shutdown()
-    proxy.close()
-    server.kill()
 
 
 def is_up(client: Any) -> bool:

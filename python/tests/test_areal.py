@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import Proxy, Server
+from conftest import Proxy
 from test_own_loop import read_code
 from trainers import stand_in
 
@@ -36,15 +35,6 @@ class Engine:
         return ModelResponse(request.input_ids, written, [-0.5] * count, [self.get_version()] * count)
 
 
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    server = Server("text.mjs")
-    opened = Proxy(server.url)
-    yield opened
-    opened.close()
-    server.kill()
-
-
 def rollout(proxy: Proxy, texts: list[str]) -> Any:
     script: dict[str, Any] = {"__name__": __name__}
     exec(read_code("own_loop.py", "async def generate"), script)
@@ -60,7 +50,8 @@ def rollout(proxy: Proxy, texts: list[str]) -> Any:
         executor.destroy()
 
 
-def test_a_rollout_has_masks_versions_and_a_reward(proxy: Proxy) -> None:
+def test_a_rollout_has_masks_versions_and_a_reward(text_proxies: list[Proxy]) -> None:
+    proxy = text_proxies[0]
     row = rollout(proxy, ["a", "bb", "stop"])
     assert row["rewards"].tolist() == [7]
     [ids], [mask], [versions] = (row[name].tolist() for name in ("input_ids", "loss_mask", "versions"))
@@ -71,5 +62,6 @@ def test_a_rollout_has_masks_versions_and_a_reward(proxy: Proxy) -> None:
     assert not proxy.cut_at_answer
 
 
-def test_a_lost_rollout_is_rejected(proxy: Proxy) -> None:
+def test_a_lost_rollout_is_rejected(text_proxies: list[Proxy]) -> None:
+    proxy = text_proxies[0]
     assert rollout(proxy, ["a", "lose"]) is None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-from conftest import Proxy, Server
+from conftest import Proxy
 from test_own_loop import read_code
 from trainers import stand_in
 
@@ -16,16 +14,6 @@ stand_in("openpipe-art", "litellm", "weave", "polars", "transformers", "torch", 
 
 import art
 from openai.types.chat.chat_completion import Choice
-
-
-@pytest.fixture
-def proxies() -> Iterator[list[Proxy]]:
-    server = Server("text.mjs")
-    opened = [Proxy(server.url) for _ in range(4)]
-    yield opened
-    for proxy in opened:
-        proxy.close()
-    server.kill()
 
 
 class Client:
@@ -60,8 +48,8 @@ def gather(proxies: list[Proxy], texts: list[list[str]], most: int) -> Any:
     return clients, asyncio.run(all_groups())
 
 
-def test_groups_have_the_answers_of_the_model_and_rewards(proxies: list[Proxy]) -> None:
-    clients, groups = gather(proxies, [["a", "bb", "stop"], ["stop"], ["bb", "stop"], ["a", "stop"]], 0)
+def test_groups_have_the_answers_of_the_model_and_rewards(text_proxies: list[Proxy]) -> None:
+    clients, groups = gather(text_proxies, [["a", "bb", "stop"], ["stop"], ["bb", "stop"], ["a", "stop"]], 0)
     # A group has them in the order in which they ended.
     assert [sorted(one.reward for one in group) for group in groups] == [[4, 7], [5, 6]]
     [first] = [one.messages_and_choices for one in groups[0] if one.reward == 7]
@@ -69,11 +57,11 @@ def test_groups_have_the_answers_of_the_model_and_rewards(proxies: list[Proxy]) 
     prompts = [one["content"] for one in first if not isinstance(one, Choice)]
     assert prompts == ["seed 7", "seed 7 a", "seed 7 a bb"]
     assert [one["role"] for one in clients[0].asked] == ["user", "assistant", "user", "assistant", "user"]
-    assert not any(proxy.cut_at_answer for proxy in proxies)
+    assert not any(proxy.cut_at_answer for proxy in text_proxies)
 
 
-def test_a_lost_rollout_is_an_exception_and_no_trajectory(proxies: list[Proxy]) -> None:
-    _, groups = gather(proxies, [["a", "lose"], ["stop"]], 1)
+def test_a_lost_rollout_is_an_exception_and_no_trajectory(text_proxies: list[Proxy]) -> None:
+    _, groups = gather(text_proxies, [["a", "lose"], ["stop"]], 1)
     [group] = groups
     assert [one.reward for one in group] == [4]
     [lost] = group.exceptions

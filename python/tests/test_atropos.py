@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-from conftest import Proxy, Server
+from conftest import Proxy
 from test_own_loop import read_code
 from trainers import stand_in
 
@@ -16,17 +14,6 @@ LARGE = ("torch", "transformers", "wandb", "jsonlines", "pydantic_cli", "tenacit
 stand_in("atroposlib", *LARGE)
 
 from atroposlib.envs.base import BaseEnv
-
-
-@pytest.fixture
-def proxies() -> Iterator[list[Proxy]]:
-    """One for each rollout of the group."""
-    server = Server("text.mjs")
-    opened = [Proxy(server.url) for _ in range(2)]
-    yield opened
-    for proxy in opened:
-        proxy.close()
-    server.kill()
 
 
 class Environment(BaseEnv):
@@ -73,18 +60,18 @@ class Environment(BaseEnv):
         pass
 
 
-def test_a_group_is_sent_with_its_masks(proxies: list[Proxy]) -> None:
-    environment = Environment(proxies, ["a", "bb", "stop"])
+def test_a_group_is_sent_with_its_masks(text_proxies: list[Proxy]) -> None:
+    environment = Environment(text_proxies, ["a", "bb", "stop"])
     asyncio.run(environment.handle_env("one"))
     [group] = environment.sent
     assert group["scores"] == [7, 7]
     assert group["tokens"][0] == group["tokens"][1]
     assert bytes(token for token in group["masks"][0] if token != -100).decode() == "abbstop"
-    assert not any(proxy.cut_at_answer for proxy in proxies)
+    assert not any(proxy.cut_at_answer for proxy in text_proxies)
 
 
-def test_a_group_with_a_lost_rollout_is_not_sent(proxies: list[Proxy]) -> None:
-    environment = Environment(proxies, ["a", "lose"])
+def test_a_group_with_a_lost_rollout_is_not_sent(text_proxies: list[Proxy]) -> None:
+    environment = Environment(text_proxies, ["a", "lose"])
     asyncio.run(environment.handle_env("one"))
     assert environment.sent == []
     assert environment.task_successful == [0]

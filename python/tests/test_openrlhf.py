@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy
 import pytest
-from conftest import Proxy, Server
+from conftest import Proxy
 from test_own_loop import read_code
 from trainers import skip_init, stand_in
 
@@ -17,15 +16,6 @@ from openenv_ts import OpenEnvError
 
 stand_in("openrlhf", "torch", "transformers", "ray", "vllm", "deepspeed")
 skip_init("openrlhf.utils")
-
-
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    server = Server("text.mjs")
-    opened = Proxy(server.url)
-    yield opened
-    opened.close()
-    server.kill()
 
 
 def tokenize(*, text: str, **_: Any) -> Any:
@@ -55,7 +45,8 @@ def execute(proxy: Proxy, texts: list[str]) -> Any:
     )
 
 
-def test_an_episode_has_the_tokens_of_the_model_as_ranges(proxy: Proxy) -> None:
+def test_an_episode_has_the_tokens_of_the_model_as_ranges(text_proxies: list[Proxy]) -> None:
+    proxy = text_proxies[0]
     played = execute(proxy, ["a", "bb", "stop"])
     assert played["reward"] == 7
     tokens = played["observation_tokens"]
@@ -65,7 +56,8 @@ def test_an_episode_has_the_tokens_of_the_model_as_ranges(proxy: Proxy) -> None:
     assert not proxy.cut_at_answer
 
 
-def test_a_lost_rollout_is_played_again_from_its_beginning(proxy: Proxy) -> None:
+def test_a_lost_rollout_is_played_again_from_its_beginning(text_proxies: list[Proxy]) -> None:
+    proxy = text_proxies[0]
     played = execute(proxy, ["bb", "lose", "a", "stop"])
     assert played["reward"] == 5
     assert bytes(played["observation_tokens"]).decode() == "Write. seed 7" + "a" + "seed 7 a" + "stop"
