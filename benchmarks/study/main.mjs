@@ -1,10 +1,10 @@
 /**
  * `npm run bench -- study`: how environments scale, in rows of minutes to half an hour, all at one commit. A row that has been
  * measured at the present commit of the sources is not measured again, so the study continues where it was stopped.
- * Options: --list (what is done, left and missing), --only grid/node,messages (that row, or else rows that begin so), --hours 2 (starts no row
- * that would end later), --quick (small rows, into a temporary folder), --output-dir <folder>, --add <folder> (adds the parts
- * that another machine has written there), --plan <file>,
- * --base <image with node>, --build-base <image with npm>.
+ * Options: --list (what is done, left and missing), --only grid/node,messages (that row, or else rows that begin so),
+ * --hours 2 (starts no row that would end later), --quick (small rows, into a temporary folder), --output-dir <folder>,
+ * --add <folder> (adds the parts that another machine has written there), --plan <file>, --base <image with node>,
+ * --build-base <image with npm>.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -181,7 +181,7 @@ test.skipIf(!unshare.available)(
     await play("last", "three");
     await vi.waitFor(async () => {
       const shown = await groups();
-      // Of the first one only the end could not be written: nothing of it is lost.
+      // Only the end of the first one could not be written, so it is complete.
       expect(shown).toContainEqual(["before", "cut"]);
       expect(shown).toContainEqual(["full", "incomplete"]);
       expect(shown).toContainEqual(["also full", "incomplete"]);

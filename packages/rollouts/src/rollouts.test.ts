@@ -302,7 +302,7 @@ describe("a server with a store", () => {
     expect(seen[1]).toEqual(seen[0]);
   });
 
-  test("tells a viewer that reads slowly that it has missed messages", async () => {
+  test("sends a slow viewer an event when it has missed messages", async () => {
     const folder = makeFolder();
     await start({ store: folder });
     const threads = new StoreThread("reader", folder);

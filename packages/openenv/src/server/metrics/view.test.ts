@@ -183,6 +183,7 @@ describe("GET /web/server", () => {
     await post("/mcp", { jsonrpc: "2.0", id: 2, method: "openenv/session/create" });
     const { sessions, errors } = await view(server);
     expect(sessions.map(({ client }) => client).sort()).toEqual(["batch", "http", "mcp", "websocket"]);
+    expect(sessions.find(({ client }) => client === "batch")?.handle).toMatch(/^[\w-]{12}\.0$/);
     expect(errors).toEqual({ VALIDATION_ERROR: 2, EXECUTION_ERROR: 2, CAPACITY_REACHED: 1 });
   });
 
