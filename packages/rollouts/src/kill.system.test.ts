@@ -39,12 +39,14 @@ interface ServeOptions {
   workers?: number;
   /** A command that becomes the server, with the command of the server as its arguments. */
   inside?: readonly string[];
+  env?: Record<string, string>;
 }
 
-async function serve(port: number, store: string, { workers = 1, inside = [] }: ServeOptions = {}): Promise<Served> {
+async function serve(port: number, store: string, options: ServeOptions = {}): Promise<Served> {
+  const { workers = 1, inside = [], env: more } = options;
   const given = ["--port", String(port), "--store", store, "--log-level", "error", "--workers", String(workers)];
   const [command, ...args] = [...inside, process.execPath, BIN, "serve", ECHO, ...given];
-  const env = { ...process.env, OPENENV_OPERATOR_TOKEN: "operator" };
+  const env = { ...process.env, OPENENV_OPERATOR_TOKEN: "operator", ...more };
   const child = spawn(command as string, args, { detached: true, stdio: ["ignore", "ignore", "pipe"], env });
   children.push(child);
   let said = "";
@@ -138,6 +140,34 @@ test("a file that is deleted while a server records is noticed, and sessions go 
   expect(await socket.ask({ type: "step", data: { message: "two" } })).toMatchObject({ type: "observation" });
   await vi.waitFor(() => expect(logged()).toContain("episodes could not be recorded; sessions continue"), 10_000);
   expect(logged()).toContain("it was deleted or replaced while this process had it open");
+  kill(child);
+  await once(child, "exit");
+});
+
+test("an answer of 100 MB costs the recording of its episode alone", { timeout: 120_000 }, async () => {
+  const env = { MAX_MESSAGE_BYTES: "200000000" };
+  const { url, child } = await serve(await findFreePort("127.0.0.1"), join(folder, "large"), { env });
+  await using socket = await openTestSocket(`${url}/ws`);
+  const sizes = { before: 1, large: 100_000_000, after: 1 };
+  for (const [group, size] of Object.entries(sizes)) {
+    await socket.ask({ type: "reset", data: { metadata: { group } } });
+    const { data } = await socket.ask({ type: "step", data: { message: "x".repeat(size) } });
+    expect((data as { observation: { message_length: number } }).observation.message_length).toBe(size);
+  }
+  const outcomes = async () =>
+    (await get<RolloutPage<EpisodeRow>>(`${url}/rollouts?sort=started`)).rows.map(({ group, outcome }) => [
+      group,
+      outcome,
+    ]);
+  await vi.waitFor(
+    async () =>
+      expect(await outcomes()).toEqual([
+        ["before", "cut"],
+        ["large", "incomplete"],
+        ["after", "running"],
+      ]),
+    20_000,
+  );
   kill(child);
   await once(child, "exit");
 });

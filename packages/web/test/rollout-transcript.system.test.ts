@@ -15,6 +15,8 @@ const E = "\x1b";
 const SOUND = `data:audio/wav;base64,UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=`;
 /** Markup, writing direction, a link of a terminal, scripts and pictures of other hosts in Markdown. */
 const WORST = `${HOSTILE} \u202Egpj.exe ${E}]8;;https://example.org${E}\\link${E}]8;;${E}\\ **b** [a](javascript:alert) ![x](https://example.org/x.png)`;
+/** A string of 50 MB; of 100 MB, the recording drops the episode. */
+const LONG = 50_000_000;
 
 /** The answer of each action. */
 const SCENES: Record<string, { value: unknown; reward?: number; parts?: Record<string, number>; done?: boolean }> = {
@@ -40,7 +42,7 @@ const SCENES: Record<string, { value: unknown; reward?: number; parts?: Record<s
   media: { value: [{ type: "image", data: PICTURES.png, mimeType: "image/png" }, SOUND] },
   worst: { value: { [WORST]: WORST, markdown: `# ${HOSTILE}\n\n${WORST}`, plain: HOSTILE, list: [WORST] } },
   deep: { value: nest(500) },
-  long: { value: "x".repeat(3_000_000) },
+  long: { value: "x".repeat(LONG) },
   nested: { value: `${"> ".repeat(900)}**b**\n\n${"[".repeat(9000)}` },
   end: { value: "over", reward: -1, done: true },
 };
@@ -73,7 +75,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
   const makeFolder = useFolders();
 
   const serveScenes = async (): Promise<Server> =>
-    start(environment, { store: await makeFolder(), maxConcurrentEnvs: 8 });
+    start(environment, { store: await makeFolder(), maxConcurrentEnvs: 8, maxMessageBytes: 2 * LONG });
   /** Plays an episode of these scenes, each with what was thought, and returns its public id. */
   const play = async (server: Server, run: string, scenes: readonly (string | [string, string])[], seed = 7) => {
     await using socket = await openTestSocket(`${server.url}/ws`);
