@@ -14,7 +14,7 @@ export class FactoryCall implements Omit<FactoryContext, "resources"> {
   readonly wait: FactoryContext["wait"];
   readonly traceparent: string | undefined;
   #controller: AbortController | undefined;
-  #aborted: Error | undefined;
+  #aborted: string | undefined;
 
   constructor(wait: FactoryContext["wait"] = async (work) => work, traceparent?: string) {
     this.wait = wait;
@@ -23,13 +23,19 @@ export class FactoryCall implements Omit<FactoryContext, "resources"> {
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
+    this.#apply();
     return this.#controller.signal;
   }
 
   abort(reason: string): void {
-    this.#aborted ??= new Error(reason);
-    this.#controller?.abort(this.#aborted);
+    this.#aborted ??= reason;
+    this.#apply();
+  }
+
+  /** Every session ends with a reason, and an error costs a stack trace. */
+  #apply(): void {
+    if (this.#aborted !== undefined && this.#controller?.signal.aborted === false)
+      this.#controller.abort(new Error(this.#aborted));
   }
 }
 

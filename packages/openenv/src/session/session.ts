@@ -27,6 +27,7 @@ import {
   type ToolRequest,
 } from "./calls/tool-call.js";
 import { answerFailure, checkEpisode, forbidden, lostReason, refuseLost, rejectRequest, toError } from "./failure.js";
+import type { FactoryCall } from "./make-environment.js";
 import { type ErrorMessage, invalidMessage } from "./messages/message-codec.js";
 import { takeImage } from "./restore/image.js";
 import { SessionEvents } from "./restore/session-events.js";
@@ -51,6 +52,8 @@ export class Session extends AttachableSession {
   /** Part of an image. `episodeId` is null until the first reset. */
   progress: Progress = { ...NO_PROGRESS };
   lastActivityAt = performance.now();
+  /** The call of the factory, whose signal aborts when the session ends. */
+  factory: FactoryCall | undefined;
   /** What the latest reset asked for; unknown after a restore. */
   task: ServerViewSession["task"] | undefined;
   #state: SessionState = "created";

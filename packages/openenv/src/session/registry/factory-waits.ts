@@ -12,7 +12,6 @@ interface Waiting {
 export class FactoryWaits {
   /** Number of factories that wait for something that is not free. */
   waiting = 0;
-  readonly #calls = new WeakMap<Session, FactoryCall>();
   readonly #changed: () => void;
 
   constructor(changed: () => void) {
@@ -20,14 +19,8 @@ export class FactoryWaits {
   }
 
   begin(session: Session, limits: Waiting): FactoryCall {
-    const call = new FactoryCall((work) => this.#wait(session, work, limits), session.traceparent);
-    this.#calls.set(session, call);
-    return call;
-  }
-
-  /** The session is not needed any more. */
-  abort(session: Session, reason: string): void {
-    this.#calls.get(session)?.abort(reason);
+    session.factory = new FactoryCall((work) => this.#wait(session, work, limits), session.traceparent);
+    return session.factory;
   }
 
   async #wait<T>(session: Session, work: PromiseLike<T>, { refusal, timeoutMs }: Waiting): Promise<T> {
@@ -38,7 +31,7 @@ export class FactoryWaits {
       timer = setTimeout(() => {
         statistics.countRejection("queue_timeout");
         const error = refusal();
-        this.abort(session, error.message);
+        session.factory?.abort(error.message);
         reject(error);
       }, timeoutMs);
     });

@@ -275,7 +275,7 @@ export class Sessions {
     this.#unclaimed.delete(session);
     this.#ephemeral.delete(session);
     if (session.ended) return;
-    this.#factories.abort(session, reason);
+    session.factory?.abort(reason);
     const closed = session.close(reason);
     session.events.plugins?.ended?.(reason);
     if (session.state !== "closed") {
