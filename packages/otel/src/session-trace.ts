@@ -9,7 +9,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { Opener, PluginAnswer, PluginHooks, PluginRequest, ServerHandle, SessionHandle } from "openenv-ts/plugin";
-import { readTraceparent } from "./traceparent.js";
+import { maySample, readTraceparent } from "./traceparent.js";
 
 type Next = Parameters<NonNullable<PluginHooks["around"]>>[1];
 
@@ -62,7 +62,10 @@ export class SessionTrace implements PluginHooks {
     this.#last = undefined;
     if (type === "state") return next();
     const metadata = data["metadata"] as { traceparent?: unknown } | null | undefined;
-    const given = readTraceparent(traceparent ?? metadata?.traceparent);
+    const text = traceparent ?? metadata?.traceparent;
+    // Most requests of most servers, so nothing is parsed.
+    if (this.#span === undefined && !maySample(text)) return next();
+    const given = readTraceparent(text);
     const parent = given === undefined ? this.#current : (given ?? undefined);
     if (this.#span === undefined && parent === undefined) return next();
     this.#endRestore();
