@@ -21,7 +21,7 @@ export async function run(bench) {
 
 async function measure(bench, runtime, kind) {
   const { ours, measure, times } = KINDS[kind];
-  const [rounds, seconds] = bench.quick ? [1, 1] : [3, 1.5];
+  const [rounds, seconds] = bench.quick ? [1, 1] : [7, 1.5];
   process.stderr.write(`${runtime}, ${kind}\n`);
   const samples = await bench.interleave({ ours: rounds, python: rounds }, (subject) => {
     const [name, form] = subject === "ours" ? [`sized on ${runtime}`, ours] : [subject, PLAIN];

@@ -14,6 +14,7 @@ const VARIANTS = { off: Infinity, "0 %": Infinity, "1 %": 100, "100 %": 1 };
 const SPAN = "gen_ai.evaluation.result";
 /** A batch of spans waits so long at most. */
 const FLUSH_MS = 1_500;
+const WARM_UP_SECONDS = 4;
 
 const steps = {
   title: "steps with spans",
@@ -77,7 +78,8 @@ async function measure(bench, variant, seconds) {
   };
   const load = await createFrameLoad({ url: server.url, ...frames });
   try {
-    await load.ask(1);
+    // The exporter is loaded and compiled.
+    await load.ask(WARM_UP_SECONDS);
     await wait(FLUSH_MS);
     const [before, first] = [receiver.count, sent];
     const work = async () => {
