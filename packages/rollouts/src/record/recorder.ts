@@ -140,6 +140,8 @@ export class SessionRecorder {
   readonly #start: SessionStart;
   #episode: RecordedEpisode | undefined;
   #isStuck = false;
+  /** The row says what there is, and only a call can change that. */
+  #isSettled = false;
   /** What the row of the episode says. */
   #written: RolloutOutcome | undefined;
   #endedAt: number | undefined;
@@ -159,6 +161,7 @@ export class SessionRecorder {
   /** Serializes the event; the answer waits for this. */
   record(event: SessionEvent, notes: EventNotes): void {
     const at = Date.now();
+    this.#isSettled = false;
     if (event.type === "reset" || this.#episode === undefined) {
       this.#close();
       this.#episode = new RecordedEpisode(
@@ -180,6 +183,8 @@ export class SessionRecorder {
 
   tick(): void {
     const { busyMs } = this.#session;
+    // Most sessions of a server that has thousands.
+    if (busyMs === null && this.#isSettled && this.#endedAt === undefined) return;
     if (this.#endedAt !== undefined && (busyMs === null || performance.now() - this.#endedAt > LATE_MS))
       return this.finish();
     const episode = this.#episode;
@@ -196,6 +201,7 @@ export class SessionRecorder {
 
   #write(episode: RecordedEpisode, outcome: RolloutOutcome = this.#isStuck ? "stuck" : "running"): void {
     if (episode.hasChanged || this.#written !== outcome) this.#written = this.#recorder.write(episode, outcome);
+    this.#isSettled = outcome !== "stuck";
   }
 
   #close(): void {

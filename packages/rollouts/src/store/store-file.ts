@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError } from "#core/errors.js";
+import { ROLLOUT_OUTCOMES } from "#core/protocol/rollout-query.js";
 import { isCorrupt, isForeign, SqliteDatabase } from "#core/server/sqlite/database.js";
 import { checkFileSystem, checkFiles, createFile } from "#core/server/sqlite/place.js";
 
@@ -51,6 +52,10 @@ export const EPISODE = {
 export type EpisodeValues = Record<keyof typeof EPISODE, string | number | null>;
 export const EPISODE_COLUMNS = Object.keys(EPISODE) as (keyof typeof EPISODE)[];
 
+export const RUNNING = ["stuck", "running"].map((name) => ROLLOUT_OUTCOMES.indexOf(name as "running")).join(", ");
+/** The condition of the index `episodes_ended`, which is used where a query has the same words. */
+export const ENDED = `outcome NOT IN (${RUNNING})`;
+
 /** The numbers of the parts of an episode follow from its key, so that they are next to each other. */
 export const PARTS = 2 ** 20;
 const SCHEMA = [
@@ -59,7 +64,6 @@ const SCHEMA = [
   "CREATE INDEX episodes_started ON episodes (started)",
   "CREATE INDEX episodes_handle ON episodes (handle)",
   "CREATE INDEX episodes_parent ON episodes (parent) WHERE parent IS NOT NULL",
-  "CREATE INDEX episodes_unindexed ON episodes (k) WHERE indexed = 0",
   "CREATE TABLE contents (n INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
   "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
   "CREATE TABLE servers (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
@@ -68,8 +72,10 @@ const SCHEMA = [
   "INSERT INTO words(words, rank) VALUES ('secure-delete', 1)",
   "INSERT INTO meta VALUES ('changed', 0), ('deleted', 0)",
 ];
-/** The first archives were made without it. */
-const PAIRS =
+/** What the first archives were made without, and one that reads every episode that runs. */
+const LATER =
+  `CREATE INDEX IF NOT EXISTS episodes_ended ON episodes (k) WHERE ${ENDED} AND indexed = 0; ` +
+  "DROP INDEX IF EXISTS episodes_unindexed; " +
   "CREATE TABLE IF NOT EXISTS pairs (chosen TEXT NOT NULL, rejected TEXT NOT NULL, saved INTEGER NOT NULL, " +
   "PRIMARY KEY (chosen, rejected)) STRICT, WITHOUT ROWID";
 const NEW_FILE = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL";
@@ -121,7 +127,7 @@ async function open(path: string, folder: string, access: "write" | "read"): Pro
     db.exec(`PRAGMA busy_timeout = ${WAIT_MS}`);
     if (access === "write") makeSchema(db);
     checkSchema(db);
-    if (access === "write") db.exec(`${SETTINGS}; ${PAIRS}`);
+    if (access === "write") db.exec(`${SETTINGS}; ${LATER}`);
     return db;
   } catch (error) {
     db.close();

@@ -3,7 +3,7 @@ import { ROLLOUT_OUTCOMES } from "#core/protocol/rollout-query.js";
 import type { PreferencePair } from "#core/protocol/rollouts.js";
 import type { SqliteDatabase, Statement, Value } from "#core/server/sqlite/database.js";
 import { textOf } from "./event-lines.js";
-import { EPISODE_COLUMNS, PARTS } from "./store-file.js";
+import { ENDED, EPISODE_COLUMNS, PARTS, RUNNING } from "./store-file.js";
 
 /** A row in the order of EPISODE_COLUMNS, and the next part of its contents: JSON lines. */
 export interface Written {
@@ -20,7 +20,6 @@ export interface Limits {
   maxBytes: number;
 }
 
-const RUNNING = ["stuck", "running"].map((name) => ROLLOUT_OUTCOMES.indexOf(name as "running")).join(", ");
 const INCOMPLETE = ROLLOUT_OUTCOMES.indexOf("incomplete");
 const ASSIGNED = EPISODE_COLUMNS.filter((name) => name !== "id").map((name) => `${name} = excluded.${name}`);
 const PARTS_INDEX = EPISODE_COLUMNS.indexOf("parts");
@@ -56,14 +55,12 @@ export class Writer {
     this.#putPart = db.prepare("INSERT INTO contents VALUES (?, ?, ?)");
     this.#next = db.prepare("UPDATE meta SET value = value + 1 WHERE name = ? RETURNING value");
     this.#part = db.prepare("SELECT body, sum FROM contents WHERE n = ?");
-    this.#unindexed = db.prepare(
-      `SELECT k FROM episodes WHERE indexed = 0 AND outcome NOT IN (${RUNNING}) LIMIT ${BATCH}`,
-    );
+    this.#unindexed = db.prepare(`SELECT k FROM episodes WHERE ${ENDED} AND indexed = 0 LIMIT ${BATCH}`);
     this.#setIndexed = db.prepare("UPDATE episodes SET indexed = 1 WHERE k = ?");
     this.#addWords = db.prepare("INSERT INTO words(rowid, text) VALUES (?, ?)");
     this.#removeWords = db.prepare("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)");
     this.#find = db.prepare("SELECT k FROM episodes WHERE id = ?");
-    this.#oldest = db.prepare(`SELECT k FROM episodes WHERE outcome NOT IN (${RUNNING}) ORDER BY started LIMIT ?`);
+    this.#oldest = db.prepare(`SELECT k FROM episodes WHERE ${ENDED} ORDER BY started LIMIT ?`);
     this.#remove = db.prepare("DELETE FROM episodes WHERE k = ? RETURNING id, indexed");
     this.#removeParts = db.prepare("DELETE FROM contents WHERE n >= ? AND n < ?");
     this.#addPair = db.prepare("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?)");
