@@ -1,65 +1,55 @@
 /**
  * `npm run bench -- rollouts`: what recording costs on steps per CPU-second, how long queries take in an archive of 100,000
  * episodes of 10 steps, what searches do to steps, and what viewers of 10,000 live sessions cost, also in the page where
- * CHROMIUM names a browser. Options: --quick, with 2,000 episodes and 500 sessions.
+ * CHROMIUM names a browser. --quick has 2,000 episodes and 500 sessions. Options: see harness/suite.mjs.
  */
 import { mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
-import { measureCpu, renderReport } from "@openenv-ts/bench";
+import { measureCpu } from "@openenv-ts/bench";
 import { connect, connectVector } from "openenv-ts/client";
 import { loadArchive } from "openenv-ts/internal";
 import { EPISODE_FORMAT } from "openenv-ts/protocol";
+import { Bench } from "../harness/bench.mjs";
 import { measureSteps } from "../harness/rate.mjs";
 import { startServer } from "../harness/servers.mjs";
+import { runSuite } from "../harness/suite.mjs";
 
 const CONNECTIONS = 32;
 const STEPS = 10;
 /** Live sessions that step in each second, while the page is measured. */
 const STEPPING = 200;
+/** The threads of the archive are loaded and compiled. */
+const WARM_UP_SECONDS = 4;
 const WORDS = ["river", "stone", "cloud", "ember", "maple", "harbor", "violet", "copper"];
 
-const { values: options } = parseArgs({ options: { quick: { type: "boolean", default: false } } });
-const [rounds, seconds, episodes, live] = options.quick ? [2, 1, 2_000, 500] : [8, 3, 100_000, 10_000];
-const folder = mkdtempSync(join(tmpdir(), "openenv-bench-"));
-const rows = [];
-try {
-  rows.push(await measureRecording());
-  const store = join(folder, "queries");
-  rows.push(...(await measureQueries(store)));
-  rows.push(await measureSearches(store));
-  rows.push(...(await measureViewers()));
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
-process.stdout.write(
-  renderReport({
-    title: "Rollouts",
-    facts: {
-      date: new Date().toISOString().slice(0, 10),
-      node: process.version,
-      machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${process.platform} ${process.arch}, shared`,
-    },
-    subjects: ["recorded", "plain", "undisturbed"],
-    rows,
-    notes: [
-      `${episodes} episodes of ${STEPS} steps. Queries are those of one process, without HTTP, in turn. Undisturbed: without searches, and without viewers.`,
-    ],
-  }),
-);
+class RolloutsBench extends Bench {
+  subjects = ["recorded", "plain", "undisturbed"];
+  folder = mkdtempSync(join(tmpdir(), "openenv-bench-"));
 
-async function measureRecording() {
+  constructor({ quick }) {
+    super({ quick });
+    const [rounds, seconds, episodes, live] = quick ? [2, 1, 2_000, 500] : [8, 3, 100_000, 10_000];
+    Object.assign(this, { rounds, seconds, episodes, live });
+  }
+
+  async close() {
+    await super.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function measureRecording(bench) {
+  const { rounds, seconds, folder } = bench;
   const samples = { recorded: [], plain: [] };
-  const bench = { busy: {} };
   for (let round = 0; round < rounds; round++) {
     for (const subject of round % 2 ? ["plain", "recorded"] : ["recorded", "plain"]) {
       const env = subject === "recorded" ? { OPENENV_STORE: join(folder, `steps-${round}`) } : {};
       const server = await startServer("ours", "echo", [], env);
       try {
         samples[subject].push(
-          await measureSteps(bench, { subject, server, connections: CONNECTIONS, warmUp: 1, seconds }),
+          await measureSteps(bench, { subject, server, connections: CONNECTIONS, warmUp: WARM_UP_SECONDS, seconds }),
         );
       } finally {
         await server.close();
@@ -67,16 +57,19 @@ async function measureRecording() {
     }
   }
   const targets = [{ limit: "at least", value: 0.85, of: "plain" }];
-  return {
-    id: "rollouts-steps",
-    measure: `steps, ${CONNECTIONS} connections`,
-    unit: "per server CPU-second",
-    samples,
-    targets,
-  };
+  return [
+    {
+      id: "rollouts-steps",
+      measure: `steps, ${CONNECTIONS} connections`,
+      unit: "per server CPU-second",
+      samples,
+      targets,
+    },
+  ];
 }
 
-async function measureQueries(store) {
+async function measureQueries({ folder, episodes, quick }) {
+  const store = join(folder, "queries");
   const open = await loadArchive();
   const writer = await open(store, "write");
   for (let from = 0; from < episodes; from += 500) {
@@ -87,7 +80,7 @@ async function measureQueries(store) {
   const archive = await open(store, "read");
   const opening = performance.now() - loaded;
   const row = (id, measure, limit, run) => {
-    const times = Array.from({ length: options.quick ? 3 : 20 }, (_, round) => {
+    const times = Array.from({ length: quick ? 3 : 20 }, (_, round) => {
       const from = performance.now();
       run(round);
       return performance.now() - from;
@@ -116,8 +109,8 @@ async function measureQueries(store) {
 }
 
 /** The p99 of steps in the archive of the queries, with four new searches a second in turns. */
-async function measureSearches(store) {
-  const server = await startServer("ours", "echo", [], { OPENENV_STORE: store });
+async function measureSearches({ rounds, seconds, folder }) {
+  const server = await startServer("ours", "echo", [], { OPENENV_STORE: join(folder, "queries") });
   const envs = await Promise.all(Array.from({ length: CONNECTIONS }, () => connect(server.url)));
   const samples = { recorded: [], undisturbed: [] };
   let searches = 0;
@@ -146,13 +139,15 @@ async function measureSearches(store) {
     await server.close();
   }
   const targets = [{ limit: "at most", value: 1.5, of: "undisturbed" }];
-  return {
-    id: "rollouts-p99",
-    measure: `a step, p99, ${CONNECTIONS} clients, four searches a second`,
-    unit: "ms",
-    samples,
-    targets,
-  };
+  return [
+    {
+      id: "rollouts-p99",
+      measure: `a step, p99, ${CONNECTIONS} clients, four searches a second`,
+      unit: "ms",
+      samples,
+      targets,
+    },
+  ];
 }
 
 async function stepUntil(env, end) {
@@ -167,7 +162,7 @@ async function stepUntil(env, end) {
 }
 
 /** The processor time of a server with many recorded sessions that wait, with two viewers in turns, then the page's frames. */
-async function measureViewers() {
+async function measureViewers({ rounds, seconds, folder, live }) {
   const env = { OPENENV_STORE: join(folder, "live"), MAX_CONCURRENT_ENVS: String(live) };
   const server = await startServer("ours", "echo", [], env);
   const envs = await connectVector(server.url, { size: live });
@@ -188,7 +183,7 @@ async function measureViewers() {
       await Promise.allSettled(watched);
       samples[subject].push((100 * used.cpuSeconds) / used.seconds);
     }
-    frames.push(...(await measureFrames(server.url, envs)));
+    frames.push(...(await measureFrames({ url: server.url, envs, rounds, seconds, live })));
   } finally {
     await envs.close();
     await server.close();
@@ -208,7 +203,7 @@ async function measureViewers() {
 }
 
 /** The longest frame of the page in each of some windows, in milliseconds; none without a browser. */
-async function measureFrames(url, envs) {
+async function measureFrames({ url, envs, rounds, seconds, live }) {
   const executablePath = process.env.CHROMIUM;
   if (!executablePath) return [];
   const { chromium } = await import("playwright-core");
@@ -270,3 +265,19 @@ function makeRecord(episode) {
     end: "done",
   };
 }
+
+await runSuite({
+  title: "Rollouts",
+  name: "rollouts",
+  parts: {
+    recording: { title: "steps that are recorded", run: measureRecording },
+    queries: { title: "queries", run: measureQueries },
+    searches: { title: "steps next to searches, in the archive of the queries", run: measureSearches },
+    viewers: { title: "viewers of live sessions", run: measureViewers },
+  },
+  createBench: (options) => new RolloutsBench(options),
+  notes: ({ episodes }) => [
+    `${episodes.toLocaleString("en")} episodes of ${STEPS} steps. Queries are those of one process, without HTTP, in turn. Undisturbed: without searches, and without viewers.`,
+    `Servers are warm: recorded and plain steps are measured after ${WARM_UP_SECONDS} seconds of steps. CPU-seconds are those of the server with all its threads.`,
+  ],
+});
