@@ -9,11 +9,13 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { Opener, PluginAnswer, PluginHooks, PluginRequest, ServerHandle, SessionHandle } from "openenv-ts/plugin";
-import { maySample, readTraceparent } from "./traceparent.js";
+import { readTraceparent } from "./traceparent.js";
 
 type Next = Parameters<NonNullable<PluginHooks["around"]>>[1];
 
 const tracer = trace.getTracer("@openenv-ts/otel");
+/** The flags of a context may say that it is sampled. */
+const MAY_SAMPLE = /^.{54}[13579bdf]/;
 /** The methods of a session that runs over MCP or JSON-RPC. */
 const TOOL_METHOD = { "mcp.method.name": "tools/call" };
 
@@ -63,11 +65,9 @@ export class SessionTrace implements PluginHooks {
     if (type === "state") return next();
     const metadata = data["metadata"] as { traceparent?: unknown } | null | undefined;
     const text = traceparent ?? metadata?.traceparent;
-    // Most requests of most servers, so nothing is parsed.
-    if (this.#span === undefined && !maySample(text)) return next();
+    if (this.#span === undefined && !MAY_SAMPLE.test(String(text))) return next();
     const given = readTraceparent(text);
     const parent = given === undefined ? this.#current : (given ?? undefined);
-    if (this.#span === undefined && parent === undefined) return next();
     this.#endRestore();
     if (type === "reset") return this.#reset(request, next, given);
     return parent === undefined ? next() : this.#call(request, next, parent);
@@ -128,9 +128,10 @@ export class SessionTrace implements PluginHooks {
       if (type === "step") this.#server.exemplify(performance.now() - since, { trace_id: traceId, span_id: spanId });
       if (done) span.setAttribute("openenv.done", true);
       if (reward !== null) {
+        const score = Number(reward);
         span.addEvent("gen_ai.evaluation.result", {
           "gen_ai.evaluation.name": "reward",
-          "gen_ai.evaluation.score.value": Number(reward),
+          "gen_ai.evaluation.score.value": score,
         });
       }
     }
@@ -145,12 +146,8 @@ export class SessionTrace implements PluginHooks {
     this.#current = this.#context;
     const { episodeId, steps, reward, done } = this.#session;
     if (episodeId !== null) {
-      episode.setAttributes({
-        "openenv.episode": episodeId,
-        "openenv.steps": steps,
-        "openenv.reward": reward,
-        "openenv.done": done,
-      });
+      const result = { "openenv.steps": steps, "openenv.reward": reward, "openenv.done": done };
+      episode.setAttributes({ "openenv.episode": episodeId, ...result });
     }
     episode.end();
   }

@@ -3,12 +3,6 @@ import { type Context, ROOT_CONTEXT, TraceFlags, trace } from "@opentelemetry/ap
 const VALID = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 /** Characters of version 00; later versions may have more. */
 const LENGTH = 55;
-const EVEN = "02468ace";
-
-/** False if it certainly asks for no span: the last digit of its flags is even, or it is not a context. */
-export function maySample(given: unknown): boolean {
-  return typeof given === "string" && !EVEN.includes(given.charAt(LENGTH - 1));
-}
 
 /**
  * The context of a `traceparent` (W3C). Null if the caller has decided that the trace is not sampled; undefined for what

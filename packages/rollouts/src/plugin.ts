@@ -18,11 +18,7 @@ export const createRollouts: CreateRollouts = (settings) => {
   const reader = new StoreThread("reader", settings.folder, QUERY_MS);
   return definePlugin({
     name: "rollouts",
-    settings: {
-      policyUrl: { kind: text },
-      policyModel: { kind: text },
-      policyKey: { kind: text, mayBeFile: true },
-    },
+    settings: { policyUrl: { kind: text }, policyModel: { kind: text }, policyKey: { kind: text, mayBeFile: true } },
     metrics: {
       rollouts_episodes_total: { type: "counter", help: "Episodes that were recorded." },
       rollouts_dropped_total: { type: "counter", help: "Episodes of which the recording lost a part." },

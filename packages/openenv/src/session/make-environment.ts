@@ -23,19 +23,14 @@ export class FactoryCall implements Omit<FactoryContext, "resources"> {
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    this.#apply();
+    if (this.#aborted !== undefined) this.#controller.abort(new Error(this.#aborted));
     return this.#controller.signal;
   }
 
+  /** Every session ends with this, so the error, which costs a stack trace, is only made for a signal that was read. */
   abort(reason: string): void {
     this.#aborted ??= reason;
-    this.#apply();
-  }
-
-  /** Every session ends with a reason, and an error costs a stack trace. */
-  #apply(): void {
-    if (this.#aborted !== undefined && this.#controller?.signal.aborted === false)
-      this.#controller.abort(new Error(this.#aborted));
+    this.#controller?.abort(new Error(this.#aborted));
   }
 }
 

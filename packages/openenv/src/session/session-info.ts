@@ -27,12 +27,7 @@ export function logEnd(session: DescribedSession, reason: string): void {
 
 /** The fields by which operators find a session: never its name, which gives access to it. */
 function logFields({ id, nameHash, member, progress: { episodeId } }: DescribedSession): object {
-  return {
-    session: id,
-    name: nameHash,
-    member,
-    episode: episodeId ?? undefined,
-  };
+  return { session: id, name: nameHash, member, episode: episodeId ?? undefined };
 }
 
 /** What a client sees of its session. */

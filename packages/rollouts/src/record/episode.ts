@@ -213,9 +213,7 @@ function readStart(reset: JsonObject) {
   const task = nameOf(given["task"] ?? index);
   const known = { split: nameOf(split), seed: typeof seed === "number" ? seed : null, task };
   const more = Object.keys(options).length === 0 ? "" : ` ${clip(redact(JSON.stringify(options)), MAX_NAME)}`;
-  const own = [known.split, task !== null && `task ${task}`, known.seed !== null && `seed ${known.seed}`].filter(
-    Boolean,
-  );
+  const own = [known.split, task && `task ${task}`, known.seed !== null && `seed ${known.seed}`].filter(Boolean);
   return {
     ...known,
     run: nameOf(given["run"]),

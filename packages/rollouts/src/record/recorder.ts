@@ -139,7 +139,6 @@ export class SessionRecorder {
   readonly #session: SessionHandle;
   readonly #start: SessionStart;
   #episode: RecordedEpisode | undefined;
-  #isStuck = false;
   /** The row says what there is, and only a call can change that. */
   #isSettled = false;
   /** What the row of the episode says. */
@@ -164,11 +163,8 @@ export class SessionRecorder {
     this.#isSettled = false;
     if (event.type === "reset" || this.#episode === undefined) {
       this.#close();
-      this.#episode = new RecordedEpisode(
-        { ...this.#start, handle: this.#session.handle },
-        event,
-        Math.round(at - notes.ms),
-      );
+      const start = { ...this.#start, handle: this.#session.handle };
+      this.#episode = new RecordedEpisode(start, event, Math.round(at - notes.ms));
     }
     const episode = this.#episode;
     try {
@@ -177,7 +173,7 @@ export class SessionRecorder {
       episode.isBroken = true;
       throw error;
     }
-    if (episode.pending > MAX_PENDING) this.#write(episode);
+    if (episode.pending > MAX_PENDING) this.#write(episode, "running");
     if (this.#endedAt !== undefined) this.tick();
   }
 
@@ -189,9 +185,9 @@ export class SessionRecorder {
       return this.finish();
     const episode = this.#episode;
     if (episode === undefined) return;
-    this.#isStuck = busyMs !== null && busyMs > STUCK_MS;
     if (episode.isDone) this.#write(episode, episode.outcome);
-    else if (Date.now() - episode.startedAt >= RUNNING_MS) this.#write(episode);
+    else if (busyMs !== null && busyMs > STUCK_MS) this.#write(episode, "stuck");
+    else if (Date.now() - episode.startedAt >= RUNNING_MS) this.#write(episode, "running");
   }
 
   finish(): void {
@@ -199,7 +195,7 @@ export class SessionRecorder {
     this.#recorder.forget(this);
   }
 
-  #write(episode: RecordedEpisode, outcome: RolloutOutcome = this.#isStuck ? "stuck" : "running"): void {
+  #write(episode: RecordedEpisode, outcome: RolloutOutcome): void {
     if (episode.hasChanged || this.#written !== outcome) this.#written = this.#recorder.write(episode, outcome);
     this.#isSettled = outcome !== "stuck";
   }

@@ -53,7 +53,7 @@ export type EpisodeValues = Record<keyof typeof EPISODE, string | number | null>
 export const EPISODE_COLUMNS = Object.keys(EPISODE) as (keyof typeof EPISODE)[];
 
 export const RUNNING = ["stuck", "running"].map((name) => ROLLOUT_OUTCOMES.indexOf(name as "running")).join(", ");
-/** The condition of the index `episodes_ended`, which is used where a query has the same words. */
+/** A query uses the index `episodes_ended` if it has these words. */
 export const ENDED = `outcome NOT IN (${RUNNING})`;
 
 /** The numbers of the parts of an episode follow from its key, so that they are next to each other. */
