@@ -6,8 +6,8 @@ const LOWEST = 24_000;
 const COUNT = 8_000;
 const TRIES = 100;
 /**
- * Processes with consecutive numbers start this many ports apart, so that 500 of them choose different ones. A program
- * may listen seconds after its port was chosen: until then, another process must not choose the same port.
+ * Processes with consecutive numbers start this many ports apart, so that 500 of them choose different ones until their
+ * programs listen, which takes seconds. A process that needs more takes them from the same number of ports below.
  */
 const APART = 16;
 let calls = 0;
@@ -18,7 +18,7 @@ let calls = 0;
  */
 export async function findFreePort(host = "127.0.0.1"): Promise<number> {
   for (let tries = 1; ; tries++) {
-    const port = LOWEST + ((process.pid * APART + calls++) % COUNT);
+    const port = LOWEST - (calls < APART ? 0 : COUNT) + ((process.pid * APART + calls++) % COUNT);
     try {
       await probePort(host, port);
       return port;
