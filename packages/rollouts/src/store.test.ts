@@ -97,6 +97,15 @@ test("a file that is moved away costs the recording of its episodes, and no sess
   ]);
 });
 
+test("an episode that ends with a large answer is done while its session stays open", async () => {
+  const server = await start({ store: makeFolder() });
+  const socket = await open(server);
+  await socket.ask({ type: "reset", data: { seed: 1 } });
+  await socket.ask({ type: "step", data: { amount: 20, metadata: { text: "x".repeat(400_000) } } });
+  await expect.poll(async () => (await rowsOf(server.url, 1))[0]?.outcome, { timeout: 20_000 }).toBe("done");
+  socket.ws.close();
+});
+
 describe("a store that cannot be used stops the start", () => {
   const refused = (folder: string) => expect(start({ store: folder })).rejects;
 

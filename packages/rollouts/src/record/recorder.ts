@@ -186,8 +186,10 @@ export class SessionRecorder {
     const episode = this.#episode;
     if (episode === undefined) return;
     if (episode.isDone) this.#write(episode, episode.outcome);
-    else if (busyMs !== null && busyMs > STUCK_MS) this.#write(episode, "stuck");
+    else if (busyMs !== null && busyMs > STUCK_MS) return this.#write(episode, "stuck");
     else if (Date.now() - episode.startedAt >= RUNNING_MS) this.#write(episode, "running");
+    else return;
+    this.#isSettled = true;
   }
 
   finish(): void {
@@ -197,7 +199,6 @@ export class SessionRecorder {
 
   #write(episode: RecordedEpisode, outcome: RolloutOutcome): void {
     if (episode.hasChanged || this.#written !== outcome) this.#written = this.#recorder.write(episode, outcome);
-    this.#isSettled = outcome !== "stuck";
   }
 
   #close(): void {

@@ -72,7 +72,7 @@ const SCHEMA = [
   "INSERT INTO words(words, rank) VALUES ('secure-delete', 1)",
   "INSERT INTO meta VALUES ('changed', 0), ('deleted', 0)",
 ];
-/** What the first archives were made without, and one that reads every episode that runs. */
+/** What the first archives lack. Their index `episodes_unindexed` also has the episodes that run. */
 const LATER =
   `CREATE INDEX IF NOT EXISTS episodes_ended ON episodes (k) WHERE ${ENDED} AND indexed = 0; ` +
   "DROP INDEX IF EXISTS episodes_unindexed; " +
