@@ -26,6 +26,7 @@ const WORDS = ["river", "stone", "cloud", "ember", "maple", "harbor", "violet", 
 
 class RolloutsBench extends Bench {
   subjects = ["recorded", "plain", "undisturbed"];
+  python = undefined;
   folder = mkdtempSync(join(tmpdir(), "openenv-bench-"));
 
   constructor({ quick }) {
@@ -171,7 +172,7 @@ async function measureViewers({ quick, rounds, seconds, folder, live }) {
   try {
     await envs.reset();
     await envs.step(Array.from({ length: live }, () => ({ message: "hello" })));
-    // Rows of episodes that run are written after 2 s, and V8 tidies its memory in the next half minute.
+    // Rows of episodes that run are written after 2 s, and V8 collects garbage for another half minute.
     await sleep(quick ? 5_000 : 60_000);
     for (let round = 0; round < rounds; round++) {
       const subject = round % 2 ? "undisturbed" : "recorded";
@@ -269,6 +270,7 @@ function makeRecord(episode) {
 await runSuite({
   title: "Rollouts",
   name: "rollouts",
+  variables: "CHROMIUM=chromium",
   parts: {
     recording: { title: "steps that are recorded", run: measureRecording },
     queries: { title: "queries", run: measureQueries },

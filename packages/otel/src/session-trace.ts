@@ -128,10 +128,9 @@ export class SessionTrace implements PluginHooks {
       if (type === "step") this.#server.exemplify(performance.now() - since, { trace_id: traceId, span_id: spanId });
       if (done) span.setAttribute("openenv.done", true);
       if (reward !== null) {
-        const score = Number(reward);
         span.addEvent("gen_ai.evaluation.result", {
           "gen_ai.evaluation.name": "reward",
-          "gen_ai.evaluation.score.value": score,
+          "gen_ai.evaluation.score.value": Number(reward),
         });
       }
     }

@@ -7,7 +7,7 @@ const COUNT = 8_000;
 const TRIES = 100;
 /**
  * Processes with consecutive numbers start this many ports apart, so that 500 of them choose different ones until their
- * programs listen, which takes seconds. A process that needs more takes them from the same number of ports below.
+ * programs listen, which takes seconds. A process that needs more takes them from the 8,000 ports below.
  */
 const APART = 16;
 let calls = 0;
