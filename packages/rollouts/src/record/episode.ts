@@ -29,8 +29,10 @@ export interface EpisodeStart {
   contents: boolean;
 }
 
-const MAX_PIECES = 16 * 12;
+const MAX_LINES = 16;
 const NO_BYTES = Buffer.alloc(0);
+/** Parts of these sizes are copied, and the buffer is used again: each few megabytes of new buffers cost a collection. */
+const REUSED_BYTES = { min: 64 * 1024, max: 1024 * 1024 };
 const MAX_STRIP = 64;
 const MAX_NAME = 200;
 const MAX_LABELS = 20;
@@ -50,10 +52,10 @@ export class RecordedEpisode {
   readonly startedAt: number;
   readonly #start: EpisodeStart;
   readonly #values: Pick<EpisodeValues, "run" | "policy" | "grp" | "task" | "split" | "seed" | "episode" | "labels">;
-  /** The JSON lines that are not written, in UTF-8, then the pieces of the last ones. */
+  /** The JSON lines that are not written, in UTF-8, then the last ones. */
   #bytes = NO_BYTES;
   #used = 0;
-  readonly #pieces: (string | number)[] = [];
+  readonly #lines: string[] = [];
   /** The bytes that the next part is expected to have. */
   #room = 0;
   #events = 0;
@@ -113,28 +115,29 @@ export class RecordedEpisode {
       lastRecorded.text = given;
       const shown = view === undefined ? "" : `,"view":${JSON.stringify(view)}`;
       this.pending += asked.length + given.length + shown.length;
-      this.#pieces.push('{"type":"', type, '","at":', at, ',"ms":', us, 'e-3,"request":', asked);
-      this.#pieces.push(',"given":', given, shown, "}\n");
+      this.#lines.push(`{"type":"${type}","at":${at},"ms":${us}e-3,"request":${asked},"given":${given}${shown}}\n`);
     } else {
       const named = error && { ...error, message: this.#failure?.text ?? "" };
       const line = JSON.stringify({ type, at, ms: us / 1000, reward, components, tool, error: named });
       this.pending += line.length;
-      this.#pieces.push(line, "\n");
+      this.#lines.push(`${line}\n`);
     }
-    if (this.#pieces.length >= MAX_PIECES) this.#encode();
+    if (this.#lines.length >= MAX_LINES) this.#encode();
   }
 
   /** The row, with the lines since the last one. */
   take(outcome: RolloutOutcome): Written {
     try {
-      if (this.#pieces.length > 0) this.#encode();
+      if (this.#lines.length > 0) this.#encode();
     } catch {
       this.isBroken = true;
     }
-    const body = this.#used === 0 || this.isBroken ? null : this.#bytes.subarray(0, this.#used - 1);
+    const lines = this.#bytes.subarray(0, this.#used - 1);
+    const isReused = this.#used >= REUSED_BYTES.min && this.#bytes.length <= REUSED_BYTES.max;
+    const body = this.#used === 0 || this.isBroken ? null : isReused ? new Uint8Array(lines) : lines;
     if (body !== null) this.#parts++;
     this.#room = Math.ceil(this.#used * 1.1);
-    this.#bytes = NO_BYTES;
+    if (!isReused) this.#bytes = NO_BYTES;
     this.#used = 0;
     this.pending = 0;
     this.hasChanged = false;
@@ -169,8 +172,7 @@ export class RecordedEpisode {
 
   /** Makes lines, several at a time. Their bytes are not moved by the garbage collector, as texts are. */
   #encode(): void {
-    const lines = this.#pieces.join("");
-    this.#pieces.length = 0;
+    const lines = this.#lines.splice(0).join("");
     // Lines without contents have only names of the environment.
     const text = this.#start.contents ? redact(lines) : lines;
     const needed = this.#used + Buffer.byteLength(text);
