@@ -327,6 +327,8 @@ describe("a server with a store", () => {
     await envs.reset();
     const rows = await rowsOf(url, 210, "?limit=1000&q=outcome:running");
     const live = await watch(url);
+    // What has not changed is not sent again.
+    await live.until((message) => message.running === 210 && message.rows.length === 0);
     await envs.step(rows.map((_, index) => ({ amount: index < 3 ? 20 : 1 })));
     const ended = new Set<string>();
     await live.until((message) => {

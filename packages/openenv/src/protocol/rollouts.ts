@@ -170,7 +170,10 @@ export interface RolloutLive {
   stuck: number;
   total: number;
   outcomes: Record<RolloutOutcome, number>;
-  /** At most 200 that run, those that are stuck first, and 500 that have ended; others follow in later messages. */
+  /**
+   * Those that have changed: at most 200 that run, those that are stuck first, and 500 that have ended, of which others
+   * follow in later messages.
+   */
   rows: EpisodeRow[];
 }
 

@@ -170,12 +170,8 @@ export class Reader {
     const { numbers, size } = this.#columns;
     const fresh = this.#columns.takeChanged();
     const counts = ROLLOUT_OUTCOMES.map(() => 0);
-    const running: number[] = [];
-    for (let slot = 0; slot < size; slot++) {
-      const outcome = numbers.outcome[slot] as number;
-      counts[outcome] = (counts[outcome] as number) + 1;
-      if (isRunning(outcome)) running.push(slot);
-    }
+    for (const outcome of numbers.outcome.subarray(0, size)) counts[outcome] = (counts[outcome] as number) + 1;
+    const running = [...fresh.keys()].filter((slot) => isRunning(numbers.outcome[slot] as number));
     running.sort(
       (a, b) =>
         (numbers.outcome[a] as number) - (numbers.outcome[b] as number) ||
