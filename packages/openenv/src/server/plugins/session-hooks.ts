@@ -58,57 +58,46 @@ interface Way {
 function pass(way: Way, index: number): Eventual<Answer> {
   const guard = way.guards[index];
   if (guard === undefined) return way.session.perform(way.request, way.options, true);
-  let answer: Eventual<Answer> | undefined;
-  let passage: Passage | undefined;
-  const enter = (): Eventual<Answer> => pass(way, index + 1);
-  const next = (): MaybePromise<PluginAnswer> => {
-    answer = passage === undefined ? (answer ?? enter()) : passage.pass();
-    return answer as MaybePromise<PluginAnswer>;
-  };
-  const look = (): Passage => {
-    // The caller uses one object for several requests.
-    if (answer === undefined) way.options = { ...way.options };
-    return (passage = new Passage(guard, way.shown, { enter, answer }));
-  };
+  const passage = new Passage(way, index, guard);
   try {
-    const value: unknown = guard.hooks.around?.(way.shown, next);
-    if (value === answer && answer !== undefined) return answer;
-    return isThenable(value) ? look().wait(value) : look().end(value);
+    const value: unknown = guard.hooks.around?.(way.shown, () => passage.pass() as MaybePromise<PluginAnswer>);
+    if (value === passage.answer && value !== undefined) return passage.answer as Eventual<Answer>;
+    return isThenable(value) ? passage.wait(value) : passage.end(value);
   } catch (error) {
-    return (passage ?? look()).fail(error);
+    return passage.fail(error);
   }
 }
 
-/** The way of one request through a plugin that did not pass it on at once. */
+/** The way of one request through one plugin. */
 class Passage {
+  readonly #way: Way;
+  readonly #index: number;
   readonly #guard: Hooked;
-  readonly #request: PluginRequest;
-  readonly #enter: () => Eventual<Answer>;
   /** Set once the request has passed: no other answer is sent. */
-  #answer: Eventual<Answer> | undefined;
+  answer: Eventual<Answer> | undefined;
   #isOver = false;
   /** Set while the plugin is awaited. */
   #expire: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(guard: Hooked, request: PluginRequest, { enter, answer }: Pass) {
+  constructor(way: Way, index: number, guard: Hooked) {
+    this.#way = way;
+    this.#index = index;
     this.#guard = guard;
-    this.#request = request;
-    this.#enter = enter;
-    this.#answer = answer;
   }
 
   pass(): Eventual<Answer> {
-    if (this.#answer === undefined) {
+    if (this.answer === undefined) {
       if (this.#isOver) throw new Error("next() was called after the request was refused");
-      clearTimeout(this.#timer);
-      this.#answer = this.#enter();
+      this.answer = pass(this.#way, this.#index + 1);
       this.#limit();
     }
-    return this.#answer;
+    return this.answer;
   }
 
   wait(value: PromiseLike<unknown>): Promise<Answer> {
+    // The caller uses one object for several requests.
+    if (this.answer === undefined) this.#way.options = { ...this.#way.options };
     return new Promise((resolve) => {
       const end = (outcome: () => Eventual<Answer>): void => {
         if (!this.#isOver) resolve(outcome());
@@ -123,17 +112,18 @@ class Passage {
   #limit(): void {
     const expire = this.#expire;
     if (expire === undefined) return;
+    clearTimeout(this.#timer);
     const start = (): void => {
       clearTimeout(this.#timer);
       if (!this.#isOver) this.#timer = setTimeout(expire, HOOK_MS);
     };
-    if (isThenable(this.#answer)) void this.#answer.then(start);
+    if (isThenable(this.answer)) void this.answer.then(start);
     else start();
   }
 
   /** @throws TypeError for a refusal whose code is unknown. */
   end(value: unknown): Eventual<Answer> {
-    const answer = this.#answer;
+    const answer = this.answer;
     if (answer === undefined) return isRefusal(value) ? this.#refuse(value) : this.fail(new TypeError(EXPECTED));
     this.#finish();
     const check = (given: Answer): Answer => {
@@ -146,12 +136,12 @@ class Passage {
   fail(error: unknown): Eventual<Answer> {
     const refusal = this.#guard.caller.fail("around", error);
     this.#finish();
-    return this.#answer ?? this.#refuse(refusal);
+    return this.answer ?? this.#refuse(refusal);
   }
 
   #refuse({ code, message }: PluginRefusal): Answer {
     this.#finish();
-    if (this.#request.type !== "tool") return errorMessage(code, message);
+    if (this.#way.shown.type !== "tool") return errorMessage(code, message);
     return { result: null, error: { error_type: "transport_error", message, code } };
   }
 
@@ -159,13 +149,6 @@ class Passage {
     this.#isOver = true;
     clearTimeout(this.#timer);
   }
-}
-
-interface Pass {
-  /** Passes the request on. */
-  enter(): Eventual<Answer>;
-  /** What it has returned. */
-  answer: Eventual<Answer> | undefined;
 }
 
 /** All plugins get the event, even if one fails. @throws SessionLostError, or rejects with it, for one that must record. */
