@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { createLoad, measureCpu } from "@openenv-ts/bench";
 import { BEFORE } from "./servers.mjs";
 
@@ -47,6 +48,40 @@ export function measureSteps(bench, { subject, server, connections, workload = e
     open: () => createLoad({ url: server.url, connections, workload }),
     work: (load, time) => load.step(time),
   });
+}
+
+/**
+ * Rates of subjects whose servers live at the same time and work in short turns, because what else the machine does changes
+ * in seconds. Servers are started several times, because V8 compiles each in its own way; each start is a sample. `open`
+ * resolves with `{ server, work, close }` of a subject that is warm. What servers do within `settleMs` after the last turn counts.
+ */
+export async function measureTurns({ subjects, starts, turns, seconds, settleMs, open }) {
+  const samples = Object.fromEntries(subjects.map((subject) => [subject, []]));
+  for (let start = 0; start < starts; start++) {
+    const opened = [];
+    try {
+      for (const subject of start % 2 ? subjects.toReversed() : subjects)
+        opened.push({ subject, done: 0, ...(await open(subject)) });
+      const takeTurns = async () => {
+        for (let turn = 0; turn < turns; turn++) {
+          for (const one of turn % 2 ? opened.toReversed() : opened) one.done += (await one.work(seconds)).done;
+        }
+        await sleep(settleMs);
+      };
+      // Each server is measured around the measurement of the next one.
+      const measureAll = opened.reduce(
+        (work, one) => async () => {
+          const { cpuSeconds } = await measureCpu(one.server.pid, work);
+          samples[one.subject].push(one.done / cpuSeconds);
+        },
+        takeTurns,
+      );
+      await awake(measureAll);
+    } finally {
+      for (const { close } of opened) await close();
+    }
+  }
+  return samples;
 }
 
 /**

@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { measureCpu } from "@openenv-ts/bench";
+import { createLoad, measureCpu } from "@openenv-ts/bench";
 import { connect, connectVector } from "openenv-ts/client";
 import { loadArchive } from "openenv-ts/internal";
 import { EPISODE_FORMAT } from "openenv-ts/protocol";
 import { Bench } from "../harness/bench.mjs";
-import { measureSteps } from "../harness/rate.mjs";
+import { echoWorkload, measureTurns } from "../harness/rate.mjs";
 import { startServer } from "../harness/servers.mjs";
 import { runSuite } from "../harness/suite.mjs";
 
@@ -22,6 +22,8 @@ const STEPS = 10;
 const STEPPING = 200;
 /** The threads of the archive are loaded and compiled. */
 const WARM_UP_SECONDS = 4;
+/** An episode that runs is written after two seconds. */
+const WRITTEN_MS = 2_200;
 const WORDS = ["river", "stone", "cloud", "ember", "maple", "harbor", "violet", "copper"];
 
 class RolloutsBench extends Bench {
@@ -42,21 +44,21 @@ class RolloutsBench extends Bench {
 }
 
 async function measureRecording(bench) {
-  const { rounds, seconds, folder } = bench;
-  const samples = { recorded: [], plain: [] };
-  for (let round = 0; round < rounds; round++) {
-    for (const subject of round % 2 ? ["plain", "recorded"] : ["recorded", "plain"]) {
-      const env = subject === "recorded" ? { OPENENV_STORE: join(folder, `steps-${round}`) } : {};
-      const server = await startServer("ours", "echo", [], env);
-      try {
-        samples[subject].push(
-          await measureSteps(bench, { subject, server, connections: CONNECTIONS, warmUp: WARM_UP_SECONDS, seconds }),
-        );
-      } finally {
-        await server.close();
-      }
-    }
-  }
+  const { quick, folder } = bench;
+  const open = async (subject) => {
+    const env = subject === "recorded" ? { OPENENV_STORE: mkdtempSync(join(folder, "steps-")) } : {};
+    const server = await startServer("ours", "echo", [], env);
+    const load = await createLoad({ url: server.url, connections: CONNECTIONS, workload: echoWorkload });
+    await load.step(WARM_UP_SECONDS);
+    const close = async () => {
+      await load.close();
+      await server.close();
+    };
+    return { server, work: (seconds) => load.step(seconds), close };
+  };
+  const [starts, turns, seconds] = quick ? [1, 2, 1] : [10, 12, 0.4];
+  const subjects = ["recorded", "plain"];
+  const samples = await measureTurns({ subjects, starts, turns, seconds, settleMs: WRITTEN_MS, open });
   const targets = [{ limit: "at least", value: 0.85, of: "plain" }];
   return [
     {
@@ -280,6 +282,6 @@ await runSuite({
   createBench: (options) => new RolloutsBench(options),
   notes: ({ episodes }) => [
     `${episodes.toLocaleString("en")} episodes of ${STEPS} steps. Queries are those of one process, without HTTP, in turn. Undisturbed: without searches, and without viewers.`,
-    `Servers are warm: recorded and plain steps are measured after ${WARM_UP_SECONDS} seconds of steps. CPU-seconds are those of the server with all its threads.`,
+    `Servers are warm: recorded and plain steps are measured after ${WARM_UP_SECONDS} seconds of steps, in turns of two servers that both live. CPU-seconds are those of the server with all its threads, and contain the writing.`,
   ],
 });

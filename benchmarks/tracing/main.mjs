@@ -1,8 +1,7 @@
 /** `npm run bench -- tracing`: what the plugin for OpenTelemetry costs, by the share of steps that are sampled. */
-import { interleave } from "@openenv-ts/bench";
 import { Bench } from "../harness/bench.mjs";
 import { createFrameLoad } from "../harness/frame-load.mjs";
-import { echoWorkload, measureRate } from "../harness/rate.mjs";
+import { echoWorkload, measureTurns } from "../harness/rate.mjs";
 import { startServer } from "../harness/servers.mjs";
 import { runSuite } from "../harness/suite.mjs";
 import { startReceiver } from "./receiver.mjs";
@@ -19,22 +18,11 @@ const WARM_UP_SECONDS = 4;
 const steps = {
   title: "steps with spans",
   async run(bench) {
-    const [rounds, seconds] = bench.quick ? [2, 1] : [10, 3];
     const shares = { "1 %": [], "100 %": [] };
-    const samples = await interleave(
-      rounds,
-      Object.fromEntries(
-        Object.keys(VARIANTS).map((variant) => [
-          variant,
-          async () => {
-            const { rate, share } = await measure(bench, variant, seconds);
-            shares[variant]?.push(share);
-            process.stderr.write(`  ${variant} ${rate.toFixed(0)} (exported ${share.toFixed(2)})\n`);
-            return rate;
-          },
-        ]),
-      ),
-    );
+    const [starts, turns, seconds] = bench.quick ? [1, 2, 1] : [10, 12, 0.4];
+    const open = (variant) => openVariant(variant, (share) => shares[variant]?.push(share));
+    const subjects = Object.keys(VARIANTS);
+    const samples = await measureTurns({ subjects, starts, turns, seconds, settleMs: FLUSH_MS, open });
     const { off: plain, ...traced } = samples;
     const limits = { "0 %": 0.97, "1 %": 0.97, "100 %": 0.6 };
     return [
@@ -56,7 +44,8 @@ const steps = {
   },
 };
 
-async function measure(bench, variant, seconds) {
+/** `onEnd` gets the share of the sampled steps whose spans were exported. */
+async function openVariant(variant, onEnd) {
   const receiver = await startReceiver(SPAN);
   const server = await startServer("traced", variant === "off" ? "off" : "on", [], {
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -77,25 +66,18 @@ async function measure(bench, variant, seconds) {
     check: (answer) => echoWorkload.check(JSON.parse(answer).data, ACTION),
   };
   const load = await createFrameLoad({ url: server.url, ...frames });
-  try {
-    // The exporter is loaded and compiled.
-    await load.ask(WARM_UP_SECONDS);
-    await wait(FLUSH_MS);
-    const [before, first] = [receiver.count, sent];
-    const work = async () => {
-      const result = await load.ask(seconds);
-      // The last batches are part of the cost.
-      await wait(FLUSH_MS);
-      return result;
-    };
-    const rate = await measureRate(bench, { subject: variant === "off" ? "plain" : "extension", server, work });
+  // The exporter is loaded and compiled.
+  await load.ask(WARM_UP_SECONDS);
+  await wait(FLUSH_MS);
+  const [before, first] = [receiver.count, sent];
+  const close = async () => {
     const sampled = Math.floor(sent / every) - Math.floor(first / every);
-    return { rate, share: sampled === 0 ? 0 : (receiver.count - before) / sampled };
-  } finally {
+    onEnd(sampled === 0 ? 0 : (receiver.count - before) / sampled);
     await load.close();
     await server.close();
     await receiver.close();
-  }
+  };
+  return { server, work: (seconds) => load.ask(seconds), close };
 }
 
 const traceparent = (isSampled) => `00-${"4bf92f3577b34da6".repeat(2)}-00f067aa0ba902b7-0${Number(isSampled)}`;
@@ -107,7 +89,7 @@ await runSuite({
   parts: { steps },
   createBench: (options) => Object.assign(new Bench(options), { subjects: ["extension", "plain"], python: undefined }),
   notes: () => [
-    `One server with the echo environment and ${CONNECTIONS} connections, without the plugin (\`plain\`) and with it (\`extension\`), in turn. Every step has a \`traceparent\` in its metadata, which says whether it is sampled. The spans go to a receiver in the process of the load.`,
+    `One server with the echo environment and ${CONNECTIONS} connections, without the plugin (\`plain\`) and with it (\`extension\`), in turns of servers that all live. Every step has a \`traceparent\` in its metadata, which says whether it is sampled. The spans go to a receiver in the process of the load.`,
     "CPU-seconds are those of the server, user and system, all threads, and contain the export of the spans.",
   ],
 });
