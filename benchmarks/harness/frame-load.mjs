@@ -60,10 +60,12 @@ function ask(peers, frame, seconds) {
         done++;
         if (performance.now() < until) return send();
         ws.off("message", onMessage);
+        ws.off("close", onClose);
         if (--busy === 0) resolve({ done });
       };
+      const onClose = () => reject(new Error("the server closed a socket"));
       ws.on("message", onMessage);
-      ws.once("close", () => reject(new Error("the server closed a socket")));
+      ws.once("close", onClose);
       send();
     }
   });

@@ -1,8 +1,8 @@
 import { ROLLOUT_OUTCOMES, type RolloutTerm } from "#core/protocol/rollout-query.js";
 import type { Columns, Words } from "./columns.js";
 
-/** Returns the slots with these words. */
-type Search = (text: string) => ReadonlySet<number>;
+/** Returns 1 for each slot with these words. */
+type Search = (text: string) => Uint8Array;
 type Matches = (slot: number) => boolean;
 
 const WORD_COLUMNS = {
@@ -48,7 +48,7 @@ function matchesTerm(term: RolloutTerm, columns: Columns, search: Search): Match
   if (term.field === "id") return (slot) => ids[slot] === value;
   if (term.field === "text") {
     const found = search(value);
-    return (slot) => found.has(slot);
+    return (slot) => found[slot] === 1;
   }
   if (term.field === "label") {
     const { name } = term;
