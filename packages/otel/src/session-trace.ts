@@ -14,8 +14,8 @@ import { readTraceparent } from "./traceparent.js";
 type Next = Parameters<NonNullable<PluginHooks["around"]>>[1];
 
 const tracer = trace.getTracer("@openenv-ts/otel");
-/** Last digits of the flags of a context that is sampled, and where they are. */
-const SAMPLED = { digits: "13579bdf", at: 54 };
+/** The last digits of contexts that are sampled. */
+const SAMPLED = "13579bdf";
 /** The methods of a session that runs over MCP or JSON-RPC. */
 const TOOL_METHOD = { "mcp.method.name": "tools/call" };
 
@@ -65,7 +65,7 @@ export class SessionTrace implements PluginHooks {
     if (type === "state") return next();
     const metadata = data["metadata"] as { traceparent?: unknown } | null | undefined;
     const text = traceparent ?? metadata?.traceparent;
-    if (this.#span === undefined && !maySample(text)) return next();
+    if (this.#span === undefined && !SAMPLED.includes(String(text).charAt(54) || "0")) return next();
     const given = readTraceparent(text);
     const parent = given === undefined ? this.#current : (given ?? undefined);
     this.#endRestore();
@@ -158,11 +158,6 @@ export class SessionTrace implements PluginHooks {
     restore.end();
     if (this.#session.episodeId !== null && !this.#session.done) this.#begin(this.#context);
   }
-}
-
-/** Most requests of a server that samples few are not, and end here. */
-function maySample(text: unknown): boolean {
-  return typeof text === "string" && text.length > SAMPLED.at && SAMPLED.digits.includes(text.charAt(SAMPLED.at));
 }
 
 /** The name of a span, and what it says of the request: never its contents. */

@@ -170,10 +170,7 @@ export interface RolloutLive {
   stuck: number;
   total: number;
   outcomes: Record<RolloutOutcome, number>;
-  /**
-   * Those that have changed: at most 200 that run, those that are stuck first, and 500 that have ended, of which others
-   * follow in later messages.
-   */
+  /** Changed ones: at most 200 that run, stuck first, and 500 that have ended; others follow in later messages. */
   rows: EpisodeRow[];
 }
 
