@@ -70,8 +70,16 @@ async function line(lines: Interface): Promise<string> {
 }
 
 describe.skipIf(!otelcol.available || !python.available)("a collector has one trace", () => {
-  /** Plays a rollout, kills the process that had its step, and plays on. Returns the spans and the killed process. */
-  async function disturb(serve: string[], isVictim = (_pid: string, _front: number) => true) {
+  interface Disturbed {
+    serve: string[];
+    isVictim?(pid: string, front: string): boolean;
+    /** What is expected of a span. */
+    describe(span: ReceivedSpan, all: { spans: ReceivedSpan[]; killed: string; front: string }): string;
+    expected: string[];
+  }
+
+  /** Plays a rollout, kills the process that had its step, plays on, and waits for the spans, which each process sends. */
+  async function disturb({ serve, isVictim = () => true, describe: nameOf, expected }: Disturbed): Promise<void> {
     await using collector = await startCollector(otelcol.path);
     await using project = await createProject({ "env.mjs": ENVIRONMENT });
     const { variables } = collector;
@@ -79,11 +87,12 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
     const url = (await server.printed(/at (http:\/\/127\.0\.0\.1:\d+)/))[1] as string;
     const [rollout, lines] = runPython(ROLLOUT, [url], variables);
     const traceId = await line(lines);
+    const front = String(server.process.pid);
     const own = async (): Promise<ReceivedSpan[]> =>
       (await collector.spans()).filter((span) => span.traceId === traceId);
     const steps = async () =>
       (await own()).filter(({ name, service, pid }) => {
-        return name === "openenv.step" && service === "counter_env" && isVictim(pid, server.process.pid as number);
+        return name === "openenv.step" && service === "counter_env" && isVictim(pid, front);
       });
     await expect.poll(steps, { timeout: 20_000 }).toHaveLength(1);
     const [{ pid }] = (await steps()) as [ReceivedSpan];
@@ -92,20 +101,22 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
     expect(await line(lines)).toBe("3");
     rollout.stdin?.end();
     await once(rollout, "close");
-    const ends = async () => (await own()).map(({ name }) => name);
-    await expect.poll(ends, { timeout: 20_000 }).toEqual(expect.arrayContaining(["rollout", "openenv.session"]));
-    return { spans: await own(), killed: pid, front: String(server.process.pid) };
+    const described = async () => {
+      const spans = await own();
+      return spans.map((span) => nameOf(span, { spans, killed: pid, front }));
+    };
+    await expect.poll(described, { timeout: 20_000 }).toEqual(expect.arrayContaining(expected));
   }
 
   test("of a Python client and the workers, across the kill of a worker", { timeout: 120_000 }, async () => {
-    const { spans, killed } = await disturb(["serve", "env.mjs", "--workers", "2", "--journal", "sessions.db"]);
-    const nameOf = (id: string): string => spans.find(({ spanId }) => spanId === id)?.name ?? "none";
-    const lines = spans.map(({ pid, service, name, parentSpanId }) => {
-      const where = service === "trainer" ? "client" : pid === killed ? "killed" : "next";
-      return `${where}: ${parentSpanId === "" ? "" : `${nameOf(parentSpanId)} > `}${name}`;
-    });
-    expect(lines).toEqual(
-      expect.arrayContaining([
+    await disturb({
+      serve: ["serve", "env.mjs", "--workers", "2", "--journal", "sessions.db"],
+      describe({ pid, service, name, parentSpanId }, { spans, killed }) {
+        const where = service === "trainer" ? "client" : pid === killed ? "killed" : "next";
+        const parent = spans.find(({ spanId }) => spanId === parentSpanId)?.name ?? "none";
+        return `${where}: ${parentSpanId === "" ? "" : `${parent} > `}${name}`;
+      },
+      expected: [
         "client: rollout",
         "client: rollout > openenv.reset",
         "client: rollout > openenv.step",
@@ -115,22 +126,27 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
         "next: openenv.step > openenv.step",
         "next: openenv.session > openenv.restore",
         "next: openenv.session > openenv.episode",
-      ]),
-    );
+      ],
+    });
   });
 
   test("of a Python client, the front and an upstream, across the kill of the upstream", {
     timeout: 120_000,
   }, async () => {
     const upstream = `"${process.execPath}" "${BIN}" serve env.mjs ${PLUGIN.join(" ")}`;
-    const serve = ["serve", "--upstream", upstream, "--processes", "2", "--replay"];
-    const { spans, killed, front } = await disturb(serve, (pid, own) => pid !== String(own));
-    const where = spans.map(({ pid, service, name }) => {
-      const kind = service === "trainer" ? "client" : pid === front ? "front" : pid === killed ? "killed" : "next";
-      return `${kind} ${name}`;
+    await disturb({
+      serve: ["serve", "--upstream", upstream, "--processes", "2", "--replay"],
+      isVictim: (pid, front) => pid !== front,
+      describe({ pid, service, name }, { killed, front }) {
+        const where = service === "trainer" ? "client" : pid === front ? "front" : pid === killed ? "killed" : "next";
+        return `${where} ${name}`;
+      },
+      expected: [
+        "client rollout",
+        ...["client", "front", "killed", "next"].map((where) => `${where} openenv.step`),
+        "front openenv.session",
+      ],
     });
-    for (const kind of ["client", "front", "killed", "next"]) expect(where).toContain(`${kind} openenv.step`);
-    expect(where).toContain("front openenv.session");
   });
 
   test("of a client that only sends metadata: the released one", { timeout: 60_000 }, async () => {
