@@ -73,13 +73,13 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
   interface Disturbed {
     serve: string[];
     isVictim?(pid: string, front: string): boolean;
-    /** What is expected of a span. */
-    describe(span: ReceivedSpan, all: { spans: ReceivedSpan[]; killed: string; front: string }): string;
+    /** The text of a span, as it is in `expected`. */
+    label(span: ReceivedSpan, all: { spans: ReceivedSpan[]; killed: string; front: string }): string;
     expected: string[];
   }
 
   /** Plays a rollout, kills the process that had its step, plays on, and waits for the spans, which each process sends. */
-  async function disturb({ serve, isVictim = () => true, describe: nameOf, expected }: Disturbed): Promise<void> {
+  async function disturb({ serve, isVictim = () => true, label, expected }: Disturbed): Promise<void> {
     await using collector = await startCollector(otelcol.path);
     await using project = await createProject({ "env.mjs": ENVIRONMENT });
     const { variables } = collector;
@@ -101,17 +101,17 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
     expect(await line(lines)).toBe("3");
     rollout.stdin?.end();
     await once(rollout, "close");
-    const described = async () => {
+    const labels = async () => {
       const spans = await own();
-      return spans.map((span) => nameOf(span, { spans, killed: pid, front }));
+      return spans.map((span) => label(span, { spans, killed: pid, front }));
     };
-    await expect.poll(described, { timeout: 20_000 }).toEqual(expect.arrayContaining(expected));
+    await expect.poll(labels, { timeout: 20_000 }).toEqual(expect.arrayContaining(expected));
   }
 
   test("of a Python client and the workers, across the kill of a worker", { timeout: 120_000 }, async () => {
     await disturb({
       serve: ["serve", "env.mjs", "--workers", "2", "--journal", "sessions.db"],
-      describe({ pid, service, name, parentSpanId }, { spans, killed }) {
+      label({ pid, service, name, parentSpanId }, { spans, killed }) {
         const where = service === "trainer" ? "client" : pid === killed ? "killed" : "next";
         const parent = spans.find(({ spanId }) => spanId === parentSpanId)?.name ?? "none";
         return `${where}: ${parentSpanId === "" ? "" : `${parent} > `}${name}`;
@@ -137,7 +137,7 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
     await disturb({
       serve: ["serve", "--upstream", upstream, "--processes", "2", "--replay"],
       isVictim: (pid, front) => pid !== front,
-      describe({ pid, service, name }, { killed, front }) {
+      label({ pid, service, name }, { killed, front }) {
         const where = service === "trainer" ? "client" : pid === front ? "front" : pid === killed ? "killed" : "next";
         return `${where} ${name}`;
       },

@@ -170,7 +170,7 @@ export interface RolloutLive {
   stuck: number;
   total: number;
   outcomes: Record<RolloutOutcome, number>;
-  /** Changed ones: at most 200 that run, stuck first, and 500 that have ended; others follow in later messages. */
+  /** Episodes that have changed: at most 200 that run, stuck ones first, and 500 that have ended; others follow later. */
   rows: EpisodeRow[];
 }
 

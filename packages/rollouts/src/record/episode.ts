@@ -31,7 +31,7 @@ export interface EpisodeStart {
 
 const MAX_LINES = 16;
 const NO_BYTES = Buffer.alloc(0);
-/** Parts of these sizes are copied, and the buffer is used again: each few megabytes of new buffers cost a collection. */
+/** Parts of these sizes are copied, and their buffer is used again: V8 collects garbage after a few megabytes of buffers. */
 const REUSED_BYTES = { min: 64 * 1024, max: 1024 * 1024 };
 const MAX_STRIP = 64;
 const MAX_NAME = 200;
