@@ -151,7 +151,7 @@ describe.skipIf(!chromium.available)("the value of a step", () => {
     await page.locator('.gt__row[aria-selected="true"]').waitFor();
     for (const key of ["x", "j", "x", "c"]) await page.keyboard.press(key);
     await page.getByRole("heading", { name: "First difference: step 3" }).waitFor();
-    expect(new URL(page.url()).hash).toBe(`#/compare/${id}/${before}`);
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#/compare/${id}/${before}`);
     await press(page, page.getByRole("button", { name: "Prefer B" }));
     await page.getByRole("button", { name: "Prefer B", pressed: true }).waitFor();
     await press(page, page.getByRole("link", { name: "Play on from step 2" }));

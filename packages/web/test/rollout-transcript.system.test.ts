@@ -132,7 +132,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     expect(await faults(page, "Not connected", true)).toEqual([]);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
-    expect(new URL(page.url()).hash).toBe(`#/rollouts/${id}/step/3`);
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#/rollouts/${id}/step/3`);
     expect(await turn(page, 3).getAttribute("aria-current")).toBe("true");
     await page.keyboard.press("2");
     await turn(page, 3).getByText("observation.value").waitFor();
@@ -171,7 +171,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     const page = await open(server, { view: `rollouts/${first}` });
     await turn(page, 1).getByText("2 episodes of this run fail like this").waitFor();
     await turn(page, 1).getByRole("link", { name: "Show them" }).click();
-    expect(decodeURIComponent(new URL(page.url()).hash)).toMatch(/^#\/rollouts\?q=run:same\+error:/);
+    await expect.poll(() => decodeURIComponent(new URL(page.url()).hash)).toMatch(/^#\/rollouts\?q=run:same\+error:/);
   });
 
   test("of a thousand steps draws those in sight, also from a link to one", async () => {
@@ -240,7 +240,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     expect(await page.locator(".forks li").nth(2).innerText()).toContain("as A to step 1");
     expect(await faults(page, "Not connected", true)).toEqual([]);
     await page.keyboard.press("n");
-    expect(new URL(page.url()).hash).toBe(`#/compare/${a}/${b}/step/5`);
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#/compare/${a}/${b}/step/5`);
     await page.keyboard.press("p");
     await page.keyboard.press("d");
     await page.locator(".diff--ab .path", { hasText: "action.thought" }).waitFor();

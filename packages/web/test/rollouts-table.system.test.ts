@@ -60,7 +60,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("reward:<0 ");
     await heading(page, "5 episodes");
-    expect(new URL(page.url()).hash).toBe("#/rollouts?q=reward:%3C0");
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/rollouts?q=reward:%3C0");
     await page.keyboard.type("group:equal");
     await page.keyboard.press("Enter");
     await heading(page, "4 episodes");
@@ -98,7 +98,7 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
       await page.mouse.move(box.x + box.width * 0.8, box.y + 10, { steps: 4 });
       if (isCanceled) await page.locator(".facet--reward .brush").dispatchEvent("pointercancel");
       await page.mouse.up();
-      expect(new URL(page.url()).hash.includes("reward")).toBe(!isCanceled);
+      await expect.poll(() => new URL(page.url()).hash.includes("reward")).toBe(!isCanceled);
     }
     await heading(page, "1 episode");
     await page.getByRole("button", { name: /^Remove reward/ }).click();

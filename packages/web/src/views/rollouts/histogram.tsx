@@ -117,9 +117,15 @@ function useBrush({ field, bins, range, onRange }: PlotProps) {
   const [dragged, setDragged] = useState<Brush>();
   const place = useRef<HTMLDivElement>(null);
   const anchor = useRef<number>(undefined);
+  /** What the pointer has selected. It is up before the last move is drawn. */
+  const selected = useRef<Brush>(undefined);
   const last = bins.length;
   const brush = dragged ?? brushOf(bins, range);
   const commit = (next: Brush, isKey: boolean): void => onRange(rangeOfBrush(bins, next, field), isKey);
+  const select = (next?: Brush): void => {
+    selected.current = next;
+    setDragged(next);
+  };
   const binAt = (event: PointerEvent): number => {
     const { left, width } = (place.current as HTMLDivElement).getBoundingClientRect();
     return Math.max(0, Math.min(last - 1, Math.floor(((event.clientX - left) / width) * last)));
@@ -130,19 +136,19 @@ function useBrush({ field, bins, range, onRange }: PlotProps) {
     // An edge moves alone, with the other one where it is.
     const edge = (event.target as HTMLElement).dataset["edge"];
     anchor.current = edge === "low" ? brush.high - 1 : edge === "high" ? brush.low : binAt(event);
-    if (edge === undefined) setDragged({ low: anchor.current, high: anchor.current + 1 });
+    if (edge === undefined) select({ low: anchor.current, high: anchor.current + 1 });
   };
   const onPointerMove = (event: PointerEvent): void => {
     if (anchor.current === undefined) return;
     const [from, to] = [anchor.current, binAt(event)];
-    setDragged({ low: Math.min(from, to), high: Math.max(from, to) + 1 });
+    select({ low: Math.min(from, to), high: Math.max(from, to) + 1 });
   };
   const onPointerCancel = (): void => {
     anchor.current = undefined;
-    setDragged(undefined);
+    select(undefined);
   };
   const onPointerUp = (): void => {
-    if (dragged) commit(dragged, false);
+    if (selected.current) commit(selected.current, false);
     onPointerCancel();
   };
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
