@@ -42,23 +42,32 @@ const OPTIONS = {
     [{ isolation: "process", module: "file:///environment.js", isolatePoolSize: 2 }, 'ISOLATION "process"'],
   ],
 };
+const OPTIONS_TEST = `
+import { expect, test } from "vitest";
+import { serve } from "./packages/openenv/src/serve.js";
+import { defineCounter } from "./test-support/environments/counter.js";
+const OPTIONS = ${JSON.stringify(OPTIONS)};
+const cases = Object.entries(OPTIONS).flatMap(([part, all]) =>
+  all.map(([options, setting]) => [options, \`\${setting} needs the part "\${part.replace("packages/", "")}" of openenv-ts\`]),
+);
+test.each(cases)("%o", async (options, message) => {
+  const { environment } = defineCounter();
+  const error = { code: "INVALID_CONFIG", message: expect.stringContaining(message) };
+  await expect(serve(environment, { port: 0, ...options })).rejects.toMatchObject(error);
+});
+`;
 const TIMEOUT = { timeout: 900_000 };
 
-test.each(OPTIONAL_PARTS)("without %s the rest compiles, and its options name what is missing", TIMEOUT, (part) => {
-  const copy = copyWithout([part]);
-  writeFileSync(join(copy, "missing-part.test.ts"), optionsTest(part));
-  expect(run(copy, TSC)).toEqual({ status: 0, output: "" });
-  const { status, output } = run(copy, [...VITEST, "missing-part.test.ts"]);
-  expect(status, output).toBe(0);
-});
-
-test("without any of these parts the rest compiles, and plays every recorded case", TIMEOUT, () => {
+// All at once: scripts/checks/layers.mjs finds a part that imports another one.
+test("without these parts the rest compiles and plays every recorded case, and options name the part", TIMEOUT, () => {
   const copy = copyWithout(OPTIONAL_PARTS);
   const known = join(copy, "conformance/divergences.yaml");
   writeFileSync(known, readFileSync(known, "utf8").replaceAll(ROUTES_OF_PARTS, ""));
+  writeFileSync(join(copy, "missing-part.test.ts"), OPTIONS_TEST);
   expect(run(copy, TSC)).toEqual({ status: 0, output: "" });
-  const { status, output } = run(copy, [...VITEST, ...CONFORMANCE]);
+  const { status, output } = run(copy, [...VITEST, "missing-part.test.ts", ...CONFORMANCE]);
   expect(status, output).toBe(0);
+  expect(output).toContain("missing-part.test.ts");
 });
 
 /** The checkout with what is installed and the page, without these parts. */
@@ -83,21 +92,6 @@ function linkPackages(folder, copy) {
       symlinkSync(readlinkSync(join(ROOT, path)), join(copy, path));
     else symlinkSync(join(ROOT, path), join(copy, path));
   }
-}
-
-function optionsTest(part) {
-  return `
-import { expect, test } from "vitest";
-import { serve } from "./packages/openenv/src/serve.js";
-import { defineCounter } from "./test-support/environments/counter.js";
-test.each(${JSON.stringify(OPTIONS[part])} as const)("%o", async (options, setting) => {
-  const { environment } = defineCounter();
-  await expect(serve(environment, { port: 0, ...options })).rejects.toMatchObject({
-    code: "INVALID_CONFIG",
-    message: expect.stringContaining(\`\${setting} needs the part "${part.replace("packages/", "")}" of openenv-ts\`),
-  });
-});
-`;
 }
 
 function run(cwd, args) {
