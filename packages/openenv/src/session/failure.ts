@@ -13,6 +13,9 @@ import { type ErrorMessage, errorMessage } from "./messages/message-codec.js";
 import type { Mode, Runtime } from "./runtime.js";
 import { SessionKilledError } from "./session-killed.js";
 import { SessionRejectedError } from "./session-rejected-error.js";
+import { toError } from "./to-error.js";
+
+export { toError };
 
 /** The calls that a session performs one after the other. */
 export type CallKind = Exclude<ClientMessage["type"], "mcp" | "close"> | "tool" | "capture";
@@ -141,23 +144,6 @@ export function describeError(error: unknown, mode: Mode): string {
   const { message, name } = toError(error);
   if (mode === "production" && !isEnvError(error)) return "the environment failed; the server's log has the cause";
   return mode === "production" ? message || name : (message || name) + causeInRubric(error);
-}
-
-/**
- * Returns an Error unchanged, also from another realm (`node:vm`), and converts any other thrown value, even one whose
- * members throw.
- */
-export function toError(error: unknown): Error {
-  try {
-    if (error instanceof Error || Object.prototype.toString.call(error) === "[object Error]") {
-      const { message, name, stack } = error as Error;
-      if (typeof message === "string" && typeof stack === "string") return error as Error;
-      return new Error(typeof message === "string" ? message : String(name));
-    }
-    return new Error(typeof error === "string" ? error : (JSON.stringify(error) ?? String(error)));
-  } catch {
-    return new Error("the thrown value cannot be read");
-  }
 }
 
 const SPOKEN: readonly unknown[] = ["ENV_FAILED", "RUBRIC_FAILED", "TOOL_FAILED"] satisfies ErrorCode[];

@@ -1,6 +1,6 @@
 import { EnvironmentError } from "../errors.js";
 import { InvalidOutputError } from "../validation/json-safe.js";
-import { toError } from "./failure.js";
+import { toError } from "./to-error.js";
 
 /** An error without its class, which cannot be cloned. */
 export type PackedError =

@@ -1,4 +1,4 @@
-import { toError } from "../../session/failure.js";
+import { toError } from "../../session/to-error.js";
 import type { Logger } from "../logging/logger.js";
 
 /**

@@ -1,7 +1,6 @@
 import type { Log } from "../../util/log.js";
-import { copyJson, HookCaller } from "./hook.js";
+import { copyJson, HookCaller, startPart } from "./hook.js";
 import type { PluginCentral, PluginRefusal, ServerPlugin } from "./plugin.js";
-import { startPart } from "./plugins.js";
 
 /** An answer of a central part, as it is sent between processes. */
 export type CentralAnswer = { answer: unknown } | PluginRefusal;

@@ -1,6 +1,8 @@
+import { ConfigError } from "../../errors.js";
 import { STATUS } from "../../protocol/http.js";
 import { errorData } from "../../protocol/messages.js";
 import type { Principal } from "../../session/attachable-session.js";
+import { toError } from "../../session/to-error.js";
 import { isThenable } from "../../util/async/thenable.js";
 import { isObject } from "../../util/is-object.js";
 import type { Log } from "../../util/log.js";
@@ -112,4 +114,13 @@ export function isRefusal(value: unknown): value is PluginRefusal {
 
 export function refusalData({ code, message }: PluginRefusal): ReturnType<typeof errorData> {
   return errorData(code, message);
+}
+
+/** Runs a part of the start. @throws ConfigError that names the plugin. */
+export async function startPart<T>(name: string, start: () => MaybePromise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    throw new ConfigError(`The plugin "${name}" failed to start: ${toError(error).message}`, { cause: error });
+  }
 }

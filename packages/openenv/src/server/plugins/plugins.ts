@@ -1,7 +1,6 @@
-import { ConfigError, OpenEnvError } from "../../errors.js";
+import { OpenEnvError } from "../../errors.js";
 import type { JsonObject } from "../../protocol/messages.js";
 import type { Principal, SessionOpener } from "../../session/attachable-session.js";
-import { toError } from "../../session/failure.js";
 import type { SessionHooks } from "../../session/restore/session-hooks.js";
 import type { Runtime } from "../../session/runtime.js";
 import type { Session } from "../../session/session.js";
@@ -13,7 +12,7 @@ import type { Log } from "../../util/log.js";
 import type { MaybePromise } from "../../util/types.js";
 import { handleOf } from "../access/session-handle.js";
 import { readTable, type Variables } from "../config/read-settings.js";
-import { copyJson, HookCaller, isRefusal, refusalData } from "./hook.js";
+import { copyJson, HookCaller, isRefusal, refusalData, startPart } from "./hook.js";
 import type {
   AuthorizeRequest,
   Opener,
@@ -102,15 +101,6 @@ export class Plugins {
     } finally {
       addEnd(() => this.#stopping.abort());
     }
-  }
-}
-
-/** Runs a part of the start. @throws ConfigError that names the plugin. */
-export async function startPart<T>(name: string, start: () => MaybePromise<T>): Promise<T> {
-  try {
-    return await start();
-  } catch (error) {
-    throw new ConfigError(`The plugin "${name}" failed to start: ${toError(error).message}`, { cause: error });
   }
 }
 
