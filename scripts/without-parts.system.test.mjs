@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { readModule } from "./checks/imports.mjs";
 import { ROOT } from "./root.mjs";
 import { OPTIONAL_PARTS } from "./setup.mjs";
 
@@ -56,10 +57,26 @@ test.each(cases)("%o", async (options, message) => {
   await expect(serve(environment, { port: 0, ...options })).rejects.toMatchObject(error);
 });
 `;
-const TIMEOUT = { timeout: 900_000 };
 
-// All at once: scripts/checks/layers.mjs finds a part that imports another one.
-test("without these parts the rest compiles and plays every recorded case, and options name the part", TIMEOUT, () => {
+// So the rest compiles as well if only one is missing.
+test("no part imports another one of them, in its tests either", () => {
+  const others = (part) => OPTIONAL_PARTS.filter((other) => other !== part).map((other) => other.split("/")[1]);
+  const found = OPTIONAL_PARTS.flatMap((part) => {
+    const another = new RegExp(`^(#parts/|@openenv-ts/|packages/)(${others(part).join("|")})(/|$)`);
+    const files = listFiles().filter((file) => file.startsWith(`${part}/`) && /\.m?[tj]s$/.test(file));
+    expect(files).not.toEqual([]);
+    return files.filter((file) =>
+      readModule(join(ROOT, file)).imports.some(({ specifier }) =>
+        another.test(specifier.startsWith(".") ? join(file, "..", specifier) : specifier),
+      ),
+    );
+  });
+  expect(found).toEqual([]);
+});
+
+test("without these parts the rest compiles and plays every recorded case, and options name the part", {
+  timeout: 900_000,
+}, () => {
   const copy = copyWithout(OPTIONAL_PARTS);
   const known = join(copy, "conformance/divergences.yaml");
   writeFileSync(known, readFileSync(known, "utf8").replaceAll(ROUTES_OF_PARTS, ""));
@@ -74,12 +91,16 @@ test("without these parts the rest compiles and plays every recorded case, and o
 function copyWithout(parts) {
   const copy = mkdtempSync(join(tmpdir(), "openenv-without-"));
   onTestFinished(() => rmSync(copy, { recursive: true, force: true, maxRetries: 3 }));
-  for (const file of execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" }).split("\0")) {
-    if (file && !parts.some((part) => file.startsWith(`${part}/`))) cpSync(join(ROOT, file), join(copy, file));
+  for (const file of listFiles()) {
+    if (!parts.some((part) => file.startsWith(`${part}/`))) cpSync(join(ROOT, file), join(copy, file));
   }
   linkPackages("node_modules", copy);
   symlinkSync(join(ROOT, PAGE), join(copy, PAGE));
   return copy;
+}
+
+function listFiles() {
+  return execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" }).split("\0").filter(Boolean);
 }
 
 /** Links what is installed; our own packages are those of the copy. */
