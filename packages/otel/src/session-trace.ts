@@ -14,7 +14,7 @@ import { readTraceparent } from "./traceparent.js";
 type Next = Parameters<NonNullable<PluginHooks["around"]>>[1];
 
 const tracer = trace.getTracer("@openenv-ts/otel");
-/** The last digits of contexts that are sampled. */
+/** The last digit of the flags, at 54 of a trace context, is one of these if the context is sampled. */
 const SAMPLED = "13579bdf";
 /** The methods of a session that runs over MCP or JSON-RPC. */
 const TOOL_METHOD = { "mcp.method.name": "tools/call" };
