@@ -89,6 +89,9 @@ describe.skipIf(!isComplete)("the script", { timeout: 300_000 }, () => {
     await update("down");
     try {
       await expect.poll(() => look("%T %D"), { timeout: 90_000 }).toBe("RUNNING 1");
+      // Slurm removes the node before its processes have ended, and a session may still begin there.
+      const serving = async () => (await Promise.all(job.ports.map(health))).filter((status) => status === 200);
+      await expect.poll(serving, { timeout: 90_000 }).toHaveLength(1);
       const client = await connect(job.url);
       await client.reset();
       expect((await client.step({ amount: 2 })).observation).toEqual({ count: 2 });
