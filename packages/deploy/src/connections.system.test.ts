@@ -1,8 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { stepHttp, TALLY } from "../../../test-support/deploy/balanced-sessions.js";
+import { MANY, stepHttp, TALLY } from "../../../test-support/deploy/balanced-sessions.js";
 import { BALANCERS, startBalancer } from "../../../test-support/deploy/balancers.js";
 import { useMcp } from "../../../test-support/environments/mcp.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
@@ -32,6 +33,30 @@ for (const [name, { require }] of Object.entries(BALANCERS)) {
       }
     });
 
+    test("only a handshake of a new session goes to another server when its own ends before it answers", async () => {
+      await using dying = await startDyingServer();
+      const { server } = await start();
+      const backends = [dying.address, `127.0.0.1:${server.port}`];
+      await using balancer = await startBalancer(kind, component.path, { backends });
+      for (let count = 0; count < MANY; count++) {
+        await using session = await openTestSocket(`${balancer.url}/ws`);
+        await session.ask({ type: "reset" });
+      }
+      expect(dying.received()).toBeGreaterThan(0);
+      const failures = async (ask: () => Promise<boolean>) => {
+        const before = dying.received();
+        const failed = await Promise.all(Array.from({ length: MANY }, ask));
+        return { failed: failed.filter(Boolean).length, received: dying.received() - before };
+      };
+      for (const { failed, received } of [
+        await failures(async () => (await stepHttp(balancer.url, {})).status >= 502),
+        await failures(() => isRefused(`${balancer.url}/ws?session_id=${randomUUID()}`)),
+      ]) {
+        expect(received).toBeGreaterThan(0);
+        expect(failed).toBe(received);
+      }
+    });
+
     test("an idle session stays open when idle connections without a session are closed", async () => {
       // No ping is sent in the meantime.
       const { server } = await start({ pingIntervalMs: 2_000_000_000 });
@@ -56,6 +81,33 @@ async function startForgetfulServer(): Promise<{ address: string } & AsyncDispos
     if (request.method === "POST") used.add(request.socket);
     request.resume().once("end", () => response.end("{}"));
   });
+  return listen(server);
+}
+
+/** Whether the balancer answers a handshake itself. */
+async function isRefused(url: string): Promise<boolean> {
+  return openTestSocket(url).then(
+    async (socket) => {
+      await socket[Symbol.asyncDispose]();
+      return false;
+    },
+    () => true,
+  );
+}
+
+/** Closes each connection that sends something else than a health check, like a server that is being killed. */
+async function startDyingServer(): Promise<{ address: string; received(): number } & AsyncDisposable> {
+  let received = 0;
+  const end = ({ socket }: IncomingMessage) => {
+    received++;
+    socket.destroy();
+  };
+  const server = createServer((request, response) => (request.url === "/health" ? response.end("{}") : end(request)));
+  server.on("upgrade", end);
+  return { ...(await listen(server)), received: () => received };
+}
+
+async function listen(server: Server): Promise<{ address: string } & AsyncDisposable> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {

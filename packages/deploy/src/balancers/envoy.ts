@@ -54,14 +54,27 @@ function renderSessionsListener({ balancer, graceSeconds }: Topology, isJob: boo
                     - name: openenv
                       domains: ["*"]
                       routes:
-                        - match: { prefix: "/" }
+                        # Without an answer only a handshake of a new session is sent again: it has executed nothing and
+                        # moves no session.
+${renderRoute(NEW_SOCKET, "connect-failure,reset")}${renderRoute('prefix: "/"', "connect-failure")}                http_filters:
+                  # A session lives in one server. The client holds the name of that server, so that there can be
+                  # several balancers and a restart loses nothing. Browsers keep a cookie. Other clients return the
+                  # session header as they received it; the header takes precedence over the cookie.
+${renderSession("browsers", "cookie.v3.CookieBasedSessionState", COOKIE)}${renderSession("http-sessions", ENVELOPE, "header: { name: openenv-session }")}${renderSession("mcp-sessions", ENVELOPE, "header: { name: mcp-session-id }")}${ROUTER}`;
+}
+
+const NEW_SOCKET = `path: /ws, headers: [
+                            { name: ":path", string_match: { contains: "session_id=" }, invert_match: true },
+                            { name: openenv-session, present_match: true, invert_match: true }]`;
+
+function renderRoute(match: string, retryOn: string): string {
+  return `                        - match: { ${match} }
                           route:
                             cluster: openenv
                             timeout: 0s
                             idle_timeout: 0s
                             retry_policy:
-                              # Retries only requests that never reached a server, so that no step runs twice.
-                              retry_on: connect-failure
+                              retry_on: ${retryOn}
                               num_retries: 3
                               # Without this, LEAST_REQUEST selects the dead host again: it has the fewest requests.
                               retry_host_predicate:
@@ -69,11 +82,7 @@ function renderSessionsListener({ balancer, graceSeconds }: Topology, isJob: boo
                                   typed_config:
                                     "@type": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate
                               host_selection_retry_max_attempts: 5
-                http_filters:
-                  # A session lives in one server. The client holds the name of that server, so that there can be
-                  # several balancers and a restart loses nothing. Browsers keep a cookie. Other clients return the
-                  # session header as they received it; the header takes precedence over the cookie.
-${renderSession("browsers", "cookie.v3.CookieBasedSessionState", COOKIE)}${renderSession("http-sessions", ENVELOPE, "header: { name: openenv-session }")}${renderSession("mcp-sessions", ENVELOPE, "header: { name: mcp-session-id }")}${ROUTER}`;
+`;
 }
 
 /** The cluster of the servers. Without endpoints, a file has them. */

@@ -20,17 +20,6 @@ export function renderHaproxy(topology: Topology, { backends = [], discovery, is
   }
   const port = isJob ? JOB_PORT : balancer.port;
   const servers = countServers(topology, backends);
-  const resolvers =
-    discovery === undefined
-      ? ""
-      : `resolvers cluster
-    parse-resolv-conf
-    # Room for the addresses of hundreds of servers in one response; the default fits thirty.
-    accepted_payload_size 8192
-    hold valid 1s
-    hold obsolete ${Math.max(1, graceSeconds)}s
-
-`;
   return `# HAProxy for the servers of ${topology.name}: ${servers} x ${topology.workers} workers x ${topology.capacity} sessions.
 ${renderDescriptors(totalLimit(topology, servers))}global
     # Not the requests: the names in the paths of sessions are secret.
@@ -59,8 +48,9 @@ defaults
     # When a server refuses a connection, try another one at once instead of retrying the same.
     retries 3
     option redispatch 1
+    retry-on conn-failure empty-response
 
-${isJob ? "" : renderPeers(balancer.port)}${resolvers}frontend openenv
+${isJob ? "" : renderPeers(balancer.port)}${discovery === undefined ? "" : renderResolvers(graceSeconds)}frontend openenv
     bind ${balancer.host}:${port}${balancer.host === "::" ? " v4v6" : ""}
     option forwardfor
     default_backend openenv
@@ -73,6 +63,8 @@ ${renderMetrics(balancer, isJob)}backend openenv
     # Entries do not expire; with a million of them the oldest are dropped.
     stick-table type string len 144 size 1m${isJob ? "" : " peers openenv"}
     option http-buffer-request
+    # Without an answer only a handshake of a new session is sent again: it has executed nothing and moves no session.
+    http-request disable-l7-retry unless { path /ws } !{ url_param(session_id) -m found } !{ req.hdr(openenv-session) -m found } !{ req.hdr(x-openenv-session-id) -m found }
     stick on path,field(1,/,3) if { path_beg /session/ }
     stick on req.hdr(x-openenv-session-id)
     stick match req.hdr(openenv-session)
@@ -91,6 +83,17 @@ ${isJob ? NAMED_CHECK : ""}    http-check expect status 200
     # A draining server answers 503: it gets no new sessions and keeps the ones that it has.
     default-server check inter 1s fall 3 rise 1 maxconn ${connectionLimit(topology)}${discovery === undefined ? "" : " resolvers cluster resolve-prefer ipv4 init-addr none"}
 ${discovery === undefined ? renderServers(backends) : renderPlaces(topology, discovery.name)}`;
+}
+
+function renderResolvers(graceSeconds: number): string {
+  return `resolvers cluster
+    parse-resolv-conf
+    # Room for the addresses of hundreds of servers in one response; the default fits thirty.
+    accepted_payload_size 8192
+    hold valid 1s
+    hold obsolete ${Math.max(1, graceSeconds)}s
+
+`;
 }
 
 /** A reload starts another process, which must learn where sessions live. */

@@ -18,26 +18,17 @@ export function renderBalancerManifests(topology: Topology): string {
   const inside = { ...topology, balancer: { ...balancer, host: "0.0.0.0" } };
   const size = sizeEnvoys(topology);
   const config = renderEnvoy(inside, { discovery: { name: `${name}-servers` }, connections: size.connections });
-  const parts = [
-    configuration(topology, config),
+  return renderYaml(
+    { apiVersion: "v1", kind: "ConfigMap", metadata: metadata(topology), data: { "envoy.yaml": config } },
     deployment(topology, { config, size }),
     service(topology),
     disruption(metadata(topology)),
-  ];
-  return renderYaml(...parts, ...(ingressHost === undefined ? [] : [ingress(topology, ingressHost)]));
-}
-
-function configuration(topology: Topology, config: string): object {
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: metadata(topology),
-    data: { "envoy.yaml": config },
-  };
+    ...(ingressHost === undefined ? [] : [ingress(topology, ingressHost)]),
+  );
 }
 
 function deployment(topology: Topology, { config, size }: { config: string; size: EnvoySize }): object {
-  const { balancer, graceSeconds } = topology;
+  const { port, metricsPort } = topology.balancer;
   const { labels, name } = metadata(topology);
   const amounts = { cpu: String(size.cpus), memory: `${size.memoryMib}Mi` };
   return {
@@ -63,7 +54,7 @@ function deployment(topology: Topology, { config, size }: { config: string; size
           automountServiceAccountToken: false,
           securityContext: {
             ...unprivileged(ENVOY_USER),
-            ...(balancer.port < FIRST_FREE_PORT && { sysctls: [LOW_PORTS] }),
+            ...(port < FIRST_FREE_PORT && { sysctls: [LOW_PORTS] }),
           },
           containers: [
             {
@@ -73,17 +64,15 @@ function deployment(topology: Topology, { config, size }: { config: string; size
               args: [
                 ...["-c", ENVOY_CONFIG],
                 ...["--concurrency", String(size.cpus)],
-                ...["--drain-time-s", String(Math.max(1, graceSeconds))],
+                ...["--drain-time-s", String(Math.max(1, topology.graceSeconds))],
               ],
               ports: [
-                { name: "http", containerPort: balancer.port },
-                ...(balancer.metricsPort === undefined
-                  ? []
-                  : [{ name: "metrics", containerPort: balancer.metricsPort }]),
+                { name: "http", containerPort: port },
+                ...(metricsPort === undefined ? [] : [{ name: "metrics", containerPort: metricsPort }]),
               ],
               readinessProbe: { httpGet: { path: "/health", port: "http" }, periodSeconds: 2, timeoutSeconds: 2 },
               livenessProbe: { tcpSocket: { port: "http" }, periodSeconds: 10, failureThreshold: 6 },
-              lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS + graceSeconds } } },
+              lifecycle: { preStop: { sleep: { seconds: LEAVE_SECONDS + topology.graceSeconds } } },
               [`# For ${size.connections} connections when one of the Envoys is gone.`]: null,
               resources: { requests: amounts, limits: amounts },
               securityContext: READ_ONLY,
