@@ -1,6 +1,6 @@
 import type { SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useEffect, useLayoutEffect, useState, useSyncExternalStore } from "react";
-import { Button } from "../parts/button.js";
+import { Retry } from "../parts/button.js";
 import { Instead } from "../parts/instead.js";
 import { Boundary } from "../parts/loading/boundary.js";
 import { Loading } from "../parts/loading/loading.js";
@@ -99,13 +99,5 @@ function ClientAccess({ onToken }: { onToken(token: string): void }) {
       </p>
       <TokenForm label="Token" problem={problem} onToken={onToken} />
     </Instead>
-  );
-}
-
-function Retry({ onClick }: { onClick(): void }) {
-  return (
-    <Button look="sm" onClick={onClick}>
-      Try again
-    </Button>
   );
 }

@@ -19,3 +19,11 @@ export function Button({ look = "", className = "", free = true, onClick, ...oth
     />
   );
 }
+
+export function Retry({ onClick }: { onClick(): void }) {
+  return (
+    <Button look="sm" onClick={onClick}>
+      Try again
+    </Button>
+  );
+}

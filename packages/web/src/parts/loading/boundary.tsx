@@ -1,5 +1,5 @@
 import { Component, type ReactNode } from "react";
-import { Button } from "../button.js";
+import { Retry } from "../button.js";
 import { Notice } from "../notice.js";
 
 interface BoundaryProps {
@@ -37,11 +37,7 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
       <Notice
         tone="bad"
         title={`${this.props.what} could not be shown`}
-        actions={
-          <Button look="sm" onClick={() => this.setState({ problem: undefined })}>
-            Try again
-          </Button>
-        }
+        actions={<Retry onClick={() => this.setState({ problem: undefined })} />}
       >
         <bdi>{problem.message.replace(/[^.!?]$/, "$&.")}</bdi> The timeline is kept: export it before you load the page
         again.

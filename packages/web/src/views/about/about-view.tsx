@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { Button } from "../../parts/button.js";
+import { Retry } from "../../parts/button.js";
 import { lazily } from "../../parts/loading/lazily.js";
 import { Notice } from "../../parts/notice.js";
 import type { ViewProps } from "../../views.js";
@@ -16,15 +16,7 @@ export default function AboutView({ info, play, schema: { value: schema, problem
   return (
     <main className="page" id="main" tabIndex={-1}>
       {problem ? (
-        <Notice
-          tone="bad"
-          title="The schemas could not be read."
-          actions={
-            <Button look="sm" onClick={load}>
-              Try again
-            </Button>
-          }
-        >
+        <Notice tone="bad" title="The schemas could not be read." actions={<Retry onClick={load} />}>
           {problem}
         </Notice>
       ) : null}

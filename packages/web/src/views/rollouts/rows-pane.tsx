@@ -1,6 +1,6 @@
 import type { RefObject } from "react";
 import { hrefOf, type RolloutsRoute } from "../../app/router.js";
-import { Button } from "../../parts/button.js";
+import { Button, Retry } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
 import { Loading } from "../../parts/loading/loading.js";
 import { Notice } from "../../parts/notice.js";
@@ -42,11 +42,7 @@ export function RowsPane({ state, route, items, selection, layout, page, go }: R
           tone="wait"
           title={rows ? "The rows are out of date." : "The rollouts could not be read."}
           bar
-          actions={
-            <Button look="sm" onClick={() => void data.reload()}>
-              Try again
-            </Button>
-          }
+          actions={<Retry onClick={() => void data.reload()} />}
         >
           {problem}
         </Notice>

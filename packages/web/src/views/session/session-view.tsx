@@ -1,6 +1,6 @@
 import type { RolloutSession } from "openenv-ts/protocol";
 import { hrefOf, ROLLOUTS, useRoute } from "../../app/router.js";
-import { Button } from "../../parts/button.js";
+import { Button, Retry } from "../../parts/button.js";
 import { Instead } from "../../parts/instead.js";
 import { Loading } from "../../parts/loading/loading.js";
 import { count } from "../../parts/text/format.js";
@@ -46,9 +46,7 @@ function SessionPage({ handle }: { handle: string }) {
             with <code>openenv serve --store</code>.
           </p>
           <p className="muted">{problem}</p>
-          <Button look="sm" onClick={load}>
-            Try again
-          </Button>
+          <Retry onClick={load} />
         </>
       ) : value === undefined ? (
         <Loading what="the session" />

@@ -1,6 +1,6 @@
 import type { JsonObject, SchemaBody, WebInfo } from "openenv-ts/protocol";
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
-import { Button } from "../../../parts/button.js";
+import { Retry } from "../../../parts/button.js";
 import { isTouch } from "../../../parts/enter-hint.js";
 import { lazily } from "../../../parts/loading/lazily.js";
 import { Notice } from "../../../parts/notice.js";
@@ -80,15 +80,7 @@ export function ActionPane({ info, play, shown, schema, draft }: ActionPaneProps
         <QuickActions play={play} shown={shown} needsReset={mustReset} />
         {!draft.schema ? (
           schema.problem ? (
-            <Notice
-              tone="bad"
-              title="The form could not be created."
-              actions={
-                <Button look="sm" onClick={schema.load}>
-                  Try again
-                </Button>
-              }
-            >
+            <Notice tone="bad" title="The form could not be created." actions={<Retry onClick={schema.load} />}>
               {schema.problem}
             </Notice>
           ) : null

@@ -1,7 +1,7 @@
 import type { RolloutDetail, RolloutEvent } from "openenv-ts/protocol";
 import { Fragment, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { hrefOf, ROLLOUTS } from "../../../app/router.js";
-import { Button } from "../../../parts/button.js";
+import { Retry } from "../../../parts/button.js";
 import { Icon } from "../../../parts/icon.js";
 import { IconButton } from "../../../parts/icon-button.js";
 import { Boundary } from "../../../parts/loading/boundary.js";
@@ -224,15 +224,7 @@ export function ReadProblem({ message, refused, onRetry }: ReadProblemProps) {
   };
   return (
     <div className="pad">
-      <Notice
-        tone="bad"
-        title="The episode could not be read"
-        actions={
-          <Button look="sm" onClick={onRetry}>
-            Try again
-          </Button>
-        }
-      >
+      <Notice tone="bad" title="The episode could not be read" actions={<Retry onClick={onRetry} />}>
         {message}
       </Notice>
       {refused ? <TokenForm label="Token" problem={null} onToken={takeToken} /> : null}
