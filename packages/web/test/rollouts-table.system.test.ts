@@ -212,6 +212,28 @@ describe.skipIf(!chromium.available)("the table of rollouts", () => {
     await running(page).getByText("0.75", { exact: true }).waitFor();
   });
 
+  test("shows the end of an episode that ends while older rows are on their way", async () => {
+    const server = await record();
+    const page = await opened(server);
+    await using socket = await openTestSocket(`${server.url}/ws`);
+    await playOn(socket, { seed: 99, group: "late", steps: [{ reward: 0.25 }] });
+    const fresh = page.getByRole("button", { name: "1 new" });
+    await fresh.waitFor();
+    const running = page.getByRole("region", { name: "Outcome" }).getByRole("button", { name: "Running" });
+    let older: unknown;
+    await page.route(/\/rollouts\?/, async (route) => {
+      const response = await route.fetch();
+      older = (await response.json()).rows.find(({ group }: { group: string }) => group === "late");
+      await socket.ask({ type: "step", data: { reward: 0.5, end: true } });
+      await running.filter({ hasText: "0" }).waitFor();
+      await route.fulfill({ response });
+    });
+    await fresh.click();
+    const late = rows(page).filter({ hasText: "Done" }).getByText("0.75", { exact: true });
+    await late.waitFor();
+    expect(older).toMatchObject({ outcome: "running", reward: 0.25 });
+  });
+
   test("names a failure of the first rows, and reads them again", async () => {
     const page = await open(await record(), { view: "about" });
     expectProblem(/ERR_FAILED/);

@@ -4,7 +4,7 @@ import { hasAnsi } from "../../parts/value/ansi.js";
 import { ChangeList, cutCommon, Words } from "../../parts/value/changes.js";
 import { pictureOf, soundOf } from "../../parts/value/picture.js";
 import { textKindOf } from "../../parts/value/rendering.js";
-import { outcomeInWords } from "../rollouts/outcome.js";
+import { isOver, outcomeInWords } from "../rollouts/outcome.js";
 import { CallLine, Content, type Draw, drawValue, Said } from "../rollouts/transcript/turn.js";
 import { partsOf, type TurnParts } from "../rollouts/transcript/turn-parts.js";
 import type { Pair } from "./align.js";
@@ -102,8 +102,7 @@ function isPlain(text: string): boolean {
   return !pictureOf(text) && !soundOf(text) && !hasAnsi(text) && textKindOf(text) === "text";
 }
 
-export function endInWords({ outcome, steps }: EpisodeRow): ReactNode {
-  if (outcome === "running" || outcome === "stuck")
-    return `is at step ${steps} (${outcomeInWords(outcome).toLowerCase()})`;
-  return `ended with step ${steps}: ${outcomeInWords(outcome).toLowerCase()}`;
+export function endInWords(row: EpisodeRow): ReactNode {
+  const words = outcomeInWords(row.outcome).toLowerCase();
+  return isOver(row) ? `ended with step ${row.steps}: ${words}` : `is at step ${row.steps} (${words})`;
 }

@@ -14,6 +14,10 @@ export function outcomeInWords(outcome: RolloutOutcome): string {
   return OUTCOMES[outcome].words;
 }
 
+export function isOver({ outcome }: { outcome: RolloutOutcome }): boolean {
+  return outcome !== "running" && outcome !== "stuck";
+}
+
 /** Distinguishable without color. */
 export function OutcomeDot({ outcome, silent = false }: { outcome: RolloutOutcome; silent?: boolean }) {
   const { words, dot } = OUTCOMES[outcome];

@@ -11,6 +11,7 @@ import type { RolloutsRoute } from "../../app/router.js";
 import { ask, isRefusal } from "../../server/get.js";
 import { readStream } from "../../server/read-stream.js";
 import { keepToken, tabToken } from "../../server/token.js";
+import { isOver } from "./outcome.js";
 import { queryOf } from "./terms.js";
 
 export type TableQuery = Pick<RolloutsRoute, "q" | "by" | "sort">;
@@ -78,6 +79,8 @@ class RolloutsData {
   #hasStreamed = false;
   /** Names of the rows that are loaded. */
   #known = new Set<string>();
+  /** For each request without an answer, the rows of the messages since. */
+  readonly #since = new Set<Map<string, EpisodeRow>>();
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -112,13 +115,12 @@ class RolloutsData {
     this.#asking = asking;
     this.#isAskingMore = false;
     try {
-      const [page] = await Promise.all([
-        this.#ask(query, null, PAGE_ROWS, asking.signal),
-        keepsFacets ? undefined : this.#readFacets(asking.signal),
-      ]);
-      const rows = { by: query.by, list: page.rows } as Rows;
-      this.#known = new Set(page.rows.map(nameOf));
-      this.#set({ rows, total: page.total, next: page.next, open: new Map(), fresh: 0, problem: undefined });
+      const first = this.#ask(query, null, PAGE_ROWS, asking.signal).then(({ rows: list, total, next }) => {
+        this.#known = new Set(list.map(nameOf));
+        const rows = { by: query.by, list } as Rows;
+        this.#set({ rows, total, next, open: new Map(), fresh: 0, problem: undefined });
+      });
+      await Promise.all([first, keepsFacets ? undefined : this.#readFacets(asking.signal)]);
     } catch (error) {
       this.#fail(error, asking.signal);
     }
@@ -183,9 +185,16 @@ class RolloutsData {
     this.#visible();
   }
 
-  #ask({ q, by, sort }: TableQuery, after: string | null, limit: number, signal?: AbortSignal): Promise<RolloutPage> {
-    const query = new URLSearchParams({ q, by, sort, limit: String(limit), ...(after === null ? {} : { after }) });
-    return ask(`/rollouts?${query}`, signal ? { signal } : {});
+  async #ask(of: TableQuery, after: string | null, limit: number, signal?: AbortSignal): Promise<RolloutPage> {
+    const query = new URLSearchParams({ ...of, limit: String(limit), ...(after === null ? {} : { after }) });
+    const since = new Map<string, EpisodeRow>();
+    this.#since.add(since);
+    try {
+      const page = await ask<RolloutPage>(`/rollouts?${query}`, signal ? { signal } : {});
+      return of.by === "episode" ? { ...page, rows: [...updated(page.rows as EpisodeRow[], since)] } : page;
+    } finally {
+      this.#since.delete(since);
+    }
   }
 
   async #readFacets(signal?: AbortSignal): Promise<void> {
@@ -235,13 +244,12 @@ class RolloutsData {
   #take(message: RolloutLive): void {
     const { rows, open, facets, fresh, total } = this.#state;
     const changed = new Map(message.rows.map((row) => [row.id, row]));
-    const update = (list: readonly EpisodeRow[]): readonly EpisodeRow[] =>
-      list.some(({ id }) => changed.has(id)) ? list.map((row) => changed.get(row.id) ?? row) : list;
+    for (const since of this.#since) for (const row of message.rows) since.set(row.id, row);
     this.#set({
       live: "on",
       fresh: fresh + message.added,
-      rows: rows?.by === "episode" ? { by: rows.by, list: update(rows.list) } : rows,
-      open: open.size === 0 ? open : new Map([...open].map(([key, list]) => [key, list && update(list)])),
+      rows: rows?.by === "episode" ? { by: rows.by, list: updated(rows.list, changed) } : rows,
+      open: open.size === 0 ? open : new Map([...open].map(([key, list]) => [key, list && updated(list, changed)])),
       facets: facets && { ...facets, total: message.total, outcomes: withCounts(facets.outcomes, message.outcomes) },
     });
     if (total === 0 && message.added > 0) return void this.reload();
@@ -259,11 +267,13 @@ class RolloutsData {
     const { signal } = asking;
     try {
       const most = Math.min(MOST_ROWS, rows.list.length + PAGE_ROWS);
-      const [page] = await Promise.all([this.#ask(query, null, most, signal), this.#readFacets(signal)]);
-      const now = new Map(page.rows.map((row) => [nameOf(row), row]));
-      const list = (this.#state.rows?.list ?? []).map((row) => now.get(nameOf(row)) ?? row);
-      const fresh = Math.max(this.#state.fresh, page.total - this.#state.total);
-      this.#set({ rows: { by: query.by, list } as Rows, fresh, problem: undefined });
+      const again = this.#ask(query, null, most, signal).then((page) => {
+        const now = new Map(page.rows.map((row) => [nameOf(row), row]));
+        const list = (this.#state.rows?.list ?? []).map((row) => now.get(nameOf(row)) ?? row);
+        const fresh = Math.max(this.#state.fresh, page.total - this.#state.total);
+        this.#set({ rows: { by: query.by, list } as Rows, fresh, problem: undefined });
+      });
+      await Promise.all([again, this.#readFacets(signal)]);
     } catch (error) {
       this.#fail(error, signal);
     }
@@ -294,6 +304,16 @@ export function groupKey({ group, run, policy }: GroupRow): string {
 
 function nameOf(row: EpisodeRow | GroupRow | FailureRow): string {
   return "id" in row ? row.id : "key" in row ? row.key : groupKey(row);
+}
+
+/** The later state of each row: a message may be older than an answer, and an answer older than a message. */
+function updated(rows: readonly EpisodeRow[], changed: ReadonlyMap<string, EpisodeRow>): readonly EpisodeRow[] {
+  return rows.some(({ id }) => changed.has(id)) ? rows.map((row) => later(row, changed.get(row.id) ?? row)) : rows;
+}
+
+function later(one: EpisodeRow, other: EpisodeRow): EpisodeRow {
+  if (isOver(one) !== isOver(other)) return isOver(one) ? one : other;
+  return other.duration >= one.duration ? other : one;
 }
 
 function withCounts(outcomes: RolloutFacets["outcomes"], all: RolloutLive["outcomes"]): RolloutFacets["outcomes"] {

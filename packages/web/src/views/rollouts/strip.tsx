@@ -1,5 +1,6 @@
 import type { EpisodeRow, GroupRow, StripStep } from "openenv-ts/protocol";
 import { count, formatReward } from "../../parts/text/format.js";
+import { isOver } from "./outcome.js";
 
 const WIDTH = 136;
 const MIDDLE = 10;
@@ -14,7 +15,8 @@ interface StepStripProps {
 }
 
 /** The steps of an episode: up and down by reward, a cross where the environment or a tool refused. */
-export function StepStrip({ row: { strip, steps, outcome }, scale }: StepStripProps) {
+export function StepStrip({ row, scale }: StepStripProps) {
+  const { strip, steps } = row;
   const wide = Math.min(WIDEST, (WIDTH - 4) / Math.max(strip.length, 1));
   const bar = Math.max(wide - 2, wide * 0.7);
   const paths = { up: "", down: "", none: "", cross: "" };
@@ -28,7 +30,6 @@ export function StepStrip({ row: { strip, steps, outcome }, scale }: StepStripPr
     else paths.down += rectangle(x, MIDDLE, bar, height);
   }
   const refused = strip.reduce((sum, { x }) => sum + x, 0);
-  const isOver = outcome !== "running" && outcome !== "stuck";
   const end = strip.length * wide + 1;
   return (
     <svg
@@ -43,7 +44,7 @@ export function StepStrip({ row: { strip, steps, outcome }, scale }: StepStripPr
       <path className="down" d={paths.down} />
       <path className="up" d={paths.up} />
       <path className="cross" d={paths.cross} />
-      {isOver ? <path className="end" d={`M${end},4V16`} /> : null}
+      {isOver(row) ? <path className="end" d={`M${end},4V16`} /> : null}
     </svg>
   );
 }

@@ -1,5 +1,6 @@
 import type { RolloutDetail, RolloutEvent } from "openenv-ts/protocol";
 import { ask, isRefusal } from "../../../server/get.js";
+import { isOver } from "../outcome.js";
 
 /** What is known of an episode. Immutable: every answer creates a new object. */
 export interface RolloutState {
@@ -77,8 +78,8 @@ export class Rollout {
 
   /** Reads what an episode that runs got since. */
   readonly #grow = async (): Promise<void> => {
-    const outcome = this.#state.detail?.episode.outcome;
-    if (document.hidden || this.#isGrowing || (outcome !== "running" && outcome !== "stuck")) return;
+    const { detail } = this.#state;
+    if (document.hidden || this.#isGrowing || !detail || isOver(detail.episode)) return;
     this.#isGrowing = true;
     await this.#read(this.#state.events.length);
     this.#isGrowing = false;
