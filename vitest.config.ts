@@ -10,7 +10,7 @@ const SYSTEM = "**/*.system.test.{ts,mjs}";
 /** Tests on the control plane of a cluster, one file after the other: `npm run test:cluster`. */
 const CLUSTER = "**/*.cluster.test.ts";
 /** System tests in Chromium, whose requests fail with ERR_NETWORK_CHANGED while other tests start containers. */
-const BROWSER = ["packages/web/test/*", "packages/openenv/src/server/routes/docs", "**/browser"].map(
+const BROWSER = ["packages/web/test/*", "packages/openenv/src/server/routes/docs", "docs/site/build", "**/browser"].map(
   (path) => `${path}.system.test.ts`,
 );
 /** A system test that starts containers itself. */

@@ -84,7 +84,13 @@ describe.skipIf(!chromiumFound.available)("in a browser", () => {
       "Writing an environment",
       "Schemas of other libraries",
     ]);
-    await sidebar.getByRole("button", { name: "Pages below Train: choose a way" }).press("Enter");
+    const fold = sidebar.getByRole("button", { name: "Pages below Train: choose a way" });
+    // It does nothing before the script of the page has run.
+    const press = async () => {
+      if ((await fold.getAttribute("aria-expanded")) === "false") await fold.press("Enter");
+      return fold.getAttribute("aria-expanded");
+    };
+    await expect.poll(press).toBe("true");
     await sidebar.getByRole("link", { name: "Train with TRL", exact: true }).click();
     await page.getByRole("heading", { name: "Train with TRL", level: 1 }).waitFor();
     await page.getByRole("link", { name: "Next page Train with TRL's OpenRewardSpec" }).waitFor();

@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createProject, startCommand } from "../../../test-support/commands/command-line.js";
+import { findFreePort } from "../../../test-support/free-port.js";
 import { exported, imported, requireChromium, reset, steps, usePages } from "./pages.js";
 
 const chromium = await requireChromium();
@@ -74,7 +75,7 @@ describe.skipIf(!chromium.available)("a step without a result", () => {
   });
 
   test("whose server is gone keeps its row", async () => {
-    const server = await start(moods);
+    const server = await start(moods, { port: await findFreePort() });
     const page = await open(server);
     await reset(page);
     await page.getByLabel("Mood").fill("wait");

@@ -62,8 +62,8 @@ describe.skipIf(!chromium.available)("the page", () => {
       [1, "You are number 1 in the queue.", "In the queue"],
     ] as const) {
       const server = await start(echo, { maxConcurrentEnvs: 1, queueSize });
-      const first = await open(server);
-      await first.getByText("Connected", { exact: true }).waitFor();
+      // A session without a message would make room.
+      await reset(await open(server));
       for (const size of [DESK, PHONE]) {
         const page = await open(server, { size });
         await page.getByText(words).waitFor();
@@ -130,7 +130,12 @@ describe.skipIf(!chromium.available)("the page", () => {
     });
     const moved = async () => {
       await page.waitForTimeout(300);
-      return page.evaluate(() => (globalThis as unknown as { moved: number }).moved);
+      // An entry comes after its frame.
+      return page.evaluate(async () => {
+        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return (globalThis as unknown as { moved: number }).moved;
+      });
     };
     // Sent by a script, because shifts after user input are not counted.
     const play = async (step: number) => {

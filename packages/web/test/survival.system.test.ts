@@ -3,6 +3,7 @@ import { connect } from "openenv-ts/client";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import { findFreePort } from "../../../test-support/free-port.js";
 import { startGateway } from "../../../test-support/proxies/gateway.js";
 import { exported, imported, requireChromium, reset, steps, usePages } from "./pages.js";
 import { useFolders } from "./rollouts.js";
@@ -72,6 +73,8 @@ describe.skipIf(!chromium.available)("an episode of the page", () => {
     const page = await open({ url: gateway.url });
     await reset(page);
     await add(page, 2, 1);
+    // What is drawn later is loaded by then.
+    await page.locator(".plot canvas").waitFor();
     gateway.cut();
     await page.getByText("the episode continues").waitFor();
     await connected(page);
@@ -81,10 +84,12 @@ describe.skipIf(!chromium.available)("an episode of the page", () => {
 
   test("continues on a server that was restarted with its journal", async () => {
     const journal = await makeFolder();
-    const server = await start(adder, { journal });
+    const server = await start(adder, { journal, port: await findFreePort() });
     const page = await open(server);
     await reset(page);
     await add(page, 2, 1);
+    // What is drawn later is loaded by then.
+    await page.locator(".plot canvas").waitFor();
     await server.close();
     await start(adder, { journal, port: Number(new URL(server.url).port) });
     await connected(page);
