@@ -155,9 +155,12 @@ async function answers(url: string): Promise<boolean> {
   // A connection that stays open would end with a process that is replaced.
   const headers = { connection: "close" };
   const signal = AbortSignal.timeout(2_000);
-  const response = await fetch(`${url}/health`, { headers, signal }).catch(() => undefined);
-  await response?.text();
-  if (response?.status === 200) return true;
+  const read = async (response: Response) => [response.status, await response.text()] as const;
+  const [status] =
+    (await fetch(`${url}/health`, { headers, signal })
+      .then(read)
+      .catch(() => undefined)) ?? [];
+  if (status === 200) return true;
   await new Promise((resolve) => setTimeout(resolve, 50));
   return false;
 }

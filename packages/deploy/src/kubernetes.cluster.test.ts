@@ -117,7 +117,7 @@ describe.skipIf(!isHere)("the rendered files on a real control plane", { timeout
     } finally {
       await cluster.kubectl(["uncordon", node]);
     }
-    expect(servers()).not.toContain(evicted);
+    await expect.poll(servers, { timeout: 20_000 }).not.toContain(evicted);
     await cluster.kubectl(["scale", `deployment/${NAME}`, "--replicas=3"]);
     await cluster.kubectl(["rollout", "status", `deployment/${NAME}`, "--timeout=120s"]);
     await cluster.kubectl(["scale", `deployment/${NAME}`, "--replicas=1"]);

@@ -48,8 +48,9 @@ test.skipIf(!envoy.available)(
       newcomers.push(...(await openMany()));
       return one.active() - before;
     };
-    await expect.poll(countNewAtOne, { timeout: 15_000, interval: 1_000 }).toBe(0);
-    expect(await countNewAtOne()).toBe(0);
+    // All of one batch may go to the other server by chance.
+    const countTwice = async () => (await countNewAtOne()) + (await countNewAtOne());
+    await expect.poll(countTwice, { timeout: 15_000, interval: 1_000 }).toBe(0);
     for (const client of sockets) expect((await client.step(TALLY)).observation).toMatchObject(tallied(1));
     // Envoy sends no request to an address that is not in its list.
     const answers = await Promise.all(named.map(({ header }) => stepHttp(balancer.url, { "openenv-session": header })));

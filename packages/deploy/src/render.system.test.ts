@@ -4,11 +4,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { parseAllDocuments, parseDocument } from "yaml";
 import { callCommand, createProject } from "../../../test-support/commands/command-line.js";
 import { BALANCERS } from "../../../test-support/deploy/balancers.js";
 import { BACKENDS, CASES, type Case, render } from "../../../test-support/deploy/render-cases.js";
+import { takeTurn } from "../../../test-support/environments/take-turn.js";
 import {
   requireCompose,
   requireKubectl,
@@ -94,7 +95,10 @@ test.skipIf(!cluster.available)(
 
 const slurm = await requireSlurm();
 for (const name of ["slurm-one", "slurm-many", "slurm-envoy"]) {
-  test.skipIf(!slurm.available)(`sbatch accepts ${name}`, async () => {
+  test.skipIf(!slurm.available)(`sbatch accepts ${name}`, { timeout: 600_000 }, async () => {
+    // Other tests take one of its two nodes down.
+    const release = await takeTurn("slurm");
+    onTestFinished(release);
     const env = { ...process.env, SLURM_CONF: slurm.path };
     const text = render(CASES[name] as Case)["job.sbatch"] ?? "";
     await withFile("job.sbatch", text, async (path) => {

@@ -22,8 +22,11 @@ test.skipIf(!prometheus.available)(
     expect(target).toMatchObject({ health: "up", lastError: "", scrapeUrl: `${server.url}/metrics` });
     expect(target?.labels["job"]).toBe(IMAGE.name);
     expect(refused).toMatchObject({ health: "down", lastError: expect.stringContaining("401") });
-    const { result } = await running.ask<{ result: { value: [number, string] }[] }>("query?query=openenv_sessions_max");
-    expect(result.map(({ value }) => Number(value[1]))).toEqual([100]);
+    type Found = { result: { value: [number, string] }[] };
+    const most = async () =>
+      (await running.ask<Found>("query?query=openenv_sessions_max")).result.map((one) => one.value[1]);
+    // A target is up a moment before its samples are stored.
+    await expect.poll(most).toEqual(["100"]);
     const { groups } = await running.ask<{ groups: { name: string; rules: object[] }[] }>("rules");
     expect(groups.map(({ name, rules }) => [name, rules.length])).toEqual([[IMAGE.name, 16]]);
   },

@@ -76,10 +76,12 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
     /** The text of a span, as it is in `expected`. */
     label(span: ReceivedSpan, all: { spans: ReceivedSpan[]; killed: string; front: string }): string;
     expected: string[];
+    /** Spans below the step that are sent before the kill. */
+    sent?: string[];
   }
 
   /** Plays a rollout, kills the process that had its step, plays on, and waits for the spans, which each process sends. */
-  async function disturb({ serve, isVictim = () => true, label, expected }: Disturbed): Promise<void> {
+  async function disturb({ serve, isVictim = () => true, label, expected, sent = [] }: Disturbed): Promise<void> {
     await using collector = await startCollector(otelcol.path);
     await using project = await createProject({ "env.mjs": ENVIRONMENT });
     const { variables } = collector;
@@ -95,7 +97,10 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
         return name === "openenv.step" && service === "counter_env" && isVictim(pid, front);
       });
     await expect.poll(steps, { timeout: 20_000 }).toHaveLength(1);
-    const [{ pid }] = (await steps()) as [ReceivedSpan];
+    const [{ pid, spanId }] = (await steps()) as [ReceivedSpan];
+    // What ends after the step may be in another message.
+    const below = async () => (await own()).filter((span) => span.parentSpanId === spanId).map(({ name }) => name);
+    await expect.poll(below, { timeout: 20_000 }).toEqual(expect.arrayContaining(sent));
     process.kill(Number(pid), "SIGKILL");
     rollout.stdin?.write("\n");
     expect(await line(lines)).toBe("3");
@@ -111,6 +116,7 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
   test("of a Python client and the workers, across the kill of a worker", { timeout: 120_000 }, async () => {
     await disturb({
       serve: ["serve", "env.mjs", "--workers", "2", "--journal", "sessions.db"],
+      sent: ["openenv.commit"],
       label({ pid, service, name, parentSpanId }, { spans, killed }) {
         const where = service === "trainer" ? "client" : pid === killed ? "killed" : "next";
         const parent = spans.find(({ spanId }) => spanId === parentSpanId)?.name ?? "none";

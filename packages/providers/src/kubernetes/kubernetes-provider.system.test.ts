@@ -22,6 +22,9 @@ import {
 import { createKubernetesOrphanFinder } from "./orphans.js";
 import { isRunning } from "./pod-state.js";
 
+// Each object that is created is checked by a program of its own.
+vi.setConfig({ testTimeout: 120_000 });
+
 /** Inside a real cluster there may be no configuration file. */
 const REAL_KUBECONFIG = process.env["KUBECONFIG"]?.split(delimiter)[0] || join(homedir(), ".kube", "config");
 const isInside = process.env["KUBERNETES_SERVICE_HOST"] !== undefined;
@@ -190,11 +193,11 @@ describe.skipIf(isMissing)("the Kubernetes provider", () => {
       end?.();
       answer();
       const later = () => cluster.api?.answered.slice(before) ?? [];
-      await expect.poll(() => later().includes("POST services"), { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => later().includes("POST services"), { timeout: 60_000 }).toBe(true);
       await expect.poll(() => cluster.api?.names(), { timeout: 10_000 }).toEqual([]);
       expect(later().filter((request) => request.startsWith("POST"))).toEqual(["POST services"]);
     },
-    30_000,
+    120_000,
   );
 
   test.skipIf(isReal)("one deletion that fails does not stop the others", async () => {

@@ -92,6 +92,6 @@ describe.skipIf(isMissing)("a running Pod", { timeout: 120_000 }, () => {
       // Polled twice a second while they start, become ready, run and end, and once at the beginning of each phase.
       expect(count("GET pods")).toBeLessThanOrEqual(2 * seconds + 6);
     },
-    30_000,
+    120_000,
   );
 });
