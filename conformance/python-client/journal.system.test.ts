@@ -1,4 +1,4 @@
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createProject, type Project } from "../../test-support/commands/command-line.js";
 import { findFreePort } from "../../test-support/free-port.js";
@@ -11,10 +11,10 @@ import { type Results, runClients } from "./run-clients.js";
 const python = await requirePython();
 const KINDS = ["typed", "generic-sync", "tools"];
 
-/** A counter that writes each execution with its process to a file. A step of 17 takes half a second. */
+/** A counter that writes each execution with its process to a file. A step of 17 lasts while there is a file `held`. */
 const COUNT = `
 import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import * as z from "zod";
 const count = defineContract({
   name: "count_env",
@@ -28,7 +28,7 @@ export default defineEnvironment(count, () => {
     reset: () => ({ observation: { count: (count = 0) } }),
     step: async ({ amount }) => {
       appendFileSync("executions", process.pid + " " + amount + "\\n");
-      if (amount === 17) await new Promise((resolve) => setTimeout(resolve, 500));
+      while (amount === 17 && existsSync("held")) await new Promise((resolve) => setTimeout(resolve, 20));
       return { observation: { count: (count += amount) } };
     },
     tools: { tally: () => count },
@@ -61,6 +61,7 @@ async function playAll(isDisturbed: boolean): Promise<Results> {
   const duringStep = async (before: number, end: () => Promise<void>): Promise<void> => {
     await until(async () => (await readExecutions(project)).length > before);
     await end();
+    await rm(`${project.dir}/held`);
   };
   let during = Promise.resolve();
   const act = async (thing: string): Promise<unknown> => {
@@ -72,6 +73,7 @@ async function playAll(isDisturbed: boolean): Promise<Results> {
     }
     if (!isDisturbed) return null;
     const { length } = await readExecutions(project);
+    if (thing.includes("during the slow step")) await writeFile(`${project.dir}/held`, "");
     if (thing === "kill the worker") await killWorker();
     else if (thing === "kill the server and start it again") await again("SIGKILL");
     else if (thing === "stop the server and start it again") await again("SIGTERM");

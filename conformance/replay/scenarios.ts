@@ -22,7 +22,7 @@ const CLOSED_SESSION = "a841b5ed-e2a1-4dc1-9bab-0f2b44afaf6f";
 const ATTACHED_SESSION = "eeaf3437-7c38-4461-9ff5-fba6b06f7505";
 const ATTACHED_PATH = `/ws?session_id=${ATTACHED_SESSION}`;
 /** The reference holds the slot of a client that left until its step returns, after 3 s. */
-const HELD_MS = 1_500;
+const HELD_MS = 500;
 const MIB = 1024 * 1024;
 
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {

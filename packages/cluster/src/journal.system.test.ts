@@ -16,12 +16,12 @@ import { serveProject } from "../../../test-support/servers/killable.js";
 import { openTestSocket } from "../../../test-support/sockets/socket.js";
 
 /**
- * A tally that returns its process, and writes each execution to a file. Amounts: 13 ends the process, 17 answers after
- * half a second.
+ * A tally that returns its process, and writes each execution to a file. Amounts: 13 ends the process, 17 waits for a file
+ * `go`.
  */
 const TALLY = `
 import { defineContract, defineEnvironment } from "openenv-ts";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import * as z from "zod";
 const tally = defineContract({
   name: "tally_env",
@@ -36,7 +36,7 @@ export default defineEnvironment(tally, () => {
     step: async ({ amount }) => {
       appendFileSync("executions", amount + "\\n");
       if (amount === 13) process.exit(1);
-      if (amount === 17) await new Promise((resolve) => setTimeout(resolve, 500));
+      while (amount === 17 && !existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
       count += amount;
       return look();
     },
@@ -114,7 +114,10 @@ describe("with a journal in a file", () => {
       await Promise.all(envs.map((env) => env.step({ amount: 1 })));
       const pending = envs.map((env) => env.step({ amount: 17 }));
       await expect.poll(async () => (await executions(project)).length).toBe(16);
-      await first.signal(signal);
+      const ended = first.signal(signal);
+      // A server that drains waits for its steps.
+      await project.write("go", "");
+      await ended;
       await using _second = await serveProject(project, port, settings);
       expect((await Promise.all(pending)).map(countOf)).toEqual(envs.map(() => 18));
       expect((await Promise.all(envs.map((env) => env.step({ amount: 2 })))).map(countOf)).toEqual(envs.map(() => 20));

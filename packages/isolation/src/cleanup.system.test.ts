@@ -13,6 +13,9 @@ import {
 } from "../../../test-support/environments/isolation.js";
 import { waitFor } from "../../../test-support/servers/servers.js";
 
+// Starting an isolate takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 60_000 });
+
 /** Counts threads and child processes of the process it runs in; while it serves, one of them is its watchdog. */
 const COUNT = `
   process.report.excludeNetwork = true;
@@ -140,7 +143,7 @@ describe("the processes of a server", () => {
       while (!existsSync(new URL("./log.txt", module))) await new Promise((end) => setTimeout(end, 20));
       tell(pids);
     `);
-    await waitFor(() => running.lines.length > 0);
+    await vi.waitFor(() => expect(running.lines).not.toEqual([]), { timeout: 50_000 });
     const pids = JSON.parse(running.lines[0] ?? "") as number[];
     expect(pids.every(isAlive)).toBe(true);
     running.child.kill("SIGKILL");
@@ -158,7 +161,7 @@ describe("the processes of a server", () => {
       });
       tell(pids);
     `);
-      await waitFor(() => running.lines.length > 0);
+      await vi.waitFor(() => expect(running.lines).not.toEqual([]), { timeout: 50_000 });
       process.kill(-(running.child.pid ?? 0), signal);
       await once(running.child, "close");
       expect(running.lines.slice(1)).toEqual(["1"]);

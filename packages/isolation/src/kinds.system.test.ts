@@ -1,8 +1,11 @@
 /** The same promises for sessions in this process, in threads and in processes, separate and shared. */
 import type { ServeOptions } from "openenv-ts/server";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { type IsolatedServer, startIsolated, step } from "../../../test-support/environments/isolation.js";
 import { waitFor } from "../../../test-support/servers/servers.js";
+
+// Starting an isolate takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 60_000 });
 
 const KINDS: Record<string, ServeOptions> = {
   "no isolation": {},

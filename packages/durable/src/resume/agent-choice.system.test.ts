@@ -12,7 +12,7 @@ const { open } = useMcp();
 const SNAPSHOTS = "snapshot: () => count, restore: (saved) => void (count = saved),";
 const environment = (members: string, options: string): string => `
 import { defineContract, defineEnvironment } from "openenv-ts";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import * as z from "zod";
 const contract = defineContract({ name: "tally_env", action: z.object({ amount: z.int() }), observation: z.object({ count: z.int() }) });
 export default defineEnvironment(contract, () => {
@@ -22,8 +22,9 @@ export default defineEnvironment(contract, () => {
     async step({ amount }) {
       if (amount >= 100) {
         writeFileSync("begun", "");
+        if (amount === 100) await new Promise((resolve) => setTimeout(resolve, 500));
         // A step of 101 still runs when the server is killed.
-        await new Promise((resolve) => setTimeout(resolve, 500 * (amount - 99)));
+        while (amount === 101 && !existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
       }
       return { observation: { count: (count += amount) }, reward: amount };
     },
@@ -97,6 +98,7 @@ test("the step of an agent whose answer came before a kill, with a step of the c
   const behind = env.step({ amount: 101 });
   expect(await ofAgent).toMatchObject({ structuredContent: { count: 100 } });
   await first.signal("SIGKILL");
+  await project.write("go", "");
   await using _second = await serve();
   expect(await behind).toMatchObject({ observation: { count: 201 }, recovered: true });
   expect(await access.episode()).toMatchObject({ step_count: 2, reward: 201 });

@@ -37,7 +37,7 @@ export default defineEnvironment(contract, () => {
 });
 `;
 
-test("a session is lost when five processes have ended while they restored it", { timeout: 120_000 }, async () => {
+test("a session is lost when five processes have ended while they restored it", { timeout: 300_000 }, async () => {
   await using project = await createProject({ "environment.mjs": TALLY });
   await using server = await serveProject(project, await findFreePort(), { WORKERS: "1", JOURNAL: "sessions.db" });
   const address = `${server.url}/session/a-name-of-a-session`;
@@ -45,7 +45,7 @@ test("a session is lost when five processes have ended while they restored it", 
     await using socket = await openTestSocket(`${address}/ws`);
     return await socket.ask({ type, data });
   };
-  const envs = await Promise.all([13, 1].map(() => connect(server.url, { resume: true, timeoutMs: 60_000 })));
+  const envs = await Promise.all([13, 1].map(() => connect(server.url, { resume: true, timeoutMs: 120_000 })));
   const [poison, other] = envs as [(typeof envs)[0], (typeof envs)[0]];
   for (const env of envs) await env.reset();
   await ask("reset");
@@ -65,7 +65,7 @@ test("a session is lost when five processes have ended while they restored it", 
 
   // By address: without a client that connects again by itself.
   await expect
-    .poll(() => ask("step", { amount: 1 }).catch(() => "away"), { timeout: 60_000 })
+    .poll(() => ask("step", { amount: 1 }).catch(() => "away"), { timeout: 120_000 })
     .toMatchObject({
       data: { openenv_code: "NO_EPISODE", message: expect.stringContaining(lost) },
     });

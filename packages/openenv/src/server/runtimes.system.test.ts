@@ -252,7 +252,9 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         await using server = await start();
         const [idle, busy] = await openAll(server.url, 2);
         busy?.socket.send(step(SLOW));
-        await sleep(100);
+        busy?.socket.ws.ping();
+        // It is answered when all before it was read.
+        if (busy) await once(busy.socket.ws, "pong");
         server.command.process.kill(signal);
         expect(countOf(await busy?.socket.receive())).toBe(SLOW);
         expect((await idle?.socket.closed)?.code).toBe(1012);

@@ -20,7 +20,7 @@ async function isListening(url: string): Promise<boolean> {
   );
 }
 
-test.each(["SIGKILL", "SIGTERM"] as const)("%s of the front leaves no process", async (signal) => {
+test.each(["SIGKILL", "SIGTERM"] as const)("%s of the front leaves no process", { timeout: 60_000 }, async (signal) => {
   const script = `
     import { startFleet } from "@openenv-ts/upstream";
     const log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -40,13 +40,13 @@ test.for(KILLED)(
     });
     const [program = "", ...args] = command;
     let acknowledged = 0;
-    // On a slow machine many rounds end before their first commit.
+    // On a slow machine many rounds end before their first commit, so later ones take longer.
     for (let rounds = 0; rounds < 20 || acknowledged <= 20; rounds++) {
       const child = spawn(program, [...args, "write.mjs"], { cwd: project.dir, stdio: ["ignore", "pipe", "inherit"] });
       const lines = text(child.stdout);
       const ended = once(child, "close");
       await once(child.stdout, "data");
-      setTimeout(() => child.kill("SIGKILL"), 5 + Math.random() * 60);
+      setTimeout(() => child.kill("SIGKILL"), (5 + Math.random() * 60) * Math.max(1, rounds / 10 - 1));
       await ended;
       // The first "data" event was read above too: "text" has the whole output.
       const output = await lines;
