@@ -20,7 +20,7 @@ test.skipIf(!python.available)("the Python of every page runs", TIME_LIMIT, asyn
   writeProjects(PROJECTS);
   await using venv = await createVenv(python.path);
   await installClients(venv);
-  await runBlocks(PROJECTS, { language: "python" }, [venv.python, "-c", RUN_EACH]);
+  await runBlocks(PROJECTS, { language: "python" }, [venv.python, "-c", RUN_EACH], 500_000);
 });
 
 /** From copies: pip builds in the folder that it installs. */

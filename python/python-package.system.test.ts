@@ -32,7 +32,7 @@ async function runWith(path: string, ...args: string[]): Promise<string> {
 }
 
 describe.skipIf(!python.available)("the Python package", () => {
-  test("is formatted, has no findings and is typed", { timeout: 120_000 }, async () => {
+  test("is formatted, has no findings and is typed", { timeout: 600_000 }, async () => {
     await run("ruff", "check", ".");
     await run("ruff", "format", "--check", ".");
     for (const version of ["3.10", "3.13"]) {
@@ -81,7 +81,7 @@ const PARTS = ["agilerl", "ms_swift", "nemo_gym", "verl"];
 const LOOPS = ["agent_lightning", "art", "atropos", "openrlhf", "own_loop"];
 const TRAINERS = ["environment", ...PARTS, ...LOOPS].map((name) => `tests/test_${name}.py`);
 
-test.skipIf(!trainers.available)("other trainers play on real servers", { timeout: 300_000 }, async () => {
+test.skipIf(!trainers.available)("other trainers play on real servers", { timeout: 900_000 }, async () => {
   const printed = await runWith(trainers.path, "pytest", "-q", "-p", "no:cacheprovider", ...TRAINERS);
   expect(printed).toMatch(/^\d+ passed/m);
 });

@@ -21,7 +21,7 @@ test("a ladder ends with the first batch that fails; each batch has a new server
     urls.push(server.url);
     return server;
   };
-  await climb({ wait: 0.5, batches: [16, 4, 8], reps: 2 }, { timeout: 20, start, dir });
+  await climb({ wait: 1, batches: [16, 4, 8], reps: 2 }, { timeout: 20, start, dir });
   expect(urls).toHaveLength(2);
   const { bursts } = readResults([dir]);
   const rows = bursts.filter(({ rep }) => rep !== "first");

@@ -7,11 +7,11 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const MAIN = join(import.meta.dirname, "main.mjs");
-const ONE = "grid/node-1-worker/0.2";
-const TWO = "grid/node-2-workers/0.2";
+const ONE = "grid/node-1-worker/1";
+const TWO = "grid/node-2-workers/1";
 /** The second setup accepts four sessions, so it stops at the batch of eight. */
 const PLAN = {
-  quick: { batches: [4, 8, 16], waits: { 0.2: 1 } },
+  quick: { batches: [4, 8, 16], waits: { 1: 1 } },
   timeout: 20,
   subjects: {
     "node-1-worker": { start: "node", workers: 1, perSecond: 100 },
@@ -63,13 +63,13 @@ test("a study that was killed continues with the row that it was measuring", { t
 
 test("the report has a row for each setup, and nothing of a batch that was not tried", () => {
   const report = readFileSync(join(dir, "STUDY.md"), "utf8");
-  expect(report).toMatch(/^\| node-1-worker \| 0.2 s \| ≥ 16 \|.* end of the grid: no larger batch was tried \|$/m);
-  expect(report).toMatch(/^\| node-2-workers \| 0.2 s \| 4 \|.* capacity of the server: 50.0 % at 8 /m);
-  expect(report).toContain("`node-2-workers` completed 4 sessions with steps of 0.2 s");
+  expect(report).toMatch(/^\| node-1-worker \| 1 s \| ≥ 16 \|.* end of the grid: no larger batch was tried \|$/m);
+  expect(report).toMatch(/^\| node-2-workers \| 1 s \| 4 \|.* capacity of the server: 50.0 % at 8 /m);
+  expect(report).toContain("`node-2-workers` completed 4 sessions with steps of 1 s");
   const csv = readFileSync(join(dir, "study.csv"), "utf8");
-  expect(csv).toContain("max-batch-0.2s,sessions,1,node-1-worker,16\nmax-batch-0.2s,sessions,1,node-2-workers,4\n");
-  expect(csv).toMatch(/^p99-16-0.2s,s,1,node-1-worker,[\d.]+$/m);
-  expect(csv).not.toMatch(/^p99-(8|16)-0.2s,.*node-2-workers/m);
+  expect(csv).toContain("max-batch-1s,sessions,1,node-1-worker,16\nmax-batch-1s,sessions,1,node-2-workers,4\n");
+  expect(csv).toMatch(/^p99-16-1s,s,1,node-1-worker,[\d.]+$/m);
+  expect(csv).not.toMatch(/^p99-(8|16)-1s,.*node-2-workers/m);
   for (const kind of ["light", "dark"]) {
     const cells = [
       ...readFileSync(join(dir, `figures/workers-${kind}.svg`), "utf8").matchAll(/aria-label="(batch[^"]*)"/g),

@@ -93,10 +93,10 @@ def interrupted_after(seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "the condition was not met within 30 s"
+        assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
         time.sleep(0.02)
 
 

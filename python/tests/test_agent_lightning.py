@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
+import random
 import socket
 import subprocess
 import sys
@@ -61,8 +62,11 @@ def running(module: str, folder: Path, *options: str) -> Iterator[None]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """Below the ephemeral ports, which another process may get before the server listens."""
+    for port in random.sample(range(25_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
 
 
 @pytest.fixture
@@ -82,7 +86,7 @@ def lightning(tmp_path: Path, text_proxies: list[Proxy]) -> Iterator[Any]:
         running("agentlightning.server", tmp_path, *given),
         httpx.Client(base_url=url, headers={"authorization": "Bearer secret"}) as client,
     ):
-        wait_for(lambda: is_up(client))
+        wait_for(lambda: is_up(client), 120)
         endpoint = f"http://127.0.0.1:{models.server_port}/v1"
         client.post("/api/models", json=[{"model": MODEL, "endpoint": endpoint}]).raise_for_status()
         with running("agentlightning.controller", tmp_path, *controller):
@@ -107,7 +111,7 @@ def test_rollouts_have_their_tokens_and_rewards(lightning: Any) -> None:
     def states() -> list[str]:
         return [lightning.get(f"/api/rollouts/{one}").json()["rollout"]["status"]["state"] for one in ids]
 
-    wait_for(lambda: not {"queuing", "running"} & set(states()))
+    wait_for(lambda: not {"queuing", "running"} & set(states()), 180)
     assert states() == ["succeeded", "succeeded", "failed"]
     events = [lightning.get(f"/api/rollouts/{one}/events", params={"format": "triplet"}).json() for one in ids]
     rewards = [[one["data"]["value"] for one in of if one["event_type"] == "reward"] for of in events]

@@ -15,7 +15,7 @@ describe.each([
 ])("a short run of the part %s", (name, available) => {
   test.skipIf(!available)(
     "makes faults, and no event is missing, repeated or wrong",
-    { timeout: 240_000 },
+    { timeout: 600_000 },
     async () => {
       const env = { ...process.env, OPENENV_PYTHON: python.path, OPENENV_REDIS: redis.path };
       const { stdout, stderr } = await promisify(execFile)(process.execPath, [RUN, "--quick", "--only", name], { env });

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import { callCommand, createProject, startCommand } from "../../../../test-support/commands/command-line.js";
 import { requirePythonVerifiers } from "../../../../test-support/requirement.js";
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const python = await requirePythonVerifiers();
 

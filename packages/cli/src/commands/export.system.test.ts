@@ -11,7 +11,7 @@ import {
 import { findPython } from "../../../../test-support/requirement.js";
 
 /** Two servers are started, and Python loads pyarrow. */
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const python = await findPython("datasets", { datasets: "5.2.0" });
 const ENVS = join(import.meta.dirname, "../../../../envs");

@@ -23,13 +23,18 @@ validation:
   types: { tags: [math] }
 `;
 
-describe.skipIf(!python.available)("an environment in Python", { timeout: 60_000 }, () => {
+const LIMIT = { timeout: 240_000 };
+
+describe.skipIf(!python.available)("an environment in Python", LIMIT, () => {
   let server: Awaited<ReturnType<ReturnType<typeof commandProvider>["start"]>>;
   let project: Awaited<ReturnType<typeof createProject>>;
   beforeAll(async () => {
     project = await createProject({ "oracle.js": ORACLE, "openenv.yaml": MANIFEST });
-    server = await commandProvider({ command: `"${python.path}" "${SERVER}"` }).start({ directory: "." });
-  }, 60_000);
+    server = await commandProvider({ command: `"${python.path}" "${SERVER}"` }).start({
+      directory: ".",
+      timeoutMs: 200_000,
+    });
+  }, LIMIT.timeout);
   afterAll(async () => {
     await server.close();
     await project[Symbol.asyncDispose]();
@@ -74,7 +79,7 @@ describe.skipIf(!python.available)("an environment in Python", { timeout: 60_000
   });
 });
 
-test.skipIf(!python.available)("a tool that runs Python and edits the verifier's file is found", async () => {
+test.skipIf(!python.available)("a tool that runs Python and edits the verifier's file is found", LIMIT, async () => {
   const module = `
     import { spawnSync } from "node:child_process";
     import { defineContract, defineEnvironment, defineTools } from "openenv-ts";
