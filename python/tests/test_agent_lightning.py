@@ -62,7 +62,7 @@ def running(module: str, folder: Path, *options: str) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Below the ephemeral ports, which another process may get before the server listens."""
+    """Below the ephemeral ports, so that no other process is given it before the server listens."""
     for port in random.sample(range(25_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

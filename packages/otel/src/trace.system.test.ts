@@ -98,7 +98,7 @@ describe.skipIf(!otelcol.available || !python.available)("a collector has one tr
       });
     await expect.poll(steps, { timeout: 20_000 }).toHaveLength(1);
     const [{ pid, spanId }] = (await steps()) as [ReceivedSpan];
-    // What ends after the step may be in another message.
+    // Spans that end after the step may be exported in a later batch.
     const below = async () => (await own()).filter((span) => span.parentSpanId === spanId).map(({ name }) => name);
     await expect.poll(below, { timeout: 20_000 }).toEqual(expect.arrayContaining(sent));
     process.kill(Number(pid), "SIGKILL");

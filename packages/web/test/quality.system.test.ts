@@ -130,7 +130,7 @@ describe.skipIf(!chromium.available)("the page", () => {
     });
     const moved = async () => {
       await page.waitForTimeout(300);
-      // An entry comes after its frame.
+      // Entries are delivered after their frame.
       return page.evaluate(async () => {
         for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
         await new Promise((resolve) => setTimeout(resolve, 50));

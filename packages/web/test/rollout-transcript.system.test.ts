@@ -152,7 +152,7 @@ describe.skipIf(!chromium.available)("a rollout", () => {
     for (const size of [PHONE, { width: 1440, height: 2600 }]) {
       const page = await open(server, { view: `rollouts/${id}/step/1`, size });
       const shown = turn(page, 1).getByText("<img src=x").first();
-      // On a busy machine 50 MB may take longer than a query may.
+      // On a busy machine 50 MB may exceed the time limit of a query (504).
       const again = page.getByRole("button", { name: "Try again" }).first();
       const look = async () => {
         if (await again.isVisible()) await again.click();

@@ -73,7 +73,7 @@ describe.skipIf(!chromium.available)("an episode of the page", () => {
     const page = await open({ url: gateway.url });
     await reset(page);
     await add(page, 2, 1);
-    // What is drawn later is loaded by then.
+    // The code of the plot cannot be loaded while the server is away.
     await page.locator(".plot canvas").waitFor();
     gateway.cut();
     await page.getByText("the episode continues").waitFor();
@@ -88,7 +88,7 @@ describe.skipIf(!chromium.available)("an episode of the page", () => {
     const page = await open(server);
     await reset(page);
     await add(page, 2, 1);
-    // What is drawn later is loaded by then.
+    // The code of the plot cannot be loaded while the server is away.
     await page.locator(".plot canvas").waitFor();
     await server.close();
     await start(adder, { journal, port: Number(new URL(server.url).port) });

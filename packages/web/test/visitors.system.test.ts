@@ -36,7 +36,7 @@ describe.skipIf(!chromium.available)("visitors", () => {
     await reset(page);
     await add(page, 2);
     await page.getByRole("heading", { name: "Step 1" }).waitFor();
-    // What is drawn later is loaded by then.
+    // The code of the plot cannot be loaded while the server is away.
     await page.locator(".plot canvas").waitFor();
     await page.getByLabel("Amount").fill("5");
     await holdTimers(page);

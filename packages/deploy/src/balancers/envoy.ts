@@ -54,8 +54,8 @@ function renderSessionsListener({ balancer, graceSeconds }: Topology, isJob: boo
                     - name: openenv
                       domains: ["*"]
                       routes:
-                        # Without an answer only a handshake of a new session is sent again: it has executed nothing and
-                        # moves no session.
+                        # If a server closes the connection without an answer, only the handshake of a new session is
+                        # retried: no code of the environment has run.
 ${renderRoute(NEW_SOCKET, "connect-failure,reset")}${renderRoute('prefix: "/"', "connect-failure")}                http_filters:
                   # A session lives in one server. The client holds the name of that server, so that there can be
                   # several balancers and a restart loses nothing. Browsers keep a cookie. Other clients return the
@@ -65,7 +65,8 @@ ${renderSession("browsers", "cookie.v3.CookieBasedSessionState", COOKIE)}${rende
 
 const NEW_SOCKET = `path: /ws, headers: [
                             { name: ":path", string_match: { contains: "session_id=" }, invert_match: true },
-                            { name: openenv-session, present_match: true, invert_match: true }]`;
+                            { name: openenv-session, present_match: true, invert_match: true },
+                            { name: x-openenv-session-id, present_match: true, invert_match: true }]`;
 
 function renderRoute(match: string, retryOn: string): string {
   return `                        - match: { ${match} }
@@ -76,12 +77,12 @@ function renderRoute(match: string, retryOn: string): string {
                             retry_policy:
                               retry_on: ${retryOn}
                               num_retries: 3
-                              # Without this, LEAST_REQUEST selects the dead host again: it has the fewest requests.
+                              # Without these, LEAST_REQUEST selects the dead host again: it has the fewest requests.
                               retry_host_predicate:
                                 - name: envoy.retry_host_predicates.previous_hosts
                                   typed_config:
                                     "@type": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate
-                              host_selection_retry_max_attempts: 5
+                              host_selection_retry_max_attempts: 20
 `;
 }
 

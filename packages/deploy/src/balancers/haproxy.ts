@@ -48,7 +48,6 @@ defaults
     # When a server refuses a connection, try another one at once instead of retrying the same.
     retries 3
     option redispatch 1
-    retry-on conn-failure empty-response
 
 ${isJob ? "" : renderPeers(balancer.port)}${discovery === undefined ? "" : renderResolvers(graceSeconds)}frontend openenv
     bind ${balancer.host}:${port}${balancer.host === "::" ? " v4v6" : ""}
@@ -63,7 +62,8 @@ ${renderMetrics(balancer, isJob)}backend openenv
     # Entries do not expire; with a million of them the oldest are dropped.
     stick-table type string len 144 size 1m${isJob ? "" : " peers openenv"}
     option http-buffer-request
-    # Without an answer only a handshake of a new session is sent again: it has executed nothing and moves no session.
+    # If a server closes the connection without an answer, only the handshake of a new session is retried: it runs no code.
+    retry-on conn-failure empty-response
     http-request disable-l7-retry unless { path /ws } !{ url_param(session_id) -m found } !{ req.hdr(openenv-session) -m found } !{ req.hdr(x-openenv-session-id) -m found }
     stick on path,field(1,/,3) if { path_beg /session/ }
     stick on req.hdr(x-openenv-session-id)

@@ -253,7 +253,7 @@ describe.each(RUNTIMES)("a server on $name", ({ name, path, available }) => {
         const [idle, busy] = await openAll(server.url, 2);
         busy?.socket.send(step(SLOW));
         busy?.socket.ws.ping();
-        // It is answered when all before it was read.
+        // The answer proves that all frames before it were read.
         if (busy) await once(busy.socket.ws, "pong");
         server.command.process.kill(signal);
         expect(countOf(await busy?.socket.receive())).toBe(SLOW);

@@ -22,7 +22,7 @@ import {
 import { createKubernetesOrphanFinder } from "./orphans.js";
 import { isRunning } from "./pod-state.js";
 
-// Each object that is created is checked by a program of its own.
+// A separate process validates each created object.
 vi.setConfig({ testTimeout: 120_000 });
 
 /** Inside a real cluster there may be no configuration file. */

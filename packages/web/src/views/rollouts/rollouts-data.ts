@@ -62,6 +62,14 @@ const START: RolloutsState = {
   refused: false,
 };
 
+interface AskOptions {
+  after?: string;
+  limit?: number;
+  signal: AbortSignal | undefined;
+  /** Is read at the same time. */
+  facets?: Promise<void> | undefined;
+}
+
 /** Reads the table from the server. */
 class RolloutsData {
   #state = START;
@@ -79,7 +87,7 @@ class RolloutsData {
   #hasStreamed = false;
   /** Names of the rows that are loaded. */
   #known = new Set<string>();
-  /** For each request without an answer, the rows of the messages since. */
+  /** For each request without an answer, the rows that messages have changed since it was sent. */
   readonly #since = new Set<Map<string, EpisodeRow>>();
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -115,12 +123,11 @@ class RolloutsData {
     this.#asking = asking;
     this.#isAskingMore = false;
     try {
-      const first = this.#ask(query, null, PAGE_ROWS, asking.signal).then(({ rows: list, total, next }) => {
-        this.#known = new Set(list.map(nameOf));
-        const rows = { by: query.by, list } as Rows;
-        this.#set({ rows, total, next, open: new Map(), fresh: 0, problem: undefined });
-      });
-      await Promise.all([first, keepsFacets ? undefined : this.#readFacets(asking.signal)]);
+      const facets = keepsFacets ? undefined : this.#readFacets(asking.signal);
+      const page = await this.#ask(query, { signal: asking.signal, facets });
+      const rows = { by: query.by, list: page.rows } as Rows;
+      this.#known = new Set(page.rows.map(nameOf));
+      this.#set({ rows, total: page.total, next: page.next, open: new Map(), fresh: 0, problem: undefined });
     } catch (error) {
       this.#fail(error, asking.signal);
     }
@@ -134,7 +141,7 @@ class RolloutsData {
     this.#isAskingMore = true;
     try {
       const rest = Math.max(PAGE_ROWS, Math.min(MOST_ROWS, wanted - rows.list.length));
-      const page = await this.#ask(query, next, rest, asking.signal);
+      const page = await this.#ask(query, { after: next, limit: rest, signal: asking.signal });
       // An order that changed meanwhile may repeat some.
       const fresh = page.rows.filter((row) => !this.#known.has(nameOf(row)));
       for (const row of fresh) this.#known.add(nameOf(row));
@@ -157,7 +164,7 @@ class RolloutsData {
     const { group: name, run, policy } = group;
     const q = queryOf({ group: name, run, policy });
     try {
-      const page = await this.#ask({ q, by: "episode", sort: "reward" }, null, PAGE_ROWS, signal);
+      const page = await this.#ask({ q, by: "episode", sort: "reward" }, { signal });
       if (!this.#state.open.has(key)) return;
       this.#set({ open: new Map(this.#state.open).set(key, page.rows as EpisodeRow[]) });
     } catch (error) {
@@ -185,12 +192,13 @@ class RolloutsData {
     this.#visible();
   }
 
-  async #ask(of: TableQuery, after: string | null, limit: number, signal?: AbortSignal): Promise<RolloutPage> {
-    const query = new URLSearchParams({ ...of, limit: String(limit), ...(after === null ? {} : { after }) });
+  /** The rows of the answer, or of a message that came before it and before the facets, whichever are later. */
+  async #ask(of: TableQuery, { after, limit = PAGE_ROWS, signal, facets }: AskOptions): Promise<RolloutPage> {
+    const query = new URLSearchParams({ ...of, limit: String(limit), ...(after === undefined ? {} : { after }) });
     const since = new Map<string, EpisodeRow>();
     this.#since.add(since);
     try {
-      const page = await ask<RolloutPage>(`/rollouts?${query}`, signal ? { signal } : {});
+      const [page] = await Promise.all([ask<RolloutPage>(`/rollouts?${query}`, signal ? { signal } : {}), facets]);
       return of.by === "episode" ? { ...page, rows: [...updated(page.rows as EpisodeRow[], since)] } : page;
     } finally {
       this.#since.delete(since);
@@ -267,13 +275,11 @@ class RolloutsData {
     const { signal } = asking;
     try {
       const most = Math.min(MOST_ROWS, rows.list.length + PAGE_ROWS);
-      const again = this.#ask(query, null, most, signal).then((page) => {
-        const now = new Map(page.rows.map((row) => [nameOf(row), row]));
-        const list = (this.#state.rows?.list ?? []).map((row) => now.get(nameOf(row)) ?? row);
-        const fresh = Math.max(this.#state.fresh, page.total - this.#state.total);
-        this.#set({ rows: { by: query.by, list } as Rows, fresh, problem: undefined });
-      });
-      await Promise.all([again, this.#readFacets(signal)]);
+      const page = await this.#ask(query, { limit: most, signal, facets: this.#readFacets(signal) });
+      const now = new Map(page.rows.map((row) => [nameOf(row), row]));
+      const list = (this.#state.rows?.list ?? []).map((row) => now.get(nameOf(row)) ?? row);
+      const fresh = Math.max(this.#state.fresh, page.total - this.#state.total);
+      this.#set({ rows: { by: query.by, list } as Rows, fresh, problem: undefined });
     } catch (error) {
       this.#fail(error, signal);
     }
@@ -313,7 +319,7 @@ function updated(rows: readonly EpisodeRow[], changed: ReadonlyMap<string, Episo
 
 function later(one: EpisodeRow, other: EpisodeRow): EpisodeRow {
   if (isOver(one) !== isOver(other)) return isOver(one) ? one : other;
-  return other.duration >= one.duration ? other : one;
+  return other.steps > one.steps || (other.steps === one.steps && other.duration >= one.duration) ? other : one;
 }
 
 function withCounts(outcomes: RolloutFacets["outcomes"], all: RolloutLive["outcomes"]): RolloutFacets["outcomes"] {
