@@ -51,11 +51,12 @@ function createReads(reader: StoreThread<"reader">): Record<"list" | "below", Ha
     const limit = readCount(given, "limit", 100);
     if (limit === undefined || limit === 0 || limit > MAX_ROWS)
       return refuse(`limit must be an integer from 1 to ${MAX_ROWS}.`);
-    return Response.json(await reader.call("list", { q, by, sort, limit, after: given.get("after") ?? undefined }));
+    const after = given.get("after") ?? undefined;
+    return sendJson(await reader.call("json", "list", { q, by, sort, limit, after }));
   };
   const facets: Handler = async (url) => {
     const q = url.searchParams.get("q") ?? "";
-    return refuseQuery(q) ?? Response.json(await reader.call("facets", q));
+    return refuseQuery(q) ?? sendJson(await reader.call("json", "facets", q));
   };
   const below: Handler = async (url, request, { server }) => {
     const [, , first = "", second, ...more] = url.pathname.split("/");
@@ -78,9 +79,12 @@ function createReads(reader: StoreThread<"reader">): Record<"list" | "below", Ha
       readCount(url.searchParams, "limit", Number.MAX_SAFE_INTEGER),
     ];
     if (from === undefined || limit === undefined) return refuse("from and limit must be non-negative integers.");
+    if (second === undefined) {
+      const body = await reader.call("json", "detail", first, from, limit);
+      return body.length > 0 ? sendJson(body) : missing(`There is no episode "${first}".`);
+    }
     const detail = await reader.call("detail", first, from, limit);
     if (detail === undefined) return missing(`There is no episode "${first}".`);
-    if (second === undefined) return Response.json(detail);
     const line = `${renderEpisode(toRecord(detail, 0))}\n`;
     const headers = {
       "content-type": "application/jsonl",
@@ -171,11 +175,13 @@ class Live {
   }
 
   async #send(isFirst = false): Promise<void> {
-    const message = await this.#reader.call("live", isFirst).then(
-      (data) => `data: ${JSON.stringify(data)}\n\n`,
-      (error: Error) => `event: problem\ndata: ${JSON.stringify({ message: error.message })}\n\n`,
+    const message = await this.#reader.call("json", "live", isFirst).then(
+      (data) => ["data: ", data, "\n\n"],
+      (error: Error) => [`event: problem\ndata: ${JSON.stringify({ message: error.message })}\n\n`],
     );
-    const [bytes, missed] = [message, `event: missed\ndata: null\n\n${message}`].map((text) => Buffer.from(text));
+    const [bytes, missed] = [message, ["event: missed\ndata: null\n\n", ...message]].map((parts) =>
+      Buffer.concat(parts.map((part) => Buffer.from(part as string))),
+    );
     for (const viewer of this.#viewers) {
       if ((viewer.desiredSize ?? 0) <= 0) this.#behind.add(viewer);
       else viewer.enqueue((this.#behind.delete(viewer) ? missed : bytes) as Buffer);
@@ -213,6 +219,10 @@ function isCount(value: unknown, least: number, most: number): value is number {
 function refuseQuery(q: string): Response | undefined {
   const { errors } = parseRolloutQuery(q);
   return errors[0] && fail(400, "VALIDATION_ERROR", errors[0].message, { term: errors[0].term, query: { errors } });
+}
+
+function sendJson(body: BodyInit): Response {
+  return new Response(body, { headers: { "content-type": "application/json" } });
 }
 
 function refuse(message: string): Response {

@@ -5,16 +5,6 @@ import type { Columns, Words } from "./columns.js";
 type Search = (text: string) => Uint8Array;
 type Matches = (slot: number) => boolean;
 
-const WORD_COLUMNS = {
-  run: "run",
-  group: "grp",
-  task: "task",
-  split: "split",
-  env: "env",
-  client: "client",
-  error: "error",
-} as const;
-
 /** What a term asks of an episode. */
 export function matchesOf(terms: readonly RolloutTerm[], columns: Columns, search: Search): Matches {
   const all = terms.map((term) => {
@@ -55,7 +45,7 @@ function matchesTerm(term: RolloutTerm, columns: Columns, search: Search): Match
     return inWords(words.labels, (text) => Object.is((JSON.parse(text) as Record<string, string>)[name], value));
   }
   if (term.field === "tool") return inWords(words.tools, (text) => (JSON.parse(text) as string[]).includes(value));
-  return inWords(words[WORD_COLUMNS[term.field]], (text) => text === value);
+  return inWords(words[term.field === "group" ? "grp" : term.field], (text) => text === value);
 }
 
 /** Asks each text once, and not each episode. */

@@ -28,6 +28,7 @@ import { matchesOf } from "./matches.js";
 import { facetsOf, failuresOf, groupsOf, type StoredFailure } from "./summaries.js";
 
 type Row = EpisodeRow | GroupRow | FailureRow;
+type JsonCall = ["list", ArchiveQuery] | ["facets", string] | ["detail", string, number, number] | ["live", boolean];
 
 const MAX_FOUND = 1_000_000;
 /** Rows in one message to viewers. */
@@ -192,6 +193,12 @@ export class Reader {
       outcomes: Object.fromEntries(ROLLOUT_OUTCOMES.map((name, index) => [name, counts[index]])) as never,
       rows: Array.from(shown, (slot) => this.#rowOf(slot)),
     };
+  }
+
+  /** What a method returns, as JSON; empty for undefined. Made here, where it delays no session. */
+  json(...[method, ...args]: JsonCall): Uint8Array<ArrayBuffer> {
+    const value: unknown = Reflect.apply(this[method], this, args);
+    return new TextEncoder().encode(value === undefined ? "" : JSON.stringify(value));
   }
 
   close(): void {

@@ -67,18 +67,9 @@ export function failuresOf(
   return [...found]
     .toSorted(([, a], [, b]) => b.count - a.count)
     .map(([key, { count: own, newest }]) => {
-      const { code, tool, text, fault } = failureOf(newest);
-      const id = ids[newest] as string;
-      return {
-        key: words.error.texts[key] as string,
-        text,
-        code,
-        tool,
-        fault,
-        count: own,
-        share: own / count,
-        newest: id,
-      };
+      const { message: _, ...failure } = failureOf(newest);
+      const name = words.error.texts[key] as string;
+      return { key: name, ...failure, count: own, share: own / count, newest: ids[newest] as string };
     });
 }
 

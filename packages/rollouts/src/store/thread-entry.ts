@@ -18,5 +18,5 @@ async function perform([number, method, args]: StoreCall): Promise<void> {
   } catch (error) {
     answer = [number, undefined, { message: describeProblem(error), isConfig: error instanceof ConfigError }];
   }
-  parentPort?.postMessage(answer);
+  parentPort?.postMessage(answer, answer[1] instanceof Uint8Array ? [answer[1].buffer as ArrayBuffer] : []);
 }
