@@ -1,4 +1,5 @@
 /** One environment, used through a server and in process: callers must see the same results. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { EnvClient } from "./client/env-client.js";
@@ -46,9 +47,9 @@ const environment = defineEnvironment(
         [total, parcels, limit] = [0, 0, request.limit];
         return { observation: { total, label: `seed ${request.seed}`, content: request.seal ?? null } };
       },
-      step: async ({ weight, wait, ...rest }, { metadata }) => {
+      step: async ({ weight, wait, ...rest }, { metadata, signal }) => {
         if (weight === 13) throw new Error("unlucky weight");
-        if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+        if (wait > 0) await sleep(wait, undefined, { signal });
         total += weight;
         parcels++;
         const truncated = parcels === 4;
@@ -193,7 +194,7 @@ describe.each([
     use(async (env) => {
       await env.reset();
       await env.step({ weight: 4 });
-      const late = env.step({ weight: 1, wait: 300 }, { timeoutMs: 20 });
+      const late = env.step({ weight: 1, wait: 30_000 }, { timeoutMs: 20 });
       await expect(late).rejects.toMatchObject({ code: "CLIENT_TIMEOUT", outcome: "lost" });
       expect(env.sessionLost).toBe(true);
       await expect(env.step({ weight: 1 })).rejects.toMatchObject({ code: "SESSION_LOST" });
@@ -205,7 +206,7 @@ describe.each([
     use(async (env) => {
       await env.reset();
       const controller = new AbortController();
-      const call = env.step({ weight: 1, wait: 300 }, { signal: controller.signal });
+      const call = env.step({ weight: 1, wait: 30_000 }, { signal: controller.signal });
       setTimeout(() => controller.abort(), 20);
       await expect(call).rejects.toMatchObject({ code: "CANCELLED" });
       expect(await env.state()).toMatchObject({ step_count: 0 });

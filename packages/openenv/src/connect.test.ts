@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import * as z from "zod";
 import { defineCounter } from "../../../test-support/environments/counter.js";
+import { findFreePort } from "../../../test-support/free-port.js";
 import { type ScriptedPeer, startScriptedServer } from "../../../test-support/other-servers/scripted-server.js";
 import { openConnection } from "./client/transport/connection.js";
 import { connect } from "./connect.js";
@@ -84,8 +85,7 @@ describe("connect", () => {
   });
 
   it("names the address when no server listens", async () => {
-    const gone = await listenDeaf();
-    await gone[Symbol.asyncDispose]();
+    const gone = { url: `127.0.0.1:${await findFreePort()}` };
     const error = (await connect(gone.url, { check: false }).catch((cause: unknown) => cause)) as Error;
     expect(error).toMatchObject({ code: "CONNECTION_FAILED", outcome: "lost" });
     const said = (path: string) =>

@@ -270,7 +270,7 @@ describe("a server with a store", () => {
       const { rows } = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts`, as("of-viewers"));
       expect(rows).toHaveLength(1);
       id = rows[0]?.id ?? "";
-    });
+    }, 20_000);
     const statusOf = async (path: string, headers: Record<string, string>, method = "GET") =>
       (await fetch(`${server.url}${path}`, { method, headers })).status;
     const readers = [as("of-viewers"), as("ada"), AS_OPERATOR, as("of-clients"), {}] as Record<string, string>[];
@@ -282,7 +282,7 @@ describe("a server with a store", () => {
     await vi.waitFor(async () => {
       const { rows } = await get<RolloutPage<EpisodeRow>>(`${server.url}/rollouts?q=canary`, as("of-viewers"));
       expect(rows).toHaveLength(1);
-    });
+    }, 20_000);
     expect(await statusOf(`/rollouts/${id}`, AS_OPERATOR as never, "DELETE")).toBe(204);
     expect(await statusOf(`/rollouts/${id}`, AS_OPERATOR as never)).toBe(404);
     await server.close();

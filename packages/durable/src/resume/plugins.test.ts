@@ -6,6 +6,7 @@ import { connectVector } from "#core/client/index.js";
 import { connect } from "#core/connect.js";
 import { definePlugin } from "#core/server/plugins/index.js";
 import { counterContract, defineCounter } from "../../../../test-support/environments/counter.js";
+import { findFreePort } from "../../../../test-support/free-port.js";
 import { AS_OPERATOR, WITH_OPERATOR } from "../../../../test-support/operator.js";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { openResumable } from "../../../../test-support/sockets/resumable.js";
@@ -42,7 +43,7 @@ test.each([
   const counter = defineCounter({ seeded: true });
   const journal = join(folder, `${kind}.db`);
   const before = watch(() => true);
-  const first = await servers.start({ journal, plugins: [before.plugin] }, counter);
+  const first = await servers.start({ journal, port: await findFreePort(), plugins: [before.plugin] }, counter);
   const settings = { resume: true, token: "ada" } as const;
   await using env =
     size === 1
@@ -64,7 +65,8 @@ test.each([
 test("what admit() holds for a session that is restored ends with the session, and not by a refusal of another", async () => {
   const counter = defineCounter({ seeded: true });
   const journal = join(folder, "held.db");
-  const first = await servers.start({ journal, plugins: [watch(() => true).plugin] }, counter);
+  const { plugin: open } = watch(() => true);
+  const first = await servers.start({ journal, port: await findFreePort(), plugins: [open] }, counter);
   const env = await connect(first.url, counterContract, { resume: true, token: "ada" });
   await env.reset();
   await first.close();

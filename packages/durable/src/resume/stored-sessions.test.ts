@@ -150,7 +150,7 @@ describe.each(["snapshot", "replay"] as const)("a session that is restored by %s
   });
 
   test("holds its slot before newcomers", async () => {
-    const server = await servers.start({ journal, maxConcurrentEnvs: 1 }, tally(tier));
+    const server = await servers.start({ journal, port: await findFreePort(), maxConcurrentEnvs: 1 }, tally(tier));
     await using env = await connect(server.url, contract, { resume: true });
     await env.reset();
     const next = await restart(server, tier, { maxConcurrentEnvs: 1 });

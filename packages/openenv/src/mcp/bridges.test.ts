@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { useMcp } from "../../../../test-support/environments/mcp.js";
 import { DESK_TOOLS } from "../../../../test-support/environments/tool-environment.js";
 import { connectTools } from "../client/index.js";
@@ -10,6 +10,9 @@ import { defineContract, defineEnvironment, type EnvironmentDefinition } from ".
 import { serve } from "../serve.js";
 import { toMcpServer, toolsFromMcp } from "./index.js";
 import type { McpSource } from "./remote-client.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 const { start } = useMcp();
 const BIN = join(import.meta.dirname, "../../../cli/bin/openenv.js");

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { useServers } from "../../../../test-support/servers/servers.js";
 import { openBinarySocket } from "../../../../test-support/sockets/binary-socket.js";
@@ -145,9 +145,9 @@ test("250,000 values and keys are the default, and the variable changes it", asy
     return String(answer["type"]);
   };
   expect([await ask(250_000 - AROUND), await ask(250_001)]).toEqual(["observation", "error"]);
+  onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv("MAX_MESSAGE_ITEMS", "2000");
   expect([await ask(2000 - AROUND), await ask(2001)]).toEqual(["observation", "error"]);
-  vi.unstubAllEnvs();
 }, 60_000);
 
 test.each(COSTLY_SHAPES)("the most that one message may contain takes little processor time: %s", (shape) => {

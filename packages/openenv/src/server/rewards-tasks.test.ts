@@ -1,9 +1,12 @@
 /** Rewards by rubrics and the tasks of a reset, wherever sessions live. They run the built package, as hosts do. */
 import { connect } from "openenv-ts/client";
 import type { ServeOptions } from "openenv-ts/server";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { callCommand, createProject, startCommand } from "../../../../test-support/commands/command-line.js";
 import { type IsolatedServer, startIsolated } from "../../../../test-support/environments/isolation.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 const TASKS = { "train.jsonl": '{"answer":1}\n\n{"answer":2}\n', "test.jsonl": '{"answer":3}\nbroken\n' };
 const MODULE = `

@@ -159,7 +159,7 @@ describe("forks of a recorded episode", () => {
     const { url, episode, capacity } = await startPlayed(environment);
     const { events } = await fork(url, episode.id, { step: 0, count: 200, policy: "recorded" });
     expect(events.at(-1)).toMatchObject({ name: "problem", data: { code: "NOT_RESTORABLE" } });
-    await vi.waitFor(() => expect(capacity().active_sessions).toBe(0));
+    await expect.poll(() => capacity().active_sessions, { timeout: 20_000 }).toBe(0);
     expect(resets).toBeLessThan(20);
     const { events: again } = await fork(url, episode.id, { step: 0, count: 1, policy: "recorded" });
     expect(again.at(-1)?.name).toBe("end");

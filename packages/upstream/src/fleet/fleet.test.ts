@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { findFreePort } from "../../../../test-support/free-port.js";
 import {
   COMMAND,
   createFleets,
@@ -55,7 +56,7 @@ test("a process that dies costs its sessions, and is replaced", async () => {
   await fetch(`${second.upstream.url}/exit`);
   expect(await second.ended).toBe("process 2 ended with code 1: the last line");
   const loss = { upstream: "process 2", message: "an upstream has ended" };
-  await vi.waitFor(() => expect(lines).toContainEqual(expect.objectContaining(loss)));
+  await expect.poll(() => lines).toContainEqual(expect.objectContaining(loss));
   expect(
     lines.find(({ upstream, message }) => upstream === "process 2" && message === loss.message)?.["lines"],
   ).toEqual([expect.stringMatching(/^listens at \d+$/), "the last line"]);
@@ -67,7 +68,7 @@ test("the start of a fleet fails with the last lines when no process answers", a
     code: "START_FAILED",
     message: expect.stringMatching(/exited with code 3 before it answered GET \/health[\s\S]*no model file/),
   });
-  const silent = start({ command: `${COMMAND} silent`, startTimeoutMs: 1_000 });
+  const silent = start({ command: `${COMMAND} silent`, startTimeoutMs: 5_000 });
   await expect(silent).rejects.toMatchObject({
     code: "START_TIMEOUT",
     message: expect.stringMatching(
@@ -122,7 +123,7 @@ test("a process is replaced after some episodes, when its session has ended", as
 test.runIf(process.platform === "linux")(
   "a process with too much memory is replaced, when its session has ended",
   async () => {
-    const { fleet, lines } = await start({ command: COMMAND, replaceAboveMb: 200, pingIntervalMs: 200 });
+    const { fleet, lines } = await start({ command: COMMAND, replaceAboveMb: 200, pingIntervalMs: 1_000 });
     const place = await fleet.take(NEVER);
     const { pid } = await health(place.upstream.url);
     await expect.poll(() => fleet.upstreams[0]?.memoryBytes).toBeGreaterThan(10_000_000);
@@ -136,7 +137,7 @@ test.runIf(process.platform === "linux")(
 );
 
 test("a URL that does not answer is tried again until it is back", async () => {
-  const one = await serveHealth();
+  const one = await serveHealth(String(await findFreePort()));
   const two = await serveHealth();
   const { fleet } = await start({ urls: [one.url, `${two.url}/`], pingIntervalMs: 200 });
   await expect.poll(() => fleet.capacity()).toBe(2);

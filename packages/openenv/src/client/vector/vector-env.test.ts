@@ -1,11 +1,14 @@
 import { once } from "node:events";
 import { processProvider } from "@openenv-ts/providers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { counterModule, createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { counterContract } from "../../../../../test-support/environments/counter.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { defineEnvironment } from "../../index.js";
 import { connectVector, type VectorResult } from "../index.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 const { start } = useServers();
 

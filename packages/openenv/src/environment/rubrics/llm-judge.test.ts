@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
+import { findFreePort } from "../../../../../test-support/free-port.js";
 import { sayStatus, sayText, startChatServer } from "../../../../../test-support/other-servers/chat-server.js";
 import { waitFor } from "../../../../../test-support/servers/servers.js";
 import { RubricError } from "../../errors.js";
@@ -142,9 +143,7 @@ describe("a failing endpoint", () => {
   });
 
   test("is an error when nothing listens on its port", async () => {
-    const closed = await startChatServer(() => {});
-    await closed[Symbol.asyncDispose]();
-    const error = await failureOf(judgeAt(closed.url, { retries: 0 }));
+    const error = await failureOf(judgeAt(`http://127.0.0.1:${await findFreePort()}/v1`, { retries: 0 }));
     expect(error.message).toMatch(/could not be reached$/);
     expect(everything(error)).toContain("ECONNREFUSED");
   });

@@ -1,10 +1,13 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { defineCounter } from "../../../../../test-support/environments/counter.js";
 import { startCluster } from "../../../../../test-support/servers/cluster.js";
 import { useServers, waitFor } from "../../../../../test-support/servers/servers.js";
 import { defineContract, defineEnvironment } from "../../index.js";
 import { SESSION_HEADER } from "../../protocol/http.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 const servers = useServers();
 const step = (amount: number, request_id?: string | number) => ({ action: { amount }, request_id });

@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createProject, startCommand } from "../../../../../test-support/commands/command-line.js";
 import { openTestSocket } from "../../../../../test-support/sockets/socket.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** An environment whose observation is NaN. */
 const MODULE = `

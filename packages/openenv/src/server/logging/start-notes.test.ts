@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   counterModule,
   createProject,
@@ -8,6 +8,9 @@ import {
 import { silentLog } from "../../util/log.js";
 import type { ServeOptions } from "../types.js";
 import { noteContainer } from "./start-notes.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 const PROGRAM = `
   import { serve } from "openenv-ts/server";

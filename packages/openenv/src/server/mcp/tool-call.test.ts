@@ -42,8 +42,10 @@ test("a call is answered as the SDK answers it, which gets those with other para
 test("a cancelled call ends with an empty response, and others continue", async () => {
   const { server, log } = await start();
   const session = await initialize(server.url);
-  const hanging = [1, 2].map((id) => send(server.url, request({ name: "hang" }, id), session));
+  const hang = (id: number) => send(server.url, request({ name: "hang" }, id), session);
+  const one = hang(1);
   await waitFor(() => log.hanging === 1);
+  const hanging = [one, hang(2)];
   const params = { requestId: 1, reason: "no more" };
   const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params };
   for (let i = 0; i < 2; i++) expect((await send(server.url, cancelled, session)).status).toBe(202);

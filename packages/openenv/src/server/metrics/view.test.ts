@@ -194,6 +194,9 @@ describe("GET /web/server", () => {
       const socket = await open(server);
       await socket.ask({ type: "reset", data: { episode_id: `episode-${i}` } });
       sockets.push(socket);
+      // The older one is first, in milliseconds.
+      const now = Date.now();
+      while (Date.now() === now) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     await sockets[2]?.ask(step(1));
     const { sessions, found_sessions, capacity } = await view(server, "?limit=2&sort=step");

@@ -122,7 +122,7 @@ describe("admit()", () => {
     expect(codeOf(await (await open(server)).receive())).toBe("CAPACITY_REACHED");
     expect(counter.log.created).toBe(2);
     sockets[0]?.ws.close();
-    await vi.waitFor(() => expect(held).toBe(1));
+    await expect.poll(() => held).toBe(1);
     await (await open(server)).ask(RESET);
     expect(held).toBe(2);
   });
@@ -140,11 +140,11 @@ describe("admit()", () => {
     const server = await start({ plugins: [quota], maxConcurrentEnvs: 1, queueSize: 1 });
     await (await open(server)).ask(RESET);
     const waiting = await open(server);
-    await vi.waitFor(() => expect(held).toBe(2));
+    await expect.poll(() => held).toBe(2);
     expect(codeOf(await (await open(server)).receive())).toBe("CAPACITY_REACHED");
     expect(held).toBe(2);
     waiting.ws.terminate();
-    await vi.waitFor(() => expect(held).toBe(1));
+    await expect.poll(() => held).toBe(1);
   });
 });
 

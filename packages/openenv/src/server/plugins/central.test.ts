@@ -93,7 +93,7 @@ test.each([
     });
     const central = await startCentral([good, bad], log);
     central.workerEnded(1);
-    await vi.waitFor(() => expect(events.sort()).toEqual(["a worker ended", "bad"]));
+    await expect.poll(() => events.toSorted()).toEqual(["a worker ended", "bad"]);
     events.length = 0;
     await central.close();
     expect(events).toEqual(["bad", "stopped"]);

@@ -32,7 +32,7 @@ test("a plugin opens a session, plays it, and ends it", async () => {
   expect([session.steps, handle.sessions().length, server.capacity().active_sessions]).toEqual([1, 1, 1]);
   expect(events).toEqual(["plugin reset", "plugin step"]);
   session.end("it is over");
-  await vi.waitFor(() => expect(server.capacity().active_sessions).toBe(0));
+  await expect.poll(() => server.capacity().active_sessions).toBe(0);
 });
 
 test("it calls tools, and plays as an orchestrator in production mode", async () => {

@@ -61,7 +61,7 @@ describe("the hooks of a session", () => {
       "b state {}",
     ]);
     socket.ws.close();
-    await vi.waitFor(() => expect(seen.slice(-2).map((line) => line.split(":")[0])).toEqual(["a ended", "b ended"]));
+    await expect.poll(() => seen.slice(-2).map((line) => line.split(":")[0])).toEqual(["a ended", "b ended"]);
   });
 
   test("leave a sync step sync, and may be async", async () => {
@@ -269,7 +269,7 @@ describe("a hook that never answers", () => {
     expect(codeOf(await (await open(server)).receive())).toBe("PLUGIN_FAILED");
     expect(released).toEqual(["early"]);
     admitLate(hold("late"));
-    await vi.waitFor(() => expect(released).toEqual(["early", "late"]));
+    await expect.poll(() => released).toEqual(["early", "late"]);
   });
 });
 

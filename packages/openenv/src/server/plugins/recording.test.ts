@@ -22,9 +22,9 @@ test("an event whose session ends meanwhile is recorded, after ended()", async (
   await socket.ask({ type: "reset" });
   // It answers when the session ends.
   socket.send({ type: "step", data: { amount: 60 } });
-  await vi.waitFor(() => expect(counter.log.begun).toBe(1));
+  await expect.poll(() => counter.log.begun).toBe(1);
   socket.ws.terminate();
-  await vi.waitFor(() => expect(seen).toEqual(["1 reset observation", "ended", "2 step error"]));
+  await expect.poll(() => seen).toEqual(["1 reset observation", "ended", "2 step error"]);
 });
 
 describe("a tool call", () => {

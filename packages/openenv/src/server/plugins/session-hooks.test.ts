@@ -74,7 +74,7 @@ test("requests that arrive over HTTP take their turn when around() calls next()"
   const { session_id } = await ask("openenv/session/create", {});
   const call = (a: number) => ask("tools/call", { name: "add", arguments: { a, b: 1 }, session_id });
   const first = call(1);
-  await vi.waitFor(() => expect(arrived).toEqual([1]));
+  await expect.poll(() => arrived).toEqual([1]);
   await call(2);
   letFirst();
   await first;

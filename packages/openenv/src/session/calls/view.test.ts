@@ -1,8 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { startIsolated } from "../../../../../test-support/environments/isolation.js";
 import { useServers } from "../../../../../test-support/servers/servers.js";
 import { defineContract, defineEnvironment, type Environment, EnvironmentError } from "../../index.js";
+
+// Starting a process takes seconds on a machine with other work.
+vi.setConfig({ testTimeout: 120_000 });
 
 const { start, open } = useServers();
 

@@ -54,7 +54,7 @@ test("it keeps its slot during a call, however long that takes", async () => {
   const busy = await play(server);
   busy.send(add(60));
   await expect.poll(async () => (await server.sessions())[0]?.last_activity_at).toBeGreaterThan(0);
-  await vi.waitFor(() => expect(server.capacity().active_sessions).toBe(1));
+  await expect.poll(() => server.capacity().active_sessions).toBe(1);
   pass(200_000);
   await isRefused(server);
 });
