@@ -3,7 +3,7 @@ import { rateTargets } from "../harness/rate.mjs";
 
 const STEPPING = 256;
 const OPENING = 64;
-/** Two processes with separate compilers take longer to warm up than one: after 3 s on a slow machine, half of the rate. */
+/** Two processes with separate compilers take longer to warm up than one. A slow machine reaches half of their rate after 3 s. */
 const WARM_UP_SECONDS = 10;
 
 export const title = "sessions and steps";

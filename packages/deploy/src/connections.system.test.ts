@@ -37,7 +37,7 @@ for (const [name, { require }] of Object.entries(BALANCERS)) {
       const { server } = await start();
       const backends = [dying.address, `127.0.0.1:${server.port}`];
       await using balancer = await startBalancer(kind, component.path, { backends });
-      // A balancer may choose by chance.
+      // Envoy chooses at random, and may choose the other server each time.
       const send = async (ask: () => Promise<number>) => {
         const before = dying.received();
         let failed = 0;
@@ -87,13 +87,13 @@ async function startForgetfulServer(): Promise<{ address: string } & AsyncDispos
   return listen(server);
 }
 
-/** The status of the answer to a handshake. */
+/** The status of the answer to a handshake; 502 if the connection closes without one. */
 async function handshake(url: string, headers: Record<string, string>): Promise<number> {
   try {
     await using _socket = await openTestSocket(url, { headers });
     return 101;
   } catch (error) {
-    return Number(/response: (\d+)/.exec((error as Error).message)?.[1]);
+    return Number(/response: (\d+)/.exec((error as Error).message)?.[1] ?? 502);
   }
 }
 

@@ -24,7 +24,7 @@ export function renderSlurm(topology: Topology): RenderedFiles {
     throw new ConfigError('Slurm starts no Redis: set journal: "secret", and JOURNAL where sbatch is run.');
   }
   if (runtimeClass !== undefined) {
-    throw new ConfigError("Slurm has no runtime classes, so code runs without isolation: remove runtimeClass.");
+    throw new ConfigError("Slurm has no runtime classes, so code would run without isolation: remove runtimeClass.");
   }
   const isForeign = ([key, value]: [string, string]): boolean => key !== "constraint" || value === "";
   if (Object.entries(nodeSelector).some(isForeign) || tolerations.length > 0) {

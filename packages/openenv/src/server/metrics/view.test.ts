@@ -194,7 +194,7 @@ describe("GET /web/server", () => {
       const socket = await open(server);
       await socket.ask({ type: "reset", data: { episode_id: `episode-${i}` } });
       sockets.push(socket);
-      // The older one is first, in milliseconds.
+      // Sessions that begin in the same millisecond have no order.
       const now = Date.now();
       while (Date.now() === now) await new Promise((resolve) => setTimeout(resolve, 1));
     }
